@@ -1,7 +1,7 @@
 """The files of a command line as streams of events.
 
-They may be compressed, encrypted, or standard input; be read from a position on; or be damaged, and
-the damage passed over.
+Files may be compressed, encrypted, or standard input; be read from a position on; or be damaged,
+and the damage passed over.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class LogFile:
 
     Attributes:
         name: Base name without compression suffix, as output gives it.
-        path: As the user named it, for messages.
-        events: What can be read of it.
-        is_first: Whether a start position is in it.
-        is_last: Whether a stop position is.
-        forced: Where damage is passed over, what to tell of more of it; else None.
+        path: Path as the user named it, for messages.
+        events: Events that can be read of the file.
+        is_first: True if a start position is in this file.
+        is_last: True if a stop position is in this file.
+        forced: Walk that passes over damage and tells more of it; None where damage is an error.
     """
 
     name: str
@@ -47,14 +47,14 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How files are read.
+    """Settings by which files are read.
 
     Attributes:
-        keys: Of encrypted files; None if the user gave none.
-        start_position: Of the first file; 0 for its beginning.
-        takes_open_files: Whether files are read that were not closed.
-        report: Passes damage over and tells here what is left out; None stops at damage.
-        meter: Told how many bytes were read.
+        keys: Keys for files that are encrypted; None if the user gave none.
+        start_position: Position in the first file; 0 for its beginning.
+        takes_open_files: True if files are read that were not closed.
+        report: Called with each part that is left out for its damage; None stops at damage.
+        meter: Called with the number of bytes that were read.
     """
 
     keys: KeyRing | None = None
@@ -112,7 +112,7 @@ class _File:
                 yield first
                 yield from jump
                 return
-        # Where no event starts there, whoever selects by position says so.
+        # The selection by position tells if no event starts there.
         yield from events
 
     def _chunks(self, position: int = 0) -> Iterator[bytes]:

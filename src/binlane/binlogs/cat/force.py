@@ -1,6 +1,6 @@
 """Going on behind damage (`--force`): the damaged event group is left out, and told.
 
-What was read of the group before the fault has been given already; the group ends there. Reading
+The events of the group before the fault have been given already; the group ends there. Reading
 begins anew with the next event group that is certainly one.
 """
 
@@ -39,10 +39,10 @@ class LeftOut:
     """A part of a file that could not be read.
 
     Attributes:
-        file: As the user named it.
-        position: Its first byte.
-        next_position: The first byte behind it.
-        cause: What is wrong.
+        file: Path of the file, as the user named it.
+        position: Position of the part's first byte.
+        next_position: Position of the first byte behind the part.
+        cause: Error at the part's beginning, for people.
     """
 
     file: str
@@ -69,17 +69,18 @@ class ForcedWalk:
         """Prepare.
 
         Args:
-            bytes_from: Gives the file's bytes from a position on; those behind 0 decrypted.
-            file: Its name, as messages shall give it.
-            keys: Of an encrypted file.
-            report: Told of each part that is left out, before the first event behind it.
+            bytes_from: Function that gives the file's bytes from a position on; those behind 0
+                decrypted.
+            file: Name of the file, as messages shall give it.
+            keys: Keys for an encrypted file; None if the user gave none.
+            report: Called with each part that is left out, before the first event behind it.
         """
         self._bytes_from = bytes_from
         self._file = file
         self._keys = keys
         self._report = report
         self._has_gtids = False
-        # Where the damaged group's first bad byte stands, and what is wrong there.
+        # Position of the damaged group's first bad byte, and the error there.
         self._damage: tuple[int, str] | None = None
         self._after_end = False
 
@@ -122,7 +123,7 @@ class ForcedWalk:
         )
 
     def _is_behind_damage(self, event: Event, format_: Format | None) -> bool:
-        """Whether an event may be given: no damage, or its group begins behind it."""
+        """True if an event may be given: there is no damage, or the event's group begins behind it."""
         if self._damage is None:
             return True
         begins = self._after_end or _begins_group(
@@ -134,7 +135,7 @@ class ForcedWalk:
         return begins
 
     def _seek(self, error: CodecError, walker: Walker, shift: int) -> Found | None:
-        """Where to go on; None where nothing is left."""
+        """Find the place to go on; None where nothing is left."""
         position = error.position or 0
         if self._damage is None:
             self._damage = (position, error.message)
@@ -163,7 +164,7 @@ def _begins_group(event: Event, *, has_gtids: bool) -> bool:
     type_code = event.header.type_code
     if type_code in _GTID_TYPES or type_code in _FILE_TYPES:
         return True
-    # Where there are GTIDs, BEGIN follows one, which may have been the damaged event.
+    # If there are GTIDs, BEGIN follows one, which may have been the damaged event.
     body = event.body
     return not has_gtids and isinstance(body, QueryEvent) and body.query == b"BEGIN"
 

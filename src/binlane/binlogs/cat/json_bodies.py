@@ -37,7 +37,7 @@ from binlane.log.codec.status_vars import decode_status_vars, query_text
 from binlane.log.codec.transaction import GtidEvent, GtidListEvent, TransactionXid
 from binlane.log.codec.variables import UserVarEvent, UserVarType
 
-# What other fields say already, and what an event is padded with.
+# Fields whose content other fields say already, and the padding of an event.
 _LEFT_OUT: Final = frozenset(
     {"images", "padding", "has_short_id", "record", "server_version_field", "view_id_field", "head"}
 )
@@ -59,7 +59,7 @@ _RENAMED: Final[Mapping[tuple[type, str], str]] = MappingProxyType(
 
 
 def body_fields(event: Event) -> dict[str, object]:
-    """What is printed of a body, in a form that `codec.json_text` takes."""
+    """Make the printed fields of a body, in a form that `codec.json_text` takes."""
     body = event.body
     special = _SPECIAL.get(type(body), lambda _: {})(body)
     if type(body) in _WHOLE:
@@ -186,7 +186,7 @@ _SPECIAL: Final[Mapping[type, Callable[[Any], dict[str, object]]]] = MappingProx
         ViewChangeEvent: _view_change,
     }
 )
-# Of these, nothing is printed beyond what `_SPECIAL` gives.
+# Of these bodies nothing is printed beyond the fields that `_SPECIAL` gives.
 _WHOLE: Final = frozenset(
     {
         QueryEvent,

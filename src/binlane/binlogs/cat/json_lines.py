@@ -26,8 +26,8 @@ class JsonLines:
     """Renders the events of one or more files, in order.
 
     Args:
-        with_rows: Whether rows events are followed by one object a row (`-v`).
-        catalog: Knows of columns what the log does not tell; logged DDL keeps it up to date.
+        with_rows: True if rows events are followed by one object a row (`-v`).
+        catalog: Catalog of column facts that the log does not tell; logged DDL keeps it up to date.
     """
 
     def __init__(self, *, with_rows: bool, catalog: SchemaCatalog | None = None) -> None:

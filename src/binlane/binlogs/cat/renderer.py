@@ -1,4 +1,4 @@
-"""What every form of output offers to whoever prints a log."""
+"""The interface of every form of output, for whoever prints a log."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class OpensFiles(Protocol):
         """The lines before the first event of a file.
 
         Args:
-            event: Its FORMAT_DESCRIPTION, which is not printed.
-            file: Its base name.
+            event: FORMAT_DESCRIPTION of the file, which is not printed.
+            file: Base name of the file.
         """
         ...
 

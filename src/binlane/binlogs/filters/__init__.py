@@ -1,1 +1,1 @@
-"""Which of a log's changes a reader wants, by the tables that they concern: one filter for all readers."""
+"""One filter for all readers of a log: it lets changes through by the tables that they concern."""

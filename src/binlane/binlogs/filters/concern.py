@@ -1,8 +1,8 @@
-"""Which tables a statement concerns: by its tables info, else by its text and a schema (seed 003).
+"""The tables that a statement concerns: by its tables info, else by its text and a schema (seed 003).
 
-Without a schema a view is a table of its own, and what calls stored code tells nothing of what that
-does. With one a view concerns the tables that it is made of, a statement also those that the
-functions in it and the triggers of its tables name.
+Without a schema a view is a table of its own, and a statement that calls stored code tells nothing
+of the effects of that code. With one a view concerns the tables that it is made of, a statement
+also those that the functions in it and the triggers of its tables name.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ _OF_PROGRAMS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """What a statement is about, as far as rules ask.
+    """The tables and objects that a statement is about, as far as rules ask.
 
     Attributes:
-        kind: What it is.
         tables: All that must be wanted for the statement to be; of a rename those left of TO that
             it did not make itself.
-        writes: Those of them that its text says it changes.
-        databases: Likewise, of a statement about no table.
+        writes: The tables among `tables` that the statement's text says it changes.
+        databases: Databases that must be wanted for a statement about no table to be.
         referred: Further tables that it refers to, and that need not be wanted.
         pairs: Old and new names of a rename, one after the other.
         renames: First and last name of each table renamed.
-        drops: Tables and views that are gone afterwards.
+        drops: Tables and views that are gone after the statement.
         made: The table or view that it makes.
         program: The trigger or routine that it makes or drops.
         calls: Stored functions and procedures that it may call.
-        thread_id: The session that ran it; 0 where that is not told.
-        is_open_ended: Its text does not tell what it writes.
-        is_temporary: It says TEMPORARY.
-        replaces: It says OR REPLACE, or ALTER VIEW.
-        if_exists: It says IF EXISTS or IF NOT EXISTS.
-        is_undone: It begins an ALTER in two phases, or takes it back: nothing of it is done.
+        thread_id: Id of the session that ran it; 0 where that is not told.
+        is_open_ended: True if its text does not tell the tables that it writes.
+        is_temporary: True if its text says TEMPORARY.
+        replaces: True if its text says OR REPLACE, or ALTER VIEW.
+        if_exists: True if its text says IF EXISTS or IF NOT EXISTS.
+        is_undone: True if it begins an ALTER in two phases, or takes it back: nothing of it is
+            done.
     """
 
     kind: StatementKind
@@ -81,7 +81,7 @@ class Concern:
 
     @property
     def is_list(self) -> bool:
-        """Whether it does the same to each of several tables, so that a part of it can be done."""
+        """True if it does the same to each of several tables, so that a part of it can be done."""
         return self.kind is StatementKind.RENAME_TABLE or self.kind in TABLE_DROPPING_KINDS
 
 
@@ -89,13 +89,13 @@ def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
     """The tables that a statement concerns.
 
     Args:
-        body: Of the log.
+        body: QUERY event of the log.
         known: The server's objects before the statement; None where there is no schema.
 
     Raises:
         CodecError: If the event's tables info ends inside a name, or its context is damaged.
     """
-    # Of what its text does not tell no list of tables is no knowledge either.
+    # An event without a list of tables does not tell that the statement is about none.
     told = tuple(dict.fromkeys(told_tables(body))) if body.tables_info else None
     return replace(
         concern_of_statement(logged_statement(body), told, known),
@@ -109,7 +109,7 @@ def concern_of_statement(
     told: tuple[TableName, ...] | None = None,
     known: KnownObjects | None = None,
 ) -> Concern:
-    """The same of a statement whose tables info, if it had one, was read."""
+    """Give the tables that a statement concerns; its tables info, if it had one, was read."""
     facts = statement.facts()
     effects = facts.effects
     is_open = is_open_ended(effects)
@@ -123,7 +123,7 @@ def concern_of_statement(
     return Concern(
         kind=effects.kind,
         tables=tables,
-        # What keeps a table in order changes nothing of it.
+        # Statements that keep a table in order change nothing of it.
         writes=() if effects.kind is StatementKind.MAINTENANCE else effects.writes,
         databases=() if tables else effects.databases,
         referred=effects.referred_tables,

@@ -1,8 +1,8 @@
 """A log's events → those that a filter lets through, group by group (seed 003, sections 4 to 6).
 
-What goes by what an event writes. BEGIN, COMMIT and GTID, and what stands before a statement for
-its sake (INTVAR, RAND, USER_VAR, the text of its rows), go with it; of a group of which nothing is
-left nothing is given, or an empty group.
+A change passes by the tables that an event writes. BEGIN, COMMIT and GTID, and the events before a
+statement for its sake (INTVAR, RAND, USER_VAR, the text of its rows), go with it; of a group with
+no change left nothing is given, or an empty group.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _FRAMES: Final = (b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"RELEASE SAVE
 
 
 class EventFilter:
-    """Gives what concerns the tables that are wanted, and only that.
+    """Gives the events that concern wanted tables, and only those.
 
     Attributes:
-        state: What is wanted by now: it changes with renames and tables that could not be made.
+        state: The tables wanted by now: they change with renames and tables that could not be made.
     """
 
     def __init__(
@@ -64,13 +64,14 @@ class EventFilter:
         """Start before the first event.
 
         Args:
-            state: What is wanted.
-            note: Told, with a place, where the rules do not plainly say what is left out.
+            state: The tables wanted before the first event.
+            note: Called with a remark, with a place, where the rules do not plainly say what is
+                left out.
             known: The objects of the log's server; None where there is no schema.
-            format_: Of the log, if events are fed as they stand in it; None if each rows event
-                that was cut up follows its pieces as a whole.
-            leave_out: Told of rows of other tables, as `RowStatements` tells; None to count those
-                of tables that the rules name.
+            format_: Format of the log, if events are fed as they stand in it; None if each rows
+                event that was cut up follows its pieces as a whole.
+            leave_out: Called with rows of other tables, as `RowStatements` does; None to count
+                those of tables that the rules name.
         """
         self.state = state
         self._note = note
@@ -120,7 +121,7 @@ class EventFilter:
             yield from self.finish()
 
     def finish(self) -> Iterator[Event]:
-        """What is held of a group that has no end, and what stands for one that is empty now."""
+        """Give the held events of a group that has no end, and an empty group if nothing of it is left."""
         rows = list(self._rows.finish())
         if rows and not self._is_given:
             yield from self._frame
@@ -131,7 +132,7 @@ class EventFilter:
         self._last_left = None
 
     def frame(self) -> list[Event]:
-        """What stands before something that is given from now on, however it came to that."""
+        """Give the group's events that stand before an event that is given, however it came to that."""
         frame, self._frame, self._is_given = self._frame, [], True
         return frame
 
@@ -141,7 +142,7 @@ class EventFilter:
             self._note(note)
 
     def _select(self, event: Event, file: str) -> Iterator[Event]:
-        """What is given of one event, but for the frame of its group."""
+        """Give the wanted parts of one event, without the frame of its group."""
         type_code = event.header.type_code
         if is_of_rows(event) or (self._takes_pieces and type_code == EventType.PARTIAL_ROW_DATA):
             yield from self._rows.feed(event, file=file)
@@ -196,13 +197,13 @@ def lost_rows(
     """Count the rows of an event that is left out, if the rules name its table.
 
     Args:
-        rows: The event.
-        table_map: Of it.
-        state: Counts them.
-        place: Where it stands, as FILE:POSITION.
+        rows: The rows event that is left out.
+        table_map: Table map of the rows event.
+        state: State that counts the rows.
+        place: Place of the event, as FILE:POSITION.
 
     Returns:
-        What is to be noted, with the place; None if nothing is.
+        A note for the user, with the place; None if there is nothing to say.
     """
     table = TableName(table_map.database, table_map.table)
     if not state.is_lost(table):
@@ -212,15 +213,15 @@ def lost_rows(
 
 
 def judged(body: QueryEvent, state: FilterState, place: str | None) -> bool:
-    """Whether a statement passes; the state follows what it does to tables.
+    """True if a statement passes; the state follows its effects on tables.
 
     Args:
-        body: The statement.
-        state: Counts and keeps what is to be noted of it.
-        place: Where it stands, as FILE:POSITION; None if nothing is to be counted or noted.
+        body: QUERY event of the statement.
+        state: State that counts the statement's losses, and keeps the notes on them.
+        place: Place of the statement, as FILE:POSITION; None if nothing is to be counted or noted.
 
     Raises:
-        CodecError: If its tables info or context is damaged.
+        CodecError: If the statement's tables info or context is damaged.
     """
     if is_frame(body):
         return True
@@ -234,7 +235,7 @@ class GroupFilter:
     """Gives the part of event groups that is let through.
 
     Attributes:
-        state: What is wanted by now.
+        state: The tables wanted by now.
     """
 
     def __init__(
@@ -249,10 +250,10 @@ class GroupFilter:
         self._known = known
 
     def judge_text(self, event: Event) -> bool | None:
-        """Whether a statement passes that only changes rows; None if it must be judged in its place.
+        """True if a statement passes that only changes rows; None if it must be judged in its place.
 
-        So must one that a note is told of, or that is counted, any where there is a schema, and
-        while there are temporary tables.
+        A statement must be judged in its place if it is noted or counted, always where there is a
+        schema, and while there are temporary tables.
         """
         body = event.body
         if self._known is not None or not isinstance(body, QueryEvent) or is_frame(body):
@@ -264,11 +265,11 @@ class GroupFilter:
         return None if verdict.note or verdict.lost else verdict.passes
 
     def group(self, group: EventGroup, format_: Format) -> EventGroup | None:
-        """What is left of a group; None if that is nothing.
+        """Give the part of a group that is left; None if nothing is.
 
         Args:
             group: A complete group, or a control group, which stays.
-            format_: Of the FORMAT_DESCRIPTION before it.
+            format_: Format of the FORMAT_DESCRIPTION before it.
 
         Raises:
             CodecError: With file and position, if an event of the group is damaged.
@@ -300,17 +301,17 @@ class GroupFilter:
     def rows(
         self, events: Iterable[Event], format_: Format, *, file: str, losses: Losses
     ) -> Iterator[Event]:
-        """What is left of a group of rows, as often as need be: it is not held.
+        """Give the part of a group of rows that is left, as often as need be: the group is not held.
 
         Args:
-            events: Of one group, in order.
-            format_: Of the FORMAT_DESCRIPTION before it.
-            file: Where it stands, for errors.
-            losses: Told of what is left out, which `count` counts.
+            events: Events of one group, in order.
+            format_: Format of the FORMAT_DESCRIPTION before them.
+            file: Name of their file, for errors.
+            losses: Counter of the rows that are left out, which `count` counts.
 
         Raises:
-            UnexpectedError: If it holds statements, which are judged once.
-            CodecError: If it is damaged.
+            UnexpectedError: If the group holds statements, which are judged once.
+            CodecError: If the group is damaged.
         """
 
         def leave_out(rows: RowsEvent, table_map: TableMapEvent, place: str) -> None:
@@ -359,11 +360,11 @@ class GroupFilter:
 
 
 def empty_group(frame: Iterable[Event], last: Event | None) -> Iterator[Event]:
-    """What stands for a group of which nothing is left: its GTID, and a transaction without changes.
+    """Give an empty group in place of one with nothing left: its GTID, and a transaction without changes.
 
     Args:
-        frame: What begins and ends the group, as far as it was not left out.
-        last: The last event that was.
+        frame: Events that begin and end the group, as far as they were not left out.
+        last: The last event that was left out.
     """
     events = list(frame)
     if not events or events[0].header.type_code not in GTID_TYPES:
@@ -442,5 +443,5 @@ def _is_carrier(event: Event) -> bool:
 
 
 def is_frame(body: QueryEvent) -> bool:
-    """Whether a statement only delimits transactions: it passes where anything in them does."""
+    """True if a statement only delimits transactions: it passes where anything in them does."""
     return body.query[:20].upper().startswith(_FRAMES) and body.query[:9].upper() != b"BEGIN NOT"

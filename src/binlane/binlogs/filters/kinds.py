@@ -13,7 +13,7 @@ from binlane.statements.sql.facts import CREATE_TABLE_KINDS, DDL_KINDS, WRITING_
 
 
 class RowKind(Enum):
-    """What a rows event does."""
+    """Kind of change that a rows event makes."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -41,7 +41,7 @@ _GROUPS: Final[Mapping[str, tuple[frozenset[StatementKind], frozenset[RowKind]]]
             "ddl": (DDL_KINDS, frozenset()),
             "dml": (WRITING_KINDS, frozenset(RowKind)),
             "create table": (CREATE_TABLE_KINDS | {StatementKind.CREATE_TABLE_LIKE}, frozenset()),
-            # These are logged as rows of all kinds.
+            # These statements are logged as rows of all kinds.
             "replace": (frozenset({StatementKind.REPLACE}), frozenset()),
             "load data": (frozenset({StatementKind.LOAD_DATA}), frozenset()),
         }
@@ -65,12 +65,12 @@ _KNOWN: Final = MappingProxyType(
 
 
 def row_kind(type_code: int) -> RowKind | None:
-    """What a rows event of a type does; None of any other event."""
+    """Give the kind of change of a rows event's type; None for any other event."""
     return _KIND_OF_ROWS.get(type_code)
 
 
 def is_kind(word: str) -> bool:
-    """Whether a word names a kind of statements, as `parse_kinds` takes it."""
+    """True if a word names a kind of statements, as `parse_kinds` takes it."""
     return _spelled(word) in _KNOWN
 
 

@@ -31,7 +31,7 @@ _WITHOUT_TABLES: Final = frozenset(
         *(StatementKind.SIGNAL, StatementKind.EMPTY, StatementKind.DEALLOCATE),
     }
 )
-"""What may stand in a program beside statements that name tables."""
+"""Statements that may stand in a program beside those that name tables."""
 _ENGINE: Final = "InnoDB"
 
 
@@ -85,14 +85,15 @@ class KnownObjects:
     def used_by(self, facts: StatementFacts, database: str) -> tuple[TableName, ...] | None:
         """The tables of a statement through views, stored functions, triggers and procedures.
 
-        Foreign keys are left out: what they do, a replay does again.
+        Foreign keys are left out: a replay repeats their effects.
 
         Args:
-            facts: Of the statement.
-            database: The session's default one.
+            facts: Facts of the statement's text.
+            database: Default database of the statement's session.
 
         Returns:
-            Without repetition; None if something that it runs is not known or not understood.
+            The tables without repetition; None if something that the statement runs is not known or
+            not understood.
         """
         if self._catalog is None:
             return None

@@ -1,4 +1,4 @@
-"""What a filter left out of tables that its rules name, counted; light, for all that reads rows."""
+"""Counts of changes that a filter left out of tables that its rules name; light, for all readers of rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from binlane.names import TableName
 class Losses:
     """Changes of tables that rules name, and that are left out all the same, by table.
 
-    Every reader of a log counts the same; but what takes no effect, as rows of an XA transaction
-    that is rolled back, is not counted by those that read rows alone.
+    Every reader of a log counts the same; but changes that take no effect, as rows of an XA
+    transaction that is rolled back, are not counted by those that read rows alone.
 
     Attributes:
-        statements: How many statements.
-        images: How many row images; an update has two. A rows event of which they cannot be
-            counted is one.
-        places: Where the first change stands, as FILE:POSITION.
+        statements: Number of statements, by table.
+        images: Number of row images, by table; an update has two. A rows event whose images cannot
+            be counted is one.
+        places: Place of each table's first change, as FILE:POSITION.
     """
 
     statements: Counter[TableName] = field(default_factory=Counter)
@@ -27,7 +27,7 @@ class Losses:
     places: dict[TableName, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Whether anything was left out."""
+        """True if anything was left out."""
         return bool(self.places)
 
     def lose(self, table: TableName, place: str, *, statements: int = 0, images: int = 0) -> None:

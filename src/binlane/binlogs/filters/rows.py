@@ -1,9 +1,9 @@
 """The rows of a stream of events that concern certain tables, statement by statement.
 
-A statement's rows run from its text (ANNOTATE_ROWS, ROWS_QUERY) or first TABLE_MAP to the rows event
-that says STMT_END. What stands before the first row that is printed is held until it is known to be
-needed, and the last row event until it is known whether it ends the statement: never more than that,
-however many rows there are.
+A statement's rows run from its text (ANNOTATE_ROWS, ROWS_QUERY) or first TABLE_MAP to the rows
+event that says STMT_END. Events before the first row that is printed are held until they are known
+to be needed, and the last row event until it is known whether it ends the statement: never more
+than that, however many rows there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TEXT_TYPES: Final = frozenset({EventType.ANNOTATE_ROWS, EventType.ROWS_QUERY})
 
 
 def is_of_rows(event: Event) -> bool:
-    """Whether an event belongs to a statement that is logged as rows."""
+    """True if an event belongs to a statement that is logged as rows."""
     return (
         isinstance(event.body, TableMapEvent | RowsEvent) or event.header.type_code in _TEXT_TYPES
     )
@@ -47,11 +47,12 @@ class RowStatements:
         """Start before the first statement.
 
         Args:
-            includes: Whether rows of a table are printed.
-            kinds: Which changes of them; None for all.
-            format_: Of the FORMAT_DESCRIPTION before them: then rows events that were cut up are
-                put together. None if somebody else gives the whole ones.
-            leave_out: Told of each rows event of another table, and its FILE:POSITION.
+            includes: Function that gives True if rows of a table are printed.
+            kinds: Kinds of row changes that are printed; None for all.
+            format_: Format of the FORMAT_DESCRIPTION before them: then rows events that were cut up
+                are put together. None if the caller feeds the whole ones.
+            leave_out: Called with each rows event of another table, its table map and its
+                FILE:POSITION.
         """
         self._includes = includes
         self._leave_out = leave_out
@@ -103,7 +104,7 @@ class RowStatements:
         return False
 
     def finish(self) -> Iterator[Event]:
-        """What is held of a statement whose end was cut off."""
+        """Give the held events of a statement whose end was cut off."""
         if self._last is not None:
             yield self._last
         self._before, self._last = [], None

@@ -45,7 +45,7 @@ class WildTable:
             raise ValueError(f"{self.text!r} is no pattern DATABASE.TABLE, such as shop.% or %.log")
 
     def matches(self, name: str) -> bool:
-        """Whether it means `database.table`; of a database as such, `database.`."""
+        """True if it means `database.table`, or as `database.` the database as such."""
         return self._pattern.fullmatch(name) is not None
 
     @cached_property
@@ -64,14 +64,14 @@ class TableRules:
     """Databases and tables to do and to ignore; without any, everything is wanted.
 
     Attributes:
-        do_databases: Only their tables.
-        ignore_databases: Not their tables.
-        do_tables: Only these, and those of the other rules to do.
+        do_databases: Databases; only their tables are wanted.
+        ignore_databases: Databases whose tables are not wanted.
+        do_tables: Tables; only these, and those of the other rules to do, are wanted.
         do_names: Tables of this name in any database; as one of `do_tables` each.
-        ignore_tables: Not these.
-        ignore_names: Not tables of this name in any database.
-        wild_do: Only tables that one of these means, or of `do_tables`.
-        wild_ignore: Not these.
+        ignore_tables: Tables that are not wanted.
+        ignore_names: Names of tables that are not wanted in any database.
+        wild_do: Patterns; only tables that one of them means, or of `do_tables`, are wanted.
+        wild_ignore: Patterns of tables that are not wanted.
     """
 
     do_databases: frozenset[str] = _NO_NAMES
@@ -88,7 +88,7 @@ class TableRules:
 
     @property
     def is_everything(self) -> bool:
-        """Whether there is no rule."""
+        """True if there is no rule."""
         return not (
             self.do_databases
             or self.ignore_databases
@@ -100,16 +100,16 @@ class TableRules:
 
     @property
     def has_tables_to_do(self) -> bool:
-        """Whether tables that no rule names are not wanted."""
+        """True if tables that no rule names are not wanted."""
         return bool(self.do_tables or self.do_names or self.wild_do)
 
     @property
     def does_all(self) -> bool:
-        """Whether what concerns no table at all is wanted, such as FLUSH: nothing is to be done only."""
+        """True if statements about no table, such as FLUSH, are wanted: no rule names anything to do."""
         return not (self.do_databases or self.has_tables_to_do)
 
     def includes(self, table: TableName) -> bool:
-        """Whether a table is wanted."""
+        """True if a table is wanted."""
         found = self._known.get(table)
         if found is None:
             if len(self._known) >= _KNOWN_MAX:
@@ -120,7 +120,7 @@ class TableRules:
         return found
 
     def includes_database(self, database: str) -> bool:
-        """Whether a database as such is wanted: its making, its options, its views and routines.
+        """True if a database as such is wanted: its making, its options, its views and routines.
 
         Tables that are named one by one are not a database; a pattern such as `shop.%` is.
         """
@@ -132,14 +132,14 @@ class TableRules:
         return not self.has_tables_to_do and not _matches(self.wild_ignore, name)
 
     def may_include_of(self, database: str) -> bool:
-        """Whether any table of a database may be wanted."""
+        """True if any table of a database may be wanted."""
         if not self._passes_database(database):
             return False
         is_named = any(table.database == database for table in self.do_tables)
         return not self.has_tables_to_do or is_named or bool(self.do_names or self.wild_do)
 
     def includes_whole(self, database: str) -> bool:
-        """Whether all tables of a database are wanted, whatever they are called."""
+        """True if all tables of a database are wanted, whatever they are called."""
         is_one_ignored = any(table.database == database for table in self.ignore_tables)
         return (
             self._passes_database(database)

@@ -32,7 +32,8 @@ from binlane.names import TableName
 _HEADER: Final = 19
 _ROWS_FLAGS: Final = _HEADER + 6
 _STATEMENT_END: Final = 1
-# Of a QUERY's body: length of its database, of its context, and of its text in the extended form.
+# Offsets in a QUERY's body: length of its database, of its context, and of its text in the extended
+# form.
 _DATABASE: Final = _HEADER + 8
 _CONTEXT: Final = _HEADER + 11
 _TEXT: Final = _HEADER + 13
@@ -43,13 +44,13 @@ _Flags = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.int64]
 
 
-# What an event is, by its type; rows come last.
+# Classes of events by their types; rows come last.
 _ODD, _FRAME, _CONTEXT_OF_TEXT, _NOTE, _MAP, _ROWS_KIND, _KEPT_ROWS = range(7)
-# What becomes of a statement: it is none, must be judged in its place, goes, stays.
+# Judgements on an event: no statement, to be judged in its place, goes, stays.
 _NONE, _UNJUDGED, _GOES, _STAYS = range(4)
 _SHAPES_BYTES_MAX: Final = 16 << 20
 _SHAPE_BYTES: Final = 300
-"""That one takes beside its texts, about."""
+"""Bytes that one shape takes beside its texts, about."""
 _TEXT_MAX: Final = 1 << 16
 _KINDS: Final = np.zeros(256, np.uint8)
 _KINDS[[code for code in range(256) if row_kind(code) is not None]] = _ROWS_KIND
@@ -63,10 +64,10 @@ _NO_TABLES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is left of some groups of a run.
+    """The part of some groups of a run that is left.
 
     Attributes:
-        stop: The group of the run behind them.
+        stop: Number of the group behind them in the run.
         item: A run of groups of rows, or one group; None if nothing is left.
     """
 
@@ -76,11 +77,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What stays of groups of rows.
+    """Marks on the events and groups of rows that stay.
 
     Attributes:
-        events: For each event from the first group's first on, whether it stays.
-        groups: For each group, whether anything of it does.
+        events: For each event from the first group's first on, True if it stays.
+        groups: For each group, True if any event of it stays.
         ends: Rows events that must end their statement now, as numbers among `events`.
     """
 
@@ -117,10 +118,10 @@ class RunFilter:
                 self._kinds[code] = _KEPT_ROWS
 
     def parts(self, run: RawRun) -> Iterator[Part]:
-        """What is left of a run, in order; of a part the next one may change the bytes.
+        """Give the parts of a run that are left, in order; the next part may change the bytes of one.
 
         Raises:
-            CodecError: With file and position, behind what stands before it.
+            CodecError: With file and position, behind the parts before the damage.
         """
         for first, stop, is_odd in self.pieces(run):
             if is_odd:
@@ -131,10 +132,10 @@ class RunFilter:
     def pieces(self, run: RawRun) -> Iterator[tuple[int, int, bool]]:
         """The groups of a run: those that arrays can judge together, and others one by one.
 
-        What follows one of the others is looked at once that was judged.
+        The groups behind one of the others are looked at once that one was judged.
 
         Yields:
-            The first group, the one behind the last, and whether it is one of the others.
+            The first group, the group behind the last, and True if it is one of the others.
         """
         first, version, odd = 0, -1, list[int]()
         while first < run.count:
@@ -165,7 +166,7 @@ class RunFilter:
         return [int(number) for number in np.unique(found)]
 
     def _judged(self, run: RawRun, queries: _Places) -> list[int]:
-        """What becomes of statements: each shape of text is judged once."""
+        """Judge statements: each shape of text is judged once."""
         state = self._groups.state
         if self._shapes_version != state.version or self._shapes_bytes > _SHAPES_BYTES_MAX:
             self._shapes.clear()
@@ -188,7 +189,7 @@ class RunFilter:
         return found
 
     def _verdict(self, run: RawRun, query: int) -> int:
-        """What becomes of a statement; what is damaged is told in its place."""
+        """Judge a statement; damage is left to the judgement in its place."""
         try:
             passes = self._groups.judge_text(run.event(query))
         except CodecError:
@@ -207,7 +208,7 @@ class RunFilter:
         self._texts[places[has_one]] = self._texts[queries[following[has_one]]]
 
     def marks(self, run: RawRun, first: int, stop: int) -> Marks:
-        """What stays of some groups of a run, none of which is odd."""
+        """Mark the events of some groups of a run that stay; none of the groups is odd."""
         begin = int(run.groups[layout.GROUP_FIRST, first])
         end = int(run.groups[layout.GROUP_END, stop - 1])
         kinds = self._kinds[run.events[layout.EVENT_TYPE, begin:end]]
@@ -252,7 +253,7 @@ class RunFilter:
             self._groups.lose_rows(event.body, table.table_map, place)
 
     def _rows(self, run: RawRun, first: int, stop: int) -> RawRun | None:
-        """What is left of groups of rows."""
+        """Give the part of groups of rows that is left; None if nothing is."""
         marks = self.marks(run, first, stop)
         if not marks.groups.any():
             return None
@@ -306,7 +307,7 @@ def _end(run: RawRun) -> int:
 
 
 def _ends(run: RawRun, begin: int, is_rows: _Flags) -> _Flags:
-    """Which events end the statement that they are rows of."""
+    """Flag the events that end the statement whose rows they are."""
     places = np.flatnonzero(is_rows)
     offsets = run.events[layout.EVENT_OFFSET, begin : begin + is_rows.shape[0]][places]
     ends = np.zeros(is_rows.shape[0], np.bool_)
@@ -329,7 +330,7 @@ def _statements(ends: _Flags, firsts: _Places) -> _Places:
 
 
 def _is_bracket(run: RawRun, queries: _Places) -> _Flags:
-    """Which QUERY events are BEGIN, COMMIT or ROLLBACK."""
+    """Flag the QUERY events that are BEGIN, COMMIT or ROLLBACK."""
     is_found = np.zeros(queries.shape[0], np.bool_)
     if not queries.shape[0]:
         return is_found
@@ -343,7 +344,7 @@ def _is_bracket(run: RawRun, queries: _Places) -> _Flags:
 
 
 def _texts(run: RawRun, queries: _Places) -> tuple[_Places, _Places, _Places, _Places]:
-    """Of QUERY events: where the body begins, the text begins and ends, and the event ends."""
+    """Find in QUERY events where body and text begin, and text and event end."""
     header = run.format.post_header_length(EventType.QUERY)
     data = run.data
     at = run.events[layout.EVENT_OFFSET, queries].astype(np.int64)

@@ -1,12 +1,12 @@
-"""What a filter wants where a log stands: its rules, and what became of the tables that they name.
+"""The tables that a filter wants at a place of a log: its rules, and the fate of the tables that they name.
 
 Theory (seed 003, sections 4 to 6): with rules to do, a statement passes only if all its tables are
 wanted; with rules to ignore it is left out if it involves an ignored one. So in both cases all its
-tables must be wanted. A table or view whose making was left out, since it is made of what is not
-wanted, is not wanted itself. Where renames are followed, a table stays what it was by its first name;
-a RENAME or DROP of several tables is then done to those of them that are wanted, and that is noted.
-Where only names count, such a statement is left out like any other, and a wanted table that was
-renamed is traced, so that it can be named back.
+tables must be wanted. A table or view whose making was left out, since it is made of tables that
+are not wanted, is not wanted itself. Where renames are followed, a table stays what it was by its
+first name; a RENAME or DROP of several tables is then done to those of them that are wanted, and
+that is noted. Where only names count, such a statement is left out like any other, and a wanted
+table that was renamed is traced, so that it can be named back.
 
 A change of a table that the rules name is never left out without a note, and is counted. Where the
 log does not tell whether a statement did anything, as IF EXISTS does not, what the rules name stays
@@ -31,18 +31,18 @@ _OTHERS_MAX: Final = 1000
 _REMEMBERED_MAX: Final = 1 << 14
 """Names of which it is known whether they are there; behind so many nothing of them is."""
 Saved = Mapping[str, Sequence[Sequence[Any]]]
-"""What is remembered of names, as JSON has it; a list where only renames were once."""
+"""The memory of names, as JSON has it; a list where only renames were once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a statement.
+    """The judgement on a statement.
 
     Attributes:
-        passes: Whether it is printed, as it is or with another text.
-        text: The text that it has then; None for its own.
-        tables: What `text` is about.
-        note: What a user should know of it; empty if the rules plainly say it.
+        passes: True if the statement is printed, as it is or with another text.
+        text: The text that replaces the statement's own; None to keep its own.
+        tables: Tables that `text` is about.
+        note: Remark for the user on the statement; empty if the rules plainly say it.
         lost: Tables that the rules name, and of which a change is left out.
     """
 
@@ -54,7 +54,7 @@ class Verdict:
 
     @property
     def row_note(self) -> str:
-        """What of `note` matters to who reads rows alone: not that a part is taken of a statement."""
+        """The remark for readers of rows alone: `note`, but not that a part is taken of a statement."""
         return "" if self.passes and not self.lost else self.note
 
 
@@ -64,14 +64,16 @@ _LEFT_OUT: Final = Verdict(passes=False)
 
 @dataclass(slots=True)
 class _Memory:
-    """What the log told of names.
+    """Facts that the log told of names.
 
     Attributes:
-        followed: What is said of a table's name that its rules say otherwise: whether it is wanted.
-        away: With RenameMode.NAME: what wanted tables are called that were renamed.
-        there: Whether there is a table of a name, where a statement of the log told it.
-        temporary: By session and name: whether the making of a temporary table passed.
-        programs: Whether the making of a trigger passed, and routines whose making was left out.
+        followed: Tables whose state differs from the rules on their names: True if the table is
+            wanted.
+        away: With RenameMode.NAME: present names of wanted tables that were renamed.
+        there: By name, True if there is such a table, where a statement of the log told it.
+        temporary: By session and name, True if the making of a temporary table passed.
+        programs: By name, True if the making of a trigger passed, and False for routines whose
+            making was left out.
         told: Tables of which it was noted that their changes are left out.
     """
 
@@ -97,15 +99,15 @@ class FilterState:
     """The tables that are wanted, at one place of a log.
 
     Args:
-        terms: What was asked for.
+        terms: The filter that was asked for.
 
     Attributes:
-        terms: Likewise.
-        version: Grows whenever what is wanted changes.
-        empty_xa: XA transactions that are prepared of which nothing is wanted.
-        left_out: What was left out of tables that the rules name.
-        has_matched: The log is about something that is wanted.
-        notes: With a place each, what is to be noted of statements that `events.judged` took.
+        terms: The filter that was asked for.
+        version: Number that grows whenever the wanted tables change.
+        empty_xa: Prepared XA transactions without any wanted change.
+        left_out: Counts of changes left out of tables that the rules name.
+        has_matched: True if the log is about something that is wanted.
+        notes: Remarks on statements that `events.judged` took, each with a place.
     """
 
     def __init__(self, terms: FilterTerms) -> None:
@@ -138,7 +140,7 @@ class FilterState:
 
     @property
     def saved(self) -> Saved:
-        """What is remembered of names, for who goes on here another time."""
+        """The memory of names, for a reader who goes on here another time."""
         memory = self._memory
         saved: dict[str, list[list[Any]]] = {
             "followed": _rows(memory.followed),
@@ -154,7 +156,7 @@ class FilterState:
         return {name: rows for name, rows in saved.items() if rows}
 
     def copy(self) -> Self:
-        """The same, which changes by itself; what is left out is counted anew, and noted anew."""
+        """Copy the state, so that each changes by itself; losses are counted anew, and noted anew."""
         other = type(self)(self.terms)
         other.empty_xa = set(self.empty_xa)
         other.has_matched = self.has_matched
@@ -163,7 +165,7 @@ class FilterState:
         return other
 
     def includes(self, table: TableName) -> bool:
-        """Whether changes of a table are wanted."""
+        """True if changes of a table are wanted."""
         found = self._memory.followed.get(table)
         if found is None:
             found = self.terms.rules.includes(table)
@@ -174,21 +176,21 @@ class FilterState:
         return found
 
     def summary(self, *, is_whole: bool = True) -> list[str]:
-        """What a user should know of a log as a whole, at its end.
+        """Remarks for the user on a log as a whole, at its end.
 
         Args:
-            is_whole: Nothing of it was looked at before.
+            is_whole: True if the log was looked at from its beginning.
         """
         return self.left_out.texts + [self.unmatched] * (is_whole and self.is_unmatched)
 
     @property
     def unmatched(self) -> str:
-        """What a user should know of a log that `is_unmatched`."""
+        """Remark for the user on a log that `is_unmatched`."""
         return f"the log has nothing of what the filter names; {self._nearest()}"
 
     @property
     def is_unmatched(self) -> bool:
-        """Whether the rules name what is to be done, and the log has nothing of it."""
+        """True if the rules name something to be done, and the log has nothing of it."""
         return not (self.has_matched or self.terms.rules.does_all)
 
     def _nearest(self) -> str:
@@ -201,25 +203,25 @@ class FilterState:
         return f"it has {_shown(sorted(self._others))}"
 
     def includes_database(self, database: str) -> bool:
-        """Whether changes of a database as such are wanted."""
+        """True if changes of a database as such are wanted."""
         found = self.terms.rules.includes_database(database)
         self.has_matched |= found
         return found
 
     def is_lost(self, table: TableName) -> bool:
-        """Whether the rules name a table whose changes are not wanted all the same."""
+        """True if the rules name a table whose changes are not wanted all the same."""
         return self.terms.rules.includes(table) and not self.includes(table)
 
     def lose(self, table: TableName, images: int, place: str) -> str:
         """Count row images of a table that `is_lost`.
 
         Args:
-            table: The table.
-            images: How many.
-            place: Where the first one stands, as FILE:POSITION.
+            table: The table that loses them.
+            images: Number of row images lost.
+            place: Place of the first one, as FILE:POSITION.
 
         Returns:
-            What is to be noted of them; empty where it was before.
+            The remark for the user; empty where it was given before.
         """
         self.left_out.lose(table, place, images=images)
         if table in self._memory.told:
@@ -235,9 +237,9 @@ class FilterState:
         """Judge the next statement of the log, and remember what it does to tables.
 
         Args:
-            concern: What it is about.
-            place: Where it stands, as FILE:POSITION; None if it is of no interest itself, so that
-                nothing is counted.
+            concern: Tables and objects of the statement.
+            place: Place of the statement, as FILE:POSITION; None if it is of no interest itself, so
+                that nothing is counted.
         """
         verdict = self._judge(concern)
         if concern.is_undone:
@@ -253,7 +255,7 @@ class FilterState:
         return self._of_kinds(concern, verdict)
 
     def judge(self, concern: Concern) -> Verdict:
-        """What becomes of the next statement of the log; nothing is remembered."""
+        """Judge the next statement of the log; nothing is remembered."""
         return self._of_kinds(concern, self._judge(concern))
 
     def _of_kinds(self, concern: Concern, verdict: Verdict) -> Verdict:
@@ -264,10 +266,10 @@ class FilterState:
 
     @property
     def goes_by_session(self) -> bool:
-        """Whether it matters which session ran a statement: some have temporary tables."""
+        """True if the session that ran a statement matters: some have temporary tables."""
         return bool(self._memory.temporary)
 
-    # What becomes of a statement.
+    # Judgements on statements.
 
     def _judge(self, concern: Concern) -> Verdict:
         rules = self.terms.rules
@@ -283,7 +285,7 @@ class FilterState:
         return self._passed(concern) if self._passes_whole(concern) else self._parted(concern)
 
     def _parted(self, concern: Concern) -> Verdict:
-        """Of a statement that does not pass as it is."""
+        """Judge a statement that does not pass as it is."""
         if concern.kind is StatementKind.DROP_DATABASE:
             return self._judge_drop_database(concern.databases)
         made = None if concern.is_temporary or not concern.replaces else concern.made
@@ -306,7 +308,7 @@ class FilterState:
         )
 
     def _passed(self, concern: Concern) -> Verdict:
-        """Of a statement that is wanted: what must be there for it."""
+        """Judge a statement that is wanted; note the objects that it needs."""
         notes = []
         missing = [table for table in concern.referred if not self.includes(table)]
         if missing:
@@ -322,7 +324,7 @@ class FilterState:
         return Verdict(passes=True, note="; ".join(notes)) if notes else _PASSES
 
     def _judge_unwanted(self, concern: Concern) -> Verdict:
-        """Of a statement about nothing that is wanted."""
+        """Judge a statement about nothing that is wanted."""
         if concern.drops or concern.is_temporary:
             return _LEFT_OUT  # what the rules name is not there, or another table
         lost = tuple(
@@ -358,10 +360,10 @@ class FilterState:
         )
 
     def _wants(self, concern: Concern, table: TableName) -> bool:
-        """Whether a table is wanted, as a statement concerns it.
+        """True if a table is wanted, as a statement concerns it.
 
-        A temporary table stands before another one of its name. One that was renamed away is where
-        its rename took it, and can be renamed and dropped.
+        A temporary table stands before another table of its name. A table that was renamed away is
+        where its rename took it, and can be renamed and dropped.
         """
         memory = self._memory
         if memory.temporary and self._is_temporary(concern, table):
@@ -374,17 +376,17 @@ class FilterState:
         return self.includes(table)
 
     def _is_made_anew(self, concern: Concern, table: TableName) -> bool:
-        """Whether a statement makes a table or view of which nothing before it bears on the name."""
+        """True if a statement makes a table or view on whose name no statement before it bears."""
         if table != concern.made or concern.kind is StatementKind.ALTER_VIEW:
             return False
         return not concern.if_exists or self._memory.there.get(table) is False
 
     def _is_temporary(self, concern: Concern, table: TableName) -> bool:
-        """Whether a statement means a temporary table of its session by a name."""
+        """True if a statement means a temporary table of its session by a name."""
         return concern.made != table and (concern.thread_id, table) in self._memory.temporary
 
     def _judge_drop_database(self, databases: Iterable[str]) -> Verdict:
-        """Its tables are gone at the source, and stay where the log is replayed."""
+        """Judge DROP DATABASE: its tables are gone at the source, and stay where the log is replayed."""
         inside = [
             *(table for name in databases for table in self.terms.rules.names_in(name)),
             *(table for table, wanted in self._memory.followed.items() if wanted),
@@ -399,7 +401,7 @@ class FilterState:
         )
 
     def _part(self, concern: Concern) -> Verdict:
-        """What a RENAME or DROP of several tables does to those that are wanted."""
+        """Judge a RENAME or DROP of several tables: its part for the wanted tables is taken."""
         exists = " IF EXISTS" if concern.if_exists else ""
         if concern.kind in TABLE_DROPPING_KINDS:
             kept = [table for table in concern.drops if self._wants(concern, table)]
@@ -414,7 +416,7 @@ class FilterState:
         return Verdict(passes=True, text=text, tables=tuple(kept), note=note)
 
     def _drop_instead(self, concern: Concern, table: TableName) -> Verdict:
-        """Of what is wanted and is replaced by what is not: it is gone."""
+        """Drop a wanted table or view that an unwanted one replaces."""
         what = "VIEW" if concern.kind in VIEW_KINDS else "TABLE"
         text = f"DROP {what} IF EXISTS {table}"
         note = f"{table.plain} is replaced by what is not wanted; this is taken: {text}"
@@ -433,13 +435,13 @@ class FilterState:
                 pairs.append((old, new))
         return pairs
 
-    # What a statement does to names.
+    # Effects of statements on names.
 
     def _remember(self, concern: Concern, verdict: Verdict) -> str:
         """Follow what a statement makes, renames and drops.
 
         Returns:
-            What a user should know of that.
+            The remark for the user on these; empty if there is none.
         """
         self._remember_program(concern, verdict)
         if concern.is_temporary or self._memory.temporary:

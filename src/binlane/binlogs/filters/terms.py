@@ -1,4 +1,4 @@
-"""What a user asks a filter for, and how it is written: the same for every command and reader."""
+"""The terms of a filter, and their writing: the same for every command and reader."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ LIST_OPTIONS: Final = (
     *("do_table", "ignore_table", "do_db", "ignore_db"),
     *("wild_do_table", "wild_ignore_table"),
 )
-"""What takes names, each any number of them."""
+"""Options that take names, each any number of them."""
 
 
 class RenameMode(Enum):
-    """What a table is that has been renamed."""
+    """Rule for tables that have been renamed."""
 
     FOLLOW = "follow"
-    """The same table: what was said of its old name holds for the new one as well."""
+    """The same table: the rules on its old name hold for the new one as well."""
     NAME = "name"
     """Another one: only names count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterTerms:
-    """What a filter is to let through; by default everything.
+    """The changes that a filter lets through; by default all.
 
     Attributes:
-        rules: By databases and tables.
-        rename: What a renamed table is.
+        rules: Databases and tables that are wanted or not.
+        rename: Rule for tables that have been renamed.
         statements: Kinds of statements; all if empty.
         rows: Kinds of row changes; all if both are empty.
-        keeps_empty_groups: Whether an event group of which nothing is left stays as an empty one.
+        keeps_empty_groups: True if an event group with no change left stays as an empty one.
     """
 
     rules: TableRules = field(default_factory=TableRules)
@@ -71,17 +71,17 @@ class FilterTerms:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out."""
+        """True if nothing is left out."""
         return self.rules.is_everything and not self.has_kinds
 
     @property
     def has_kinds(self) -> bool:
-        """Whether it goes by kinds of statements, too."""
+        """True if kinds of statements or row changes count, too."""
         return bool(self.statements or self.rows)
 
     @property
     def follows(self) -> bool:
-        """Whether what is wanted hangs on what was renamed before."""
+        """True if the wanted tables depend on renames before."""
         return self.rename is RenameMode.FOLLOW and not self.rules.is_everything
 
 
@@ -92,13 +92,13 @@ def parse_terms(
     kinds: Iterable[str] = (),
     keeps_empty_groups: bool = False,
 ) -> FilterTerms:
-    """Read what a user wrote.
+    """Read the terms that a user wrote.
 
     Args:
         given: Names by the options of `LIST_OPTIONS`, some of which may be missing.
-        rename: `follow` or `name`.
+        rename: A value of `RenameMode`: `follow` or `name`.
         kinds: Kinds of statements, each as `kinds.parse_kinds` takes them.
-        keeps_empty_groups: See `FilterTerms`.
+        keeps_empty_groups: True to keep event groups as empty ones, as in `FilterTerms`.
 
     Raises:
         ConfigError: If a name or kind is none; its key is the option.

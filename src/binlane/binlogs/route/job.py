@@ -60,7 +60,7 @@ from binlane.names import TableName
 from binlane.positions import AnyGtid
 
 KEEP_BYTES: Final = 256 << 20
-"""After how many bytes of the files everything is forced to disk and noted."""
+"""Bytes of the files after which everything is forced to disk and noted."""
 
 _KERNELS: Final = ("route", "scan")
 _NOTES_MAX: Final = 100
@@ -68,14 +68,14 @@ _NOTES_MAX: Final = 100
 
 @dataclass(slots=True)
 class BinlogCounts:
-    """What one binlog got.
+    """Counts of the events that one binlog got.
 
     Attributes:
-        event_groups: Appended in this run.
-        events: In them.
-        rows_events: Of these, rows events.
-        incidents: Groups that an INCIDENT event stands for, and why.
-        omissions: By kind, what was left out since it names outside objects.
+        event_groups: Groups appended in this run.
+        events: Events in these event groups.
+        rows_events: Rows events among these events.
+        incidents: Groups that an INCIDENT event stands for, each with its cause.
+        omissions: Number of parts left out since they name outside objects, by kind.
     """
 
     event_groups: int = 0
@@ -105,14 +105,14 @@ class BinlogCounts:
 
 @dataclass(slots=True)
 class Report:
-    """What a run did.
+    """The results of a run.
 
     Attributes:
-        counts: By binlog.
-        files: How many files were read, at least in part.
-        notes: What a user should know of.
-        is_unmatched: The files have nothing of what a filter names.
-        fault: Where and why it ended early, behind whole groups; None if it did not.
+        counts: Counts of each binlog, by its name.
+        files: Number of files that were read, at least in part.
+        notes: Remarks for the user on the run.
+        is_unmatched: True if the files have nothing that a filter names.
+        fault: The damage at which the run ended early, behind whole groups; None if it did not.
     """
 
     counts: dict[str, BinlogCounts] = field(default_factory=dict)
@@ -124,22 +124,23 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteRequest:
-    """What is asked for.
+    """The files, definitions and target of a run, with its settings.
 
     Attributes:
-        paths: The files, oldest first.
-        schedule: The definitions.
-        out: The target directory.
-        keys: Of encrypted files.
-        settings: How binlog files are written.
-        start_position: Where in the first file to begin, in bytes; 0 for where the record says, or
-            its beginning.
-        keep_bytes: As `KEEP_BYTES`.
-        uses_kernels: Whether kernels may be used where they are compiled.
-        window_bytes: How much of a file is looked at at once.
-        held_bytes_max: Of an event group; a larger one is read from its file twice.
+        paths: Paths of the files, oldest first.
+        schedule: Definitions of the binlogs, with their history.
+        out: Path of the target directory.
+        keys: Keys for files that are encrypted.
+        settings: Settings by which binlog files are written.
+        start_position: Position in the first file at which to begin, in bytes; 0 for the place in
+            the record, or its beginning.
+        keep_bytes: Bytes of the files after which all is forced to disk and noted, as `KEEP_BYTES`.
+        uses_kernels: True if kernels may be used where they are compiled.
+        window_bytes: Bytes of a file that are looked at together.
+        held_bytes_max: Most bytes of an event group in memory; a larger one is read from its file
+            twice.
         links: Between the tables that there are before the first file, where that is known.
-        filter_terms: What of the files is routed; by default everything.
+        filter_terms: The changes in the files that are routed; by default all.
         load_schema: Fills a catalog with the objects that there are where the run begins, for the
             filter; None where they are not known.
     """
@@ -165,9 +166,9 @@ def route_files(
     """Route files into binlogs.
 
     Args:
-        request: What is asked for.
-        disk: Where to; the local one by default.
-        meter: Told how many bytes were read.
+        request: Files, definitions and target of the run.
+        disk: The disk of the target; the local one by default.
+        meter: Called with the number of bytes that were read.
 
     Raises:
         CodecError: If a file is none of a binlog, before anything is written. Damage behind a
@@ -392,7 +393,7 @@ class _Job:
     def _routings(
         self, run: RawRun, numbers: Sequence[int]
     ) -> tuple[dict[int, list[Routing]], tuple[int, CodecError] | None]:
-        """What the reference makes of some groups, up to one that is damaged."""
+        """Route some groups by the reference, up to one that is damaged."""
         found: dict[int, list[Routing]] = {}
         known, following = self._known(), 0
         for number in numbers:
@@ -415,7 +416,7 @@ class _Job:
         last: int,
         known: list[tuple[frozenset[str], Memory]],
     ) -> list[tuple[frozenset[str], Memory]]:
-        """What each binlog knows behind groups of rows."""
+        """Give the state of each binlog behind groups of rows."""
         empty = frozenset[TableName]().union(*(memory.empty_tables for _, memory in known))
         tables = self._outputs.router.mapped(run, first, last, empty)
         return [(xids, memory.with_rows(tables)) for xids, memory in known]
@@ -490,14 +491,14 @@ class _Job:
         self._pass(gtid)
 
     def _large_part(self, large: LargeGroup, losses: Losses) -> Callable[[], Iterator[Event]]:
-        """What gives the events of a large group, each time anew, but for what the filter drops.
+        """Make a function that gives a large group's events, each time anew, without those the filter drops.
 
         Args:
-            large: The group.
-            losses: Gets what is left out, each time anew.
+            large: The group to be routed.
+            losses: Counts of the changes left out, each time anew.
 
         Raises:
-            UnexpectedError: If it holds statements, of which the filter must know once.
+            UnexpectedError: If the group holds statements, of which the filter must know once.
         """
         filter_ = self._filter
         if filter_ is None:
@@ -548,13 +549,13 @@ class _Job:
             self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
 
     def _known(self) -> list[tuple[frozenset[str], Memory]]:
-        """What each binlog knows of the groups before."""
+        """Give the state of each binlog before a group: prepared XA transactions and routing's memory."""
         return [(output.binlog.prepared, output.binlog.memory) for output in self._outputs]
 
     def _routed(
         self, group: EventGroup, known: Sequence[tuple[frozenset[str], Memory]]
     ) -> list[Routing]:
-        """What the reference makes of a group for each binlog."""
+        """Route a group to each binlog by the reference."""
         from binlane.binlogs.routing.route import damaged_event, route  # noqa: PLC0415  # parses SQL
 
         try:
@@ -600,7 +601,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What filters the files, in the two forms that groups have."""
+    """The filter of the files, in the two forms that groups have."""
 
     groups: GroupFilter
     runs: RunFilter
@@ -656,7 +657,7 @@ class _Outputs:
 
     @property
     def router(self) -> SpanRouter:
-        """Of runs, which come by way of kernels only."""
+        """The router of runs, which come by way of kernels only."""
         assert self._router is not None, "runs come by way of kernels"
         return self._router
 

@@ -41,11 +41,11 @@ _DROP, _COPY, _END, _PUT = range(4)
 
 
 class LargePart:
-    """What one binlog gets of a large group.
+    """The part of a large group that one binlog gets.
 
     Attributes:
-        events: How many events stay.
-        rows_events: Of these, rows events.
+        events: Number of events that stay.
+        rows_events: Number of rows events among them.
         texts_left_out: Texts of row changes that may name something outside of the scope.
     """
 
@@ -243,14 +243,15 @@ def route_large(
     """Give binlogs their parts of a large group.
 
     Args:
-        binlogs: That are written.
-        read: Gives the group's events from its first on, each time anew.
-        format_: Of the FORMAT_DESCRIPTION before them.
-        file: Where they stand, for errors.
+        binlogs: Binlogs that are written to.
+        read: Function that gives the group's events from its first on, each time anew.
+        format_: Format of the FORMAT_DESCRIPTION before them.
+        file: Name of the group's file, for errors.
 
     Raises:
-        UnexpectedError: If it is none of rows and their brackets; nothing is written then.
-        CodecError: If it is damaged; nothing is written then.
+        UnexpectedError: If the group has other events than rows and their brackets; nothing is
+            written then.
+        CodecError: If the group is damaged; nothing is written then.
         StoreError: As `Binlog.append`.
     """
     parts = [LargePart(binlog, format_, file=file) for binlog in binlogs]

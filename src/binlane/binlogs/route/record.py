@@ -1,7 +1,7 @@
-"""What a run of `route` has done, kept beside its binlogs, so that the next one can go on.
+"""The record of a run of `route`, kept beside its binlogs, so that the next run can go on.
 
 A record says: up to this place of this file everything is in the binlogs, and each of them is on
-disk up to its mark. What stands behind a mark is cut off when a run goes on.
+disk up to its mark. Bytes behind a mark are cut off when a run goes on.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """Up to where files were routed.
+    """The place up to which files were routed.
 
     Attributes:
-        file: Base name of the last one.
-        fingerprint: Of that file.
-        position: Where the next event group stands in it, in bytes.
-        done: Everything that was done there.
-        filter_terms: What a filter let through, as a text; empty for everything.
-        followed: What the filter remembers of names there.
+        file: Base name of the last file.
+        fingerprint: Fingerprint of the last file's FORMAT_DESCRIPTION.
+        position: Position of the next event group in it, in bytes.
+        done: Position of the source that was done there.
+        filter_terms: The filter of the run as a text; empty for everything.
+        followed: The filter's memory of names there.
     """
 
     file: str
@@ -49,12 +49,12 @@ class Reached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What was done.
+    """The work that the runs have done.
 
     Attributes:
-        reached: Up to where.
+        reached: Place up to which files were routed.
         definitions: A text for each binlog, by name.
-        marks: Of each binlog, by name.
+        marks: Mark of each binlog, by name.
     """
 
     reached: Reached

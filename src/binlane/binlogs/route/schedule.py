@@ -1,4 +1,4 @@
-"""Which definitions hold where in a log: the scope history that a run follows."""
+"""The definitions that hold at each place of a log: the scope history that a run follows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Schedule:
 
     Attributes:
         definitions: Those that hold at first.
-        changes: In the order of the log.
+        changes: Changes of definitions, in the order of the log.
     """
 
     definitions: tuple[Definition, ...]

@@ -19,7 +19,7 @@ from binlane.log.codec.types import EventType
 from binlane.log.grouping.walk import walk
 from binlane.positions import Position, nothing_done
 
-# They may stand between a FORMAT_DESCRIPTION and what was done before the file.
+# Events that may stand between a FORMAT_DESCRIPTION and the position done before the file.
 _BETWEEN: Final = frozenset({EventType.START_ENCRYPTION, EventType.ROTATE, EventType.STOP})
 
 
@@ -28,11 +28,11 @@ class SourceFile:
     """A file to be routed.
 
     Attributes:
-        path: As the user named it.
+        path: Path as the user named it.
         name: Base name without compression suffix.
-        first: Its FORMAT_DESCRIPTION.
-        done: What was done before it, as its head says.
-        is_encrypted: Whether it is read by way of its keys.
+        first: The event FORMAT_DESCRIPTION at its beginning.
+        done: Position done before it, as its head says.
+        is_encrypted: True if it is read by way of its keys.
     """
 
     path: str
@@ -43,7 +43,7 @@ class SourceFile:
 
     @property
     def description(self) -> FormatDescriptionEvent:
-        """Its FORMAT_DESCRIPTION's body."""
+        """The body of its FORMAT_DESCRIPTION."""
         assert isinstance(self.first.body, FormatDescriptionEvent), "look() saw to it"
         return self.first.body
 

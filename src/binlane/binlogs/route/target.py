@@ -34,8 +34,8 @@ class Target:
     """An open target directory.
 
     Attributes:
-        binlogs: By name.
-        record: What was done before this run; None if nothing was.
+        binlogs: The binlogs of the target by their names.
+        record: The work done before this run; None if there was none.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Target:
 
         Args:
             source: The file that comes first.
-            done: What is done before them.
+            done: Position that is done before them.
 
         Raises:
             StoreError: If they cannot be made.
@@ -177,7 +177,7 @@ class Target:
             )
 
     def _is_half_made(self, name: str) -> bool:
-        """Whether a directory holds nothing but a binlog that this command began to make."""
+        """True if a directory holds nothing but a binlog that this command began to make."""
         path = self._directory / name
         if name not in self._definitions or not (self._directory / LOCK_FILE).exists():
             return False

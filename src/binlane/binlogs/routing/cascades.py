@@ -1,13 +1,13 @@
-"""Rows that change in scope because others change outside of it, of which the log has nothing.
+"""Rows in scope that change with rows outside of it, while the log has nothing of the change.
 
 A foreign key that cascades, and a MERGE table, change rows of one table with those of another. A
 replica that has both does the same; one that has the child alone does not learn of it. So a
 statement that may have done this to a table in scope becomes an INCIDENT.
 
-What tells: the links between tables, as far as they are known; the rows of the parent, which must
-be deleted, or updated in the columns that are referred to; MariaDB's TABLE_MAP of the child, which
-stands in each such statement, though also in others (of triggers, LOCK TABLES, joins); and the
-flags of the rows: MySQL 9.6 and later log what cascades, and say so.
+The signs of such a change: the links between tables, as far as they are known; the rows of the
+parent, which must be deleted, or updated in the columns that are referred to; MariaDB's TABLE_MAP
+of the child, which stands in each such statement, though also in others (of triggers, LOCK TABLES,
+joins); and the flags of the rows: MySQL 9.6 and later log cascaded changes, and say so.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ _CACHED_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Danger:
-    """Which tables in scope change, unseen, with the rows of a table.
+    """The tables in scope that change, unseen, with the rows of a table.
 
     Attributes:
-        by_delete: By foreign keys, when rows are deleted.
-        by_update: The same when these columns change, in small letters; none for any column.
-        by_any: With any row, since the table is a MERGE table.
+        by_delete: Tables that foreign keys change when rows are deleted.
+        by_update: Tables that foreign keys change when these columns change, in small letters; none
+            for any column.
+        by_any: Tables that any row changes, since the table is a MERGE table.
     """
 
     by_delete: frozenset[TableName]
@@ -66,7 +67,7 @@ class Danger:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def dangers(links: TableLinks, scope: Scope) -> Mapping[TableName, Danger]:
-    """By table, what its rows may change in a scope beside themselves."""
+    """Give, by table, the changes that its rows may make in a scope beside themselves."""
     tables = {key.parent for key in links.keys} | {merge for merge, _ in links.unions}
     found = {}
     for table in tables:
@@ -135,15 +136,15 @@ def unseen_changes(
     file: str,
     is_transactional: bool,
 ) -> str | None:
-    """Why a statement of row changes may have changed rows in scope that the log does not have.
+    """Give the reason why a statement's row changes may have changed rows in scope that the log lacks.
 
     Args:
-        statement: Its events, as `select_rows` takes them.
-        links: Between tables.
-        scope: Of the binlog.
-        format_: Of the FORMAT_DESCRIPTION before them.
-        file: Where they stand, for errors.
-        is_transactional: Whether the group ends with XID or is prepared, so that it changes no
+        statement: The statement's events, as `select_rows` takes them.
+        links: Foreign keys and MERGE tables between tables.
+        scope: Scope of the binlog to route to.
+        format_: Format of the FORMAT_DESCRIPTION before the events.
+        file: Name of the events' file, for errors.
+        is_transactional: True if the group ends with XID or is prepared, so that it changes no
             MERGE table.
 
     Raises:
@@ -174,11 +175,11 @@ def unseen_changes(
 
 
 class StatementWatch:
-    """Tells of the statements of a group that is not held whether they are for `unseen_changes`.
+    """Tells of each statement of a group that is not held if `unseen_changes` must look at it.
 
     Args:
-        links: Between tables.
-        scope: Of the binlog.
+        links: Foreign keys and MERGE tables between tables.
+        scope: Scope of the binlog to route to.
     """
 
     def __init__(self, links: TableLinks, scope: Scope) -> None:
@@ -211,7 +212,7 @@ class StatementWatch:
         self._has_outside |= may_cascade and not self._scope.includes(name)
 
     def end(self) -> bool:
-        """Whether the statement that ends here may have changed rows that the log does not have."""
+        """True if the statement that ends here may have changed rows that the log does not have."""
         found = self._has_danger or (self._has_outside and bool(self._lone))
         self._begin()
         return found
@@ -250,9 +251,9 @@ def _has_cascaded(
 
 
 def _change(body: RowsEvent, owner: TableMapEvent, names: tuple[str, ...], flavor: Flavor) -> bool:
-    """Whether an update changes one of some columns; True where that cannot be found out.
+    """True if an update changes one of some columns, or if that cannot be found out.
 
-    A key of which a part was NULL is referred to by nobody.
+    No row refers to a key of which a part was NULL.
     """
     columns = table_columns(owner, flavor=flavor)
     places = [column.index for column in columns if (column.name or "").lower() in names]
@@ -273,7 +274,7 @@ def _change(body: RowsEvent, owner: TableMapEvent, names: tuple[str, ...], flavo
 
 
 def changes_unseen(effects: StatementEffects, links: TableLinks, scope: Scope) -> bool:
-    """Whether a statement that was logged as such may have changed rows in scope beside its own."""
+    """True if a statement that was logged as such may have changed rows in scope beside its own."""
     if effects.kind not in WRITING_KINDS and effects.kind is not StatementKind.TRUNCATE_TABLE:
         return False
     known = dangers(links, scope)

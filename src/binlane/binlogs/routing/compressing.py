@@ -1,8 +1,8 @@
 """Event groups as they stand in a file → the same groups, compressed as servers compress their logs.
 
-MariaDB compresses the rows of an event and the text of a statement (`log_bin_compress`), MySQL all of
-a transaction of rows (`binlog_transaction_compression`). What was compressed before stays as it is,
-and so does what would not become smaller.
+MariaDB compresses the rows of an event and the text of a statement (`log_bin_compress`), MySQL all
+of a transaction of rows (`binlog_transaction_compression`). Bytes compressed before stay as they
+are, and so do those that would not become smaller.
 
 Source: MariaDB 10.11 sql/log_event.cc and MySQL 9.7 sql/binlog.cc; measured on both. Two things are
 ours: MariaDB asks the length of an event's first row, we that of all rows in it; MySQL takes what
@@ -56,9 +56,8 @@ class _Placed(NamedTuple):
     """An event in bytes that hold many.
 
     Attributes:
-        type_code: Its type.
-        start: Where it begins.
-        end: Behind its checksum.
+        start: Position of its first byte in the bytes.
+        end: Position behind its checksum in the bytes.
     """
 
     type_code: int
@@ -73,12 +72,11 @@ def compressed(
 
     Args:
         data: The events as they stand at `position`.
-        position: Where they begin in their file, and will when they are compressed.
-        format_: Of the file.
+        position: Position of the events in their file, before and after compression.
+        format_: Format of the file's events.
 
     Returns:
-        The events, of which those that are compressed are told by their types; `data` itself where
-        none is.
+        The events, compressed ones with types of their own; `data` itself where none is compressed.
     """
     view = memoryview(data)
     events = tuple(_events(view))
@@ -90,7 +88,7 @@ def compressed(
 
 
 def knows_compressed(format_: Format) -> bool:
-    """Whether who reads a file's FORMAT_DESCRIPTION is told of compressed events.
+    """True if a reader of a file's FORMAT_DESCRIPTION is told of compressed events.
 
     MariaDB before 10.2 and MySQL before 8.0.20 do not know them. In a MySQL file with tables info
     nobody may compress: readers that did not ask for it get plain Query events, and those inside of
@@ -150,7 +148,7 @@ def _compressed_groups(
     """Transactions of MySQL, each as a whole; None where all stay."""
     out: bytearray | None = None
     begins = [number for number, each in enumerate(events) if each.type_code in GTID_TYPES]
-    # What stands before the first is the rest of a group that was written in pieces.
+    # Events before the first group are the rest of a group that was written in pieces.
     for first, stop in pairwise(sorted({0, *begins, len(events)})):
         group = events[first:stop]
         made = None
@@ -167,9 +165,10 @@ def _compressed_groups(
 
 
 def _is_of_rows(data: memoryview, group: Sequence[_Placed], format_: Format) -> bool:
-    """Whether a group is a whole transaction of rows of transactional engines, and nothing else.
+    """True if a group is a whole transaction of rows of transactional engines, and nothing else.
 
-    What ends with a COMMIT as its text has changed others, which MySQL does not compress.
+    A group that ends with a COMMIT as its text has changed other engines' rows: MySQL does not
+    compress it.
     """
     first, *inside = group
     if first.type_code not in GTID_TYPES or not inside or inside[-1].type_code not in _ENDS:
@@ -204,7 +203,7 @@ def _compressed_group(
     gtid = decode_event(bytes(data[first.start : first.end]), format_)
     assert isinstance(gtid.body, MysqlGtidEvent), "its type says so"
     others = length + HEADER_LENGTH + format_.checksum_length
-    # Its logical timestamps are those of this file already.
+    # The GTID event's logical timestamps are those of this file already.
     head = place(replace(gtid, body=fitted(gtid.body, others, format_, clock=0)), position, format_)
     began = decode_event(bytes(data[begin.start : begin.end]), format_)
     header = replace(began.header, type_code=EventType.TRANSACTION_PAYLOAD, flags=0)

@@ -1,7 +1,8 @@
-"""Whether a statement that is not understood may concern a scope, by what its text may name.
+"""Concern of a scope with a statement that is not understood, by the names in its text.
 
-A statement that cannot be read whole is still made of names. What none of them, with or without the
-default database, can mean in a scope is none of its business; for all else replicas must stop.
+A statement that cannot be read whole is still made of names. If none of its names, with or without
+the default database, can mean anything in a scope, the scope is not concerned; for all else
+replicas must stop.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _ON_WHAT_THEY_NAME: Final = frozenset(("CREATE", "ALTER", "DROP", "RENAME", "TRU
 
 
 def may_concern(statement: LoggedStatement, effects: StatementEffects, scope: Scope) -> bool:
-    """Whether a statement that is not understood may change something in a scope.
+    """True if a statement that is not understood may change something in a scope.
 
     Args:
-        statement: It.
-        effects: What is known of it.
-        scope: A binlog's.
+        statement: The statement as it was logged.
+        effects: Known effects of the statement on objects.
+        scope: Scope of the binlog to route to.
     """
     if scope.log_all or scope.includes_database(statement.database):
         return True

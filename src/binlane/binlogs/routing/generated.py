@@ -45,11 +45,11 @@ _BITS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What is known of the values beside the rows.
+    """Facts about the generated values that the rows do not tell.
 
     Attributes:
-        first: That was chosen; 0 if each new row got one.
-        status_vars: Of the statement: by how much values grow.
+        first: The value that was chosen first; 0 if each new row got one.
+        status_vars: Status variables of the statement: by how much values grow.
     """
 
     first: int
@@ -59,14 +59,14 @@ class Chosen:
 def chosen_ids(
     rows: Sequence[Event], generated: Generated, chosen: Chosen, *, file: str, format_: Format
 ) -> int | str:
-    """The first value that the server chose for a statement, or why that does not tell the others.
+    """Give the first value that the server chose for a statement, or why it does not tell the others.
 
     Args:
         rows: The statement's events in the source's group.
-        generated: Where the values stand.
-        chosen: What is known beside.
-        file: Where the events stand, for errors.
-        format_: Of the FORMAT_DESCRIPTION before them.
+        generated: Column that holds the values in the rows.
+        chosen: Facts about the values that the rows do not tell.
+        file: Name of the events' file, for errors.
+        format_: Format of the FORMAT_DESCRIPTION before the events.
     """
     try:
         pairs = [
@@ -84,7 +84,7 @@ def first_chosen(
     *,
     flavor: Flavor,
 ) -> int | str:
-    """The same of rows events, each with its table."""
+    """Give the first chosen value as `chosen_ids` does, of rows events, each with its table."""
     try:
         values = list(_values(rows, generated, flavor=flavor))
         increment, offset = _step(chosen.status_vars)
@@ -139,7 +139,7 @@ def _whole(value: Value, bits: int | None) -> int | None:
 
 @lru_cache(_STEPS_KEPT)
 def _step(status_vars: bytes) -> tuple[int, int]:
-    """By how much values grow, and where they begin."""
+    """Give the step by which values grow, and their beginning."""
     for variable in decode_status_vars(status_vars):
         if variable.code == _AUTO_INCREMENT and isinstance(variable.value, tuple):
             increment, offset = variable.value

@@ -81,14 +81,14 @@ _COMMENT: Final = Omission(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What becomes of a statement.
+    """The judgement on a statement for one binlog.
 
     Attributes:
-        verdict: As `statements` has it. A Keep is of `text`.
+        verdict: Verdict of `statements`; a Keep keeps `text`.
         text: The statement as it may stand in the binlog.
-        facts: Of that text.
-        memory: What is to be remembered behind it.
-        omissions: What of it stays out beside what the verdict tells.
+        facts: Facts of the text `text` itself.
+        memory: Routing's memory behind the statement.
+        omissions: Parts of the statement that stay out, beside those that the verdict tells.
     """
 
     verdict: Verdict
@@ -123,7 +123,7 @@ def text_in_scope(statement: LoggedStatement) -> str:
 
 
 class _Reader:
-    """What one statement names, against one scope."""
+    """The names of one statement, against one scope."""
 
     def __init__(
         self, statement: LoggedStatement, facts: StatementFacts, scope: Scope, memory: Memory
@@ -164,7 +164,7 @@ class _Reader:
         return verdict, after
 
     def _is_touched_only(self, effects: StatementEffects) -> bool:
-        """Whether a binlog logs tables of a database, and not the database."""
+        """True if a binlog logs tables of a database, and not the database."""
         (database, *_) = effects.databases
         scope = self._scope
         return scope.touches_database(database) and not scope.includes_database(database)
@@ -231,7 +231,7 @@ class _Reader:
         return LeaveOut(Omission(kind=OmissionKind.GRANT, reason=reason))
 
     def _is_clean_object(self) -> bool:
-        """Whether all that a view, trigger, routine or event names is in scope and there."""
+        """True if all objects that a view, trigger, routine or event names are in scope and there."""
         facts, effects = self._facts, self._facts.effects
         if not names_only(effects, self._scope) or self._has_names_unknown():
             return False
@@ -246,9 +246,9 @@ class _Reader:
         return not self._is_opaque() and self._is_clean_by_default(database)
 
     def _is_clean_by_default(self, database: str) -> bool:
-        """Whether what a body names without a database would be in scope in the session's, too.
+        """True if a body's names without a database would be in scope in the session's database, too.
 
-        It runs in its program's database, but who wrote it may have meant the other one.
+        A body runs in its program's database, but its author may have meant the session's.
         """
         default, facts = self._statement.database, self._facts
         if default in ("", database):
@@ -263,7 +263,7 @@ class _Reader:
     def _are_inside(
         self, functions: Iterable[FunctionUse], database: str, *, must_exist: bool
     ) -> bool:
-        """Whether the stored and loadable functions that are called are in scope."""
+        """True if the stored and loadable functions that are called are in scope."""
         lacking = routines_left_out(self._memory) if must_exist else frozenset[TableName]()
         for use in functions:
             if use.database is None and not use.is_quoted and is_built_in(use.name):
@@ -274,7 +274,7 @@ class _Reader:
         return True
 
     def _is_opaque(self) -> bool:
-        """Whether a body runs or is what its text does not tell."""
+        """True if a body runs text that is not in the statement, or is in another language."""
         facts = self._facts
         if facts.effects.kind in (StatementKind.CREATE_PACKAGE, StatementKind.CREATE_LIBRARY):
             return True
@@ -297,7 +297,7 @@ class _Reader:
         return False
 
     def _is_inside_text(self, text: str, database: str) -> bool:
-        """Whether a statement that another one prepares names only what is in scope."""
+        """True if a statement that another one prepares names only objects in scope."""
         dialect = self._statement.dialect
         facts = read(text, database=database, dialect=dialect)
         return (
@@ -310,7 +310,7 @@ class _Reader:
         )
 
     def _has_names_unknown(self) -> bool:
-        """Whether a name with a dot is none of what the statement is known to name."""
+        """True if a name with a dot is none of the names that the statement is known to use."""
         effects = self._facts.effects
         if "." not in self._statement.text:
             return False
@@ -384,6 +384,6 @@ def _unescaped(pattern: str) -> str:
 
 
 def _is_named(effects: StatementEffects) -> bool:
-    """Whether the analysis came as far as the object, and a trigger's table."""
+    """True if the analysis came as far as the object, and a trigger's table."""
     is_trigger = effects.kind is StatementKind.CREATE_TRIGGER
     return bool(effects.objects) and (bool(effects.writes) or not is_trigger)

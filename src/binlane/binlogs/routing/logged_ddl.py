@@ -23,13 +23,13 @@ _BRACKETS: Final = re.compile(rb"BEGIN|COMMIT|ROLLBACK|SAVEPOINT |XA ")
 
 
 def logged_ddl(item: Item) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
-    """What a source gave next may hold statements that change objects.
+    """Give the statements of the source's next item that may change objects.
 
     Args:
-        item: A run of groups, one that is not held, or one that is.
+        item: A run of groups, a group that is not held, or a group that is.
 
     Yields:
-        Each, and the GTID of its group.
+        Each such statement, and the GTID of its group.
 
     Raises:
         CodecError: If an event of a group with such a statement is damaged.

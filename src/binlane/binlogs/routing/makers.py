@@ -1,9 +1,9 @@
-"""Who made an event group, as far as the source's log says: its thread, its tables, its texts.
+"""The maker of an event group, as far as the source's log says: its thread, its tables, its texts.
 
-MySQL names the thread of a session in each BEGIN and each statement, MariaDB since 11.5 in each GTID
-event. Before that it does so in statements, COMMIT among them, but not in XID: what InnoDB's rows
-alone are in is nobody's by the log. What such a group could be is then told by its tables, and by the
-text that MariaDB writes before the rows of each statement.
+MySQL names the thread of a session in each BEGIN and each statement, MariaDB since 11.5 in each
+GTID event. Before that it does so in statements, COMMIT among them, but not in XID: a group with
+nothing but InnoDB's rows is nobody's by the log. The possible maker of such a group is then told by
+its tables, and by the text that MariaDB writes before the rows of each statement.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GTID: Final = int(EventType.GTID)
 _PAYLOAD: Final = int(EventType.TRANSACTION_PAYLOAD)
 _MAP: Final = int(EventType.TABLE_MAP)
 _FLAGS: Final = 12
-"""Where the flags stand in the body of MariaDB's GTID event."""
+"""Offset of the flags in the body of MariaDB's GTID event."""
 _MARK_TAIL_BYTES: Final = 16
 """A mark's row ends with its thread and a number, of 8 bytes each."""
 
@@ -74,7 +74,7 @@ def thread_of(group: EventGroup, format_: Format) -> int:
 
 
 def thread_of_raw(run: RawRun, number: int) -> int:
-    """As `thread_of`, of a group of a run."""
+    """Give the thread of a group of a run, as `thread_of` does."""
     first = run.groups.item(layout.GROUP_FIRST, number)
     end = run.groups.item(layout.GROUP_END, number)
     types: list[int] = run.events[layout.EVENT_TYPE, first:end].tolist()
@@ -96,7 +96,7 @@ def thread_of_raw(run: RawRun, number: int) -> int:
 
 
 def threads_of_run(run: RawRun) -> npt.NDArray[np.int64]:
-    """As `thread_of_raw`, of all groups of a run; -1 where that has to be asked of each."""
+    """Give the threads of all groups of a run, as `thread_of_raw`; -1 where it must be asked for each."""
     found = np.full(run.count, -1, np.int64)
     first, end = run.groups[layout.GROUP_FIRST], run.groups[layout.GROUP_END]
     types, offsets = run.events[layout.EVENT_TYPE], run.events[layout.EVENT_OFFSET]
@@ -107,7 +107,7 @@ def threads_of_run(run: RawRun) -> npt.NDArray[np.int64]:
         found[is_query] = _words(run, offsets[place[is_query]].astype(np.int64) + HEADER_LENGTH)
     is_gtid = types[first] == _GTID
     found[is_gtid] = _gtid_threads(run, first[is_gtid], found[is_gtid])
-    # What it says is of the connection that made a mark.
+    # The thread id in a mark's GTID event is that of the connection that made the mark.
     found[marked(run)] = -1
     return found
 
@@ -151,7 +151,7 @@ def marked(run: RawRun) -> list[int]:
 
 
 def _marked_in_payloads(run: RawRun) -> set[int]:
-    """Likewise of compressed groups: a mark is small, whatever else is not looked at."""
+    """Give the compressed groups of a run that hold a mark: only small payloads can, and are looked at."""
     if run.format.flavor is not Flavor.MYSQL:
         return set()
     last = run.groups[layout.GROUP_END, run.count - 1]
@@ -178,7 +178,7 @@ def _groups_of(run: RawRun, events: npt.NDArray[np.int64]) -> npt.NDArray[np.int
 
 
 def could_be_raw(run: RawRun, number: int, plan: GroupPlan) -> bool:
-    """Whether a group of a run could be what a plan says, by its tables and texts."""
+    """True if a group of a run could be the group of a plan, by its tables and texts."""
     group = raw_group(run, number)
     if group is None:
         return could_be(run.group(number), run.format, plan)
@@ -187,7 +187,7 @@ def could_be_raw(run: RawRun, number: int, plan: GroupPlan) -> bool:
 
 
 def could_be(group: EventGroup, format_: Format, plan: GroupPlan) -> bool:
-    """As `could_be_raw`, of a group that is decoded."""
+    """Do as `could_be_raw` does, for a group that is decoded."""
     cut = cut_group(group, format_)
     if isinstance(cut, Mismatch):
         return True

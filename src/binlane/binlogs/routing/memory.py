@@ -1,8 +1,8 @@
-"""What routing of one binlog must know of the groups before: what a later group may bear on.
+"""The memory that routing of one binlog has of the groups before: facts on which a later group may bear.
 
-A value of text, kept with the binlog's mark, so that it is never older or younger than the files.
-A part that is missing errs towards what stops a replica, never towards what it does not see: an
-object that nothing is known of counts as one that replicas have.
+A value of text, kept with the binlog's mark, so that it is never older or younger than the files. A
+part that is missing leads to stopping a replica, never to a change that the replica does not see:
+an object that nothing is known of counts as one that replicas have.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSION: Final = 1
 
 
 class ObjectKind(Enum):
-    """What has a name of its own beside tables; the values stand in marks."""
+    """Kind of a named object that is no table; the values stand in marks."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -48,8 +48,8 @@ class PassedXa:
     """An XA transaction of which a binlog holds nothing.
 
     Attributes:
-        xid: As statements name it.
-        tables: All that it changes.
+        xid: Its XID as statements name it.
+        tables: All tables that it changes.
     """
 
     xid: str
@@ -61,11 +61,11 @@ class CreatedTable:
     """A table outside of a scope, as one statement made it.
 
     Attributes:
-        name: That it has now.
-        query: The CREATE TABLE.
+        name: The table's name by now.
+        query: Text of the CREATE TABLE statement.
         database: The default database of that statement.
-        status_vars: Its context, as its event had it.
-        is_empty: Whether it has never had rows since, or lost them all.
+        status_vars: Context of that statement, as its event had it.
+        is_empty: True if it has never had rows since, or lost them all.
     """
 
     name: TableName
@@ -77,17 +77,18 @@ class CreatedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What is remembered of one binlog from group to group.
+    """The facts that are remembered of one binlog from group to group.
 
     Attributes:
         left_out: Objects in its databases whose CREATE it does not hold, so that replicas have none
             of that name.
-        unsure: Those of them that may have been there before, and then still are: their CREATE said
-            IF NOT EXISTS.
-        triggers: Triggers of which the table is known, which a DROP does not name, and that table;
-            in databases of which only a part is in scope.
+        unsure: Objects among `left_out` that may have been there before, and then still are: their
+            CREATE said IF NOT EXISTS.
+        triggers: Triggers, each with its table, which a DROP does not name; in databases of which
+            only a part is in scope.
         passed: XA transactions that were prepared with nothing in scope and are not finished.
-        links: Which tables' rows change with those of others; known tables are those in scope.
+        links: Links by which tables' rows change with those of others; known tables are those in
+            scope.
         created: Tables outside of the scope that may come into it, and are known whole if empty;
             the oldest first.
     """
@@ -100,7 +101,7 @@ class Memory:
     created: tuple[CreatedTable, ...] = ()
 
     def encode(self) -> str:
-        """As a text that is equal for equal ones; empty if there is nothing to remember."""
+        """Write the memory as a text that is equal for equal ones; empty if there is nothing to remember."""
         fields: dict[str, object] = {}
         if self.left_out:
             fields["left_out"] = sorted(
@@ -172,21 +173,21 @@ class Memory:
             raise ValueError(f"no memory: {text[:80]!r}") from error
 
     def with_left_out(self, *objects: StoredObject) -> Self:
-        """With objects that replicas do not have."""
+        """Add objects that replicas do not have."""
         gone = set(objects)
         return replace(self, left_out=self.left_out | gone, unsure=self.unsure - gone)
 
     def with_unsure(self, one: StoredObject) -> Self:
-        """With an object that replicas do not have, unless it was there before."""
+        """Add an object that replicas do not have, unless it was there before."""
         return replace(self, left_out=self.left_out | {one}, unsure=self.unsure | {one})
 
     def without(self, *objects: StoredObject) -> Self:
-        """With objects that replicas have like the source, or that are gone there, too."""
+        """Forget objects that replicas have like the source, or that are gone there, too."""
         gone = set(objects)
         return replace(self, left_out=self.left_out - gone, unsure=self.unsure - gone)
 
     def may_be_lost_for(self, later: Self) -> bool:
-        """Whether this memory in the place of a later one errs towards what stops a replica."""
+        """True if this memory in the place of a later one can only lead to stopping a replica."""
         links = self.links
         if links.known < later.links.known:
             links = replace(links, known=later.links.known)
@@ -196,7 +197,7 @@ class Memory:
         return replace(self, passed=passed, links=links, created=created) == later
 
     def behind_gap(self) -> Self:
-        """What is still true where groups are missing in between."""
+        """Give the part of the memory that is still true where groups are missing in between."""
         return replace(self, passed=frozenset(), links=NO_LINKS, created=())
 
     @property
@@ -207,7 +208,7 @@ class Memory:
         return frozenset(one.name for one in self.created if one.is_empty)
 
     def with_rows(self, tables: Collection[TableName]) -> Self:
-        """With tables that are empty no more."""
+        """Note tables that are empty no more."""
         if self.empty_tables.isdisjoint(tables):
             return self
         return self.with_created(
@@ -215,12 +216,12 @@ class Memory:
         )
 
     def with_created(self, tables: Iterable[CreatedTable]) -> Self:
-        """With other tables outside of the scope."""
+        """Replace the tables outside of the scope."""
         created = tuple(tables)
         return self if created == self.created else replace(self, created=created)
 
     def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:
-        """Whether an object of one of these kinds was left out."""
+        """True if an object of one of these kinds was left out."""
         return any(StoredObject(kind, name) in self.left_out for kind in kinds)
 
 
@@ -229,4 +230,4 @@ def _bytes_of(table: CreatedTable) -> tuple[bytes, bytes, bytes]:
 
 
 NOTHING: Final = Memory()
-"""Of a binlog of which nothing is remembered."""
+"""The memory of a binlog of which nothing is remembered."""

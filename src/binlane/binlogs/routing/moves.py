@@ -43,7 +43,7 @@ CREATED_MAX: Final = 64
 TEXT_MAX: Final = 16 << 10
 """Bytes of a CREATE TABLE that is remembered."""
 
-# Of a context, what belongs to the event and its group.
+# Status variables of a context that belong to the event and its group.
 _OF_THE_EVENT: Final = frozenset(
     {
         *("UPDATED_DB_NAMES", "MICROSECONDS", "COMMIT_TS", "COMMIT_TS2", "DDL_LOGGED_WITH_XID"),
@@ -57,7 +57,7 @@ _HARMLESS: Final = frozenset({StatementKind.MAINTENANCE, StatementKind.FLUSH, St
 def after_statement(
     memory: Memory, body: QueryEvent, effects: StatementEffects, scope: Scope
 ) -> Memory:
-    """What is remembered of tables outside of a scope behind a statement."""
+    """Give the memory, with its tables outside of a scope, behind a statement."""
     kind, tables = effects.kind, memory.created
     if effects.stopped_at is not None or kind in _UNTOLD:
         return memory.with_created(())
@@ -106,7 +106,7 @@ def _renamed(memory: Memory, effects: StatementEffects, scope: Scope) -> Memory:
 
 
 def after_rows(memory: Memory, group: EventGroup, scope: Scope, format_: Format) -> Memory:
-    """What is remembered behind the rows of a group; a table that is mapped counts as filled."""
+    """Give the memory behind the rows of a group; a table that is mapped counts as filled."""
     if not memory.empty_tables:
         return memory
     return memory.with_rows(
@@ -124,15 +124,15 @@ def came_in(
     """The CREATE TABLE of the one table that a RENAME brings into a scope, if it is known.
 
     Args:
-        body: The RENAME.
-        effects: Of the RENAME.
-        scope: Of the binlog.
-        memory: Before the RENAME.
-        flavor: MariaDB alone can replace a table by one statement.
+        body: Event of the RENAME statement.
+        effects: Effects of the RENAME on tables.
+        scope: Scope of the binlog to route to.
+        memory: Routing's memory before the RENAME.
+        flavor: Flavor of the source; MariaDB alone can replace a table by one statement.
 
     Returns:
-        The event and what it does; None if the table has rows, or the rest of the RENAME cannot
-        stand beside it.
+        The event and the judgement on it; None if the table has rows, or the rest of the RENAME
+        cannot stand beside it.
     """
     moves = [pair for pair in effects.net_renames if any(map(scope.includes, pair))]
     coming = [pair for pair in moves if not scope.includes(pair[0])]
@@ -167,7 +167,7 @@ def came_in(
 
 
 def _only_renames(statement: LoggedStatement, effects: StatementEffects) -> bool:
-    """Whether a statement that renames tables does nothing else."""
+    """True if a statement that renames tables does nothing else."""
     if effects.kind is StatementKind.RENAME_TABLE:
         return True
     node = statement.facts().tree
@@ -204,7 +204,7 @@ def _text(
 
 
 def _names_its_charset(statement: LoggedStatement, name: TableName) -> bool:
-    """Whether a table is the same in a database of any character set."""
+    """True if a table is the same in a database of any character set."""
     facts = statement.facts()
     if not isinstance(facts.tree, CreateTable):
         return False
@@ -215,10 +215,10 @@ def _names_its_charset(statement: LoggedStatement, name: TableName) -> bool:
 def judge_partition(
     facts: StatementFacts, effects: StatementEffects, scope: Scope, memory: Memory
 ) -> Verdict | None:
-    """What becomes of partitions that ALTER TABLE moves between tables inside and outside.
+    """Judge an ALTER TABLE that moves partitions between tables inside and outside.
 
     Returns:
-        None for any other statement, and where all is inside or outside.
+        The verdict; None for any other statement, and where all is inside or outside.
     """
     if effects.kind is not StatementKind.ALTER_TABLE or len(effects.writes) != 2:
         return None

@@ -1,8 +1,8 @@
 """Views, triggers, routines, events and packages within a scope: kept, dropped or left out for good.
 
-They belong to a database; a trigger to its table. One that names outside objects is left out, and
-from then on replicas have none of that name: what is done to it later is left out too, until it is
-made anew. One that was there before goes with it, since its old form is no longer true.
+These objects belong to a database; a trigger to its table. One that names outside objects is left
+out, and from then on replicas have none of that name: what is done to it later is left out too,
+until it is made anew. One that was there before goes with it, since its old form is no longer true.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ _ALTER: Final = re.compile(r"\s*ALTER\b", re.IGNORECASE)
 def judge_object(
     facts: StatementFacts, text: str, scope: Scope, memory: Memory, *, is_clean: bool
 ) -> tuple[Verdict, Memory]:
-    """What a binlog makes of a statement on a view, trigger, routine, event or package.
+    """Judge a statement on a view, trigger, routine, event or package for a binlog.
 
     Args:
-        facts: Of the statement, of one of `OBJECT_KINDS`.
-        text: The statement.
-        scope: Of the binlog.
-        memory: Of the groups before.
-        is_clean: All that the statement names is in scope.
+        facts: Facts of the statement, which is of one of `OBJECT_KINDS`.
+        text: Text of the judged statement.
+        scope: Scope of the binlog to route to.
+        memory: Routing's memory of the groups before.
+        is_clean: True if all that the statement names is in scope.
 
     Returns:
-        What is made of it, and what is to be remembered behind it.
+        The verdict, and the memory behind the statement.
     """
     effects = facts.effects
     kind = ObjectKind(facts.verb.split(" ", 1)[1].lower())
@@ -206,7 +206,7 @@ def _drop_trigger(name: TableName, scope: Scope, memory: Memory) -> tuple[Verdic
 
 
 def _is_there(name: TableName, scope: Scope, memory: Memory) -> bool:
-    """Whether a trigger that was not left out belongs to a table in scope, as far as that is known."""
+    """True if a trigger that was not left out belongs to a table in scope, as far as that is known."""
     for trigger, table in memory.triggers:
         if trigger == name:
             return scope.includes(table)
@@ -232,7 +232,7 @@ def routines_left_out(memory: Memory) -> frozenset[TableName]:
 
 
 def after_tables(facts: StatementFacts, scope: Scope, memory: Memory) -> Memory:
-    """What is to be remembered behind a statement on tables or databases."""
+    """Give the memory behind a statement on tables or databases."""
     effects = facts.effects
     if effects.is_temporary:
         return memory

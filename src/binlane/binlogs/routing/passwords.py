@@ -1,7 +1,7 @@
 """Statements with passwords as binlogs have them: with the hashes that servers keep.
 
-Whoever may read a binlog that has accounts in its scope would otherwise own those that are made
-while it is written. The same event gets the same hashes whenever it is read, and so salts come of it.
+A reader of a binlog that has accounts in its scope would otherwise own the accounts that are made
+while it is written. The same event gets the same hashes whenever it is read: its salts come of it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def with_hashes(group: EventGroup, format_: Format) -> EventGroup:
     """A group without passwords; itself if it has none.
 
     Args:
-        group: Of the source.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        group: A group of the source.
+        format_: Format of the FORMAT_DESCRIPTION before it.
 
     Raises:
         CodecError: If the context of such a statement is damaged.
@@ -67,9 +67,9 @@ def statement_with_hashes(
     """A statement without passwords; itself if it has none.
 
     Args:
-        body: The statement.
-        flavor: Of the server that it is of.
-        salt: Gives a salt for the password behind a text.
+        body: QUERY event of the statement.
+        flavor: Flavor of the statement's server.
+        salt: Function that gives a salt for the password behind a text.
     """
     from binlane.statements.sql.passwords import PasswordReader  # noqa: PLC0415  # parses SQL
 
@@ -90,8 +90,8 @@ def password_groups(run: RawRun, queries: Sequence[tuple[int, bytes]]) -> list[i
     """The groups of a run that may hold passwords.
 
     Args:
-        run: Of the source.
-        queries: Its plain statements, as `odd_queries` tells them.
+        run: A run of the source.
+        queries: The run's plain statements, as `odd_queries` tells them.
     """
     found = {event for event, text in queries if may_hold_password(text)}
     last = int(run.groups[layout.GROUP_END, run.count - 1])

@@ -1,4 +1,4 @@
-"""What an event group of the source is to each binlog, as the session that made it knows it.
+"""The form of an event group of the source in each binlog, as the session that made it knows it.
 
 The source logs rows. A session through the port knows which statements those rows are of, and for
 each binlog whether a statement is there as its text or as its rows. A plan says so for one group;
@@ -34,11 +34,11 @@ __all__ = [
 
 
 class EncodedEvent(NamedTuple):
-    """An event of a statement's text, or that belongs before it.
+    """An event of a statement's text, or an event that belongs before it.
 
     Attributes:
-        type_code: `EventType`.
-        body: Without header and checksum.
+        type_code: Code of its type, an `EventType`.
+        body: Bytes without header and checksum.
         flags: `HeaderFlag` bits: THREAD_SPECIFIC where the statement uses temporary tables,
             SUPPRESS_USE where it needs no default database.
     """
@@ -49,10 +49,10 @@ class EncodedEvent(NamedTuple):
 
 
 class Generated(NamedTuple):
-    """Where the AUTO_INCREMENT values stand that a statement had the server choose.
+    """The place of the AUTO_INCREMENT values that a statement had the server choose.
 
     Attributes:
-        table: That has the column.
+        table: The table with the AUTO_INCREMENT column.
         column: Its number among the table's columns, from 0.
     """
 
@@ -64,16 +64,17 @@ class Text(NamedTuple):
     """A statement that is in the binlog as its text.
 
     Attributes:
-        events: Of its context and itself, in order. An INSERT_ID event holds the first value that
-            the server chose, or 0 where it chose one for every new row: the rows then say it.
+        events: Events of its context and itself, in order. An INSERT_ID event holds the first value
+            that the server chose, or 0 where it chose one for every new row: the rows then say it.
         section: The section of the source's group that it stands for; None where it changed no
             rows there.
-        generated: Of a text with an INSERT_ID event: where its values are found in the rows.
-        timestamp: When the statement began, in seconds since 1970; 0 for the time of its section.
-        tables: That it concerns, where views, functions or triggers make them others than its text
-            says, and binlogs are to tell them.
-        uses_temporary: It uses temporary tables, or makes or drops some. The flag of its event says
-            so of other statements, too.
+        generated: Place of its values in the rows, of a text with an INSERT_ID event.
+        timestamp: Time when the statement began, in seconds since 1970; 0 for the time of its
+            section.
+        tables: Tables that it concerns, where views, functions or triggers make them others than
+            its text says, and binlogs are to tell them.
+        uses_temporary: True if it uses temporary tables, or makes or drops some. The flag of its
+            event says so of other statements, too.
         is_as_sent: The source ran it in the same words.
     """
 
@@ -86,10 +87,10 @@ class Text(NamedTuple):
     is_as_sent: bool = False
 
     def is_another(self, annotated: bytes | None) -> bool:
-        """Whether it is not what the source says of its rows.
+        """True if the text differs from the one that the source wrote before its rows.
 
         Args:
-            annotated: The text that the source wrote before them; None for none.
+            annotated: The text that the source wrote before the rows; None for none.
         """
         if annotated is None or not self.is_as_sent or not self.events:
             return False
@@ -102,7 +103,7 @@ class Rows(NamedTuple):
     """A statement that is in the binlog as its rows.
 
     Attributes:
-        section: Which of the source's group.
+        section: Number of the rows' section in the source's group.
     """
 
     section: int
@@ -113,19 +114,19 @@ Part = Text | Rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """What one event group of the source is to each binlog.
+    """The form of one event group of the source in each binlog.
 
     Attributes:
-        sections: The rows that the source is to have logged, statement by statement. A group that
-            has others is not the one that was meant, and is routed as rows.
-        binlogs: By name what stands between the group's beginning and its end, in order; nothing
-            where the binlog has nothing of the group, whatever its scope. Those that are not
-            named get the group's rows.
-        bases: By name what `basis_of` says of the definition that this was found out with. A binlog
-            with another definition by then gets the group's rows.
-        ends: By name the event that ends the binlog's group, where that is another one than the
+        sections: The rows that the source should have logged, statement by statement. A group that
+            has others is not the planned one, and is routed as rows.
+        binlogs: By name, the parts between the group's beginning and its end, in order; nothing
+            where the binlog has nothing of the group, whatever its scope. Those that are not named
+            get the group's rows.
+        bases: By name, the number that `basis_of` gave of the definition that the plan was made
+            with. A binlog with another definition by then gets the group's rows.
+        ends: By name, the event that ends the binlog's group, where that is another one than the
             source's; None: its one statement stands alone.
-        image: What is to stay of its rows, in binlogs that hold more than that.
+        image: Images to which its rows are cut, in binlogs that hold more than that.
     """
 
     sections: tuple[Section, ...] = ()
@@ -136,7 +137,7 @@ class GroupPlan:
 
     @property
     def text_bytes(self) -> int:
-        """How long its texts are, with what belongs before them."""
+        """Length of its texts in bytes, with the events before them."""
         return sum(
             len(event.body)
             for parts in self.binlogs.values()

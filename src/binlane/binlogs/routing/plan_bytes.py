@@ -1,7 +1,7 @@
 """Plans of event groups as bytes, for the journal and between processes.
 
-All numbers are little-endian, names UTF-8 behind a length of 16 bits. What comes again with each
-statement of a shape is encoded once: the sections, the binlogs and their definitions.
+All numbers are little-endian, names UTF-8 behind a length of 16 bits. Parts that come again with
+each statement of a shape are encoded once: the sections, the binlogs and their definitions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEAD: Final = Struct("<IIIB")
 _U32_PAIR: Final = Struct("<II")
 _PART: Final = Struct("<BIII")
 EVENT_HEAD: Final = Struct("<BHI")
-"""What stands before an event's body: its type code, its flags, and its length."""
+"""The bytes before an event's body: its type code, its flags, and its length."""
 _CHANGES: Final = ("insert", "update", "delete")
 _CHANGE_NUMBERS: Final = {kind: number for number, kind in enumerate(_CHANGES)}
 _IMAGES: Final = tuple(RowImage)
@@ -45,8 +45,8 @@ _USES_TEMPORARY: Final = 16
 _IS_AS_SENT: Final = 32
 _KEPT: Final = 1024
 
-# By the ids of sections that are kept alive here: they come again as the same objects, and to look
-# one up by what it is costs more than all the rest.
+# Sections by their ids, kept alive here: they come again as the same objects, and to look
+# one up by its contents costs more than all the rest.
 _known_sections: Final[dict[int, tuple[Section, bytes]]] = {}
 
 
@@ -135,7 +135,7 @@ def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
 def _names(
     names: tuple[str, ...], numbers: tuple[int, ...], bases: tuple[tuple[str, int], ...]
 ) -> bytes:
-    """Which binlogs there are, which parts each has, and their definitions."""
+    """Write the names of the binlogs, the numbers of their parts, and their definitions."""
     pieces = [_U32_PAIR.pack(len(names), len(bases))]
     pieces += map(_named, names, numbers)
     pieces += [_named(name, number) for name, number in bases]

@@ -49,7 +49,7 @@ from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.tables_info import encode_tables
 
 MARKS: Final = TableName("binlane", "marks")
-"""Whose rows give a GTID to what the source logs nothing of; no binlog holds them (decision 0042)."""
+"""Table whose rows give a GTID to changes the source does not log; in no binlog (decision 0042)."""
 
 MARK_BYTES_MAX: Final = 512
 """A TRANSACTION_PAYLOAD that may be a mark has fewer."""
@@ -71,10 +71,10 @@ _STATEMENTS: Final = QueryEvent | ExecuteLoadQueryEvent
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The group is not what was planned, or cannot be expressed as that: it goes as rows.
+    """The group is not the planned one, or cannot be expressed as planned: it goes as rows.
 
     Attributes:
-        reason: Why, naming no object.
+        reason: Cause of the mismatch, naming no object.
     """
 
     reason: str
@@ -85,9 +85,9 @@ class Control:
     """A statement on savepoints.
 
     Attributes:
-        kind: Which.
+        kind: Kind of statement, such as SAVEPOINT.
         name: The savepoint, in small letters.
-        event: As the source logged it.
+        event: The event as the source logged it.
     """
 
     kind: StatementKind
@@ -112,7 +112,7 @@ class Piece:
 
     @property
     def makes_table(self) -> bool:
-        """Whether a statement stands before the rows, or in their place."""
+        """True if a statement stands before the rows, or in their place."""
         return isinstance(self.events[0].body, QueryEvent)
 
     @property
@@ -125,7 +125,7 @@ class Piece:
 
     @property
     def is_mark(self) -> bool:
-        """Whether it only marks a place in the log."""
+        """True if the piece only marks a place in the log."""
         return self.mapped == {MARKS}
 
 
@@ -135,7 +135,7 @@ class CutGroup:
 
     Attributes:
         head: The GTID event, and MySQL's BEGIN.
-        items: What stands between, in order.
+        items: Pieces and statements on savepoints in between, in order.
         end: COMMIT, or XA END and the preparing; empty where one statement stands alone.
     """
 
@@ -150,12 +150,12 @@ class CutGroup:
 
     @property
     def has_mark(self) -> bool:
-        """Whether it holds a mark."""
+        """True if the group holds a mark."""
         return any(isinstance(one, Piece) and one.is_mark for one in self.items)
 
     @property
     def without_marks(self) -> tuple[Event, ...]:
-        """Its events but for marks."""
+        """The events of the group without marks."""
         middle = (_events_of(one) for one in self.items if not _is_mark(one))
         return (*self.head, *(event for events in middle for event in events), *self.end)
 
@@ -172,14 +172,14 @@ def _events_of(item: Piece | Control) -> tuple[Event, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPart:
-    """What stands in a binlog for one statement.
+    """The form of one statement in a binlog.
 
     Attributes:
-        rows: Its events in the source's group; empty where it has none there.
-        changed: The tables that these change.
-        text: The events of its text; empty where it is there as rows.
-        is_on_temporary: The text uses temporary tables, or makes or drops some.
-        reason: Why it is, although planned as a text.
+        rows: The statement's events in the source's group; empty where it has none there.
+        changed: The tables that the row events change.
+        text: The events of its text; empty where the statement is there as rows.
+        is_on_temporary: True if the text uses temporary tables, or makes or drops some.
+        reason: Cause of its being there as rows, although planned as a text.
     """
 
     rows: tuple[Event, ...] = ()
@@ -190,7 +190,7 @@ class PlannedPart:
 
     @property
     def statement(self) -> QueryEvent | None:
-        """What the text is; None where it is there as rows."""
+        """The statement of the text; None where it is there as rows."""
         if not self.text:
             return None
         body = self.text[-1].body
@@ -201,20 +201,20 @@ class PlannedPart:
 
     @property
     def uses_temporary_tables(self) -> bool:
-        """Whether the text means something in its session's connection only.
+        """True if the text means something in its session's connection only.
 
-        That is so of other statements, too: servers say it of each DELETE of several tables.
+        That is so of other statements, too: servers flag each DELETE of several tables so.
         """
         if not self.text:
             return False
         if self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC:
             return True
-        # Of tables that others have, too, the source has logged it itself.
+        # The source itself has logged DDL on tables that are not temporary.
         return not self.rows and self._facts().effects.kind in DDL_KINDS
 
     @property
     def may_use_others_alone(self) -> bool:
-        """Whether there is another reason than temporary tables for the text to be of a session."""
+        """True if the text is of a session for another reason than temporary tables."""
         if self.is_on_temporary:
             return False
         facts = self._facts()
@@ -223,13 +223,13 @@ class PlannedPart:
 
     @property
     def drops_temporary_tables(self) -> bool:
-        """Whether it is a DROP TEMPORARY TABLE, or SEQUENCE."""
+        """True if the text is a DROP TEMPORARY TABLE, or SEQUENCE."""
         effects = self._facts().effects
         return effects.is_temporary and effects.kind in TABLE_DROPPING_KINDS
 
     @property
     def commits(self) -> bool:
-        """Whether the text commits what is before it, so that servers log it alone."""
+        """True if the text commits the statements before it, so that servers log it alone."""
         if not self.text or (self.rows and not isinstance(self.rows[0].body, QueryEvent)):
             return False  # a change of rows, as all are but CREATE TABLE … SELECT
         effects = self._facts().effects
@@ -242,34 +242,35 @@ class PlannedPart:
 
     @property
     def makes_temporary_table(self) -> bool:
-        """Whether the text is a CREATE TEMPORARY TABLE, or SEQUENCE."""
+        """True if the text is a CREATE TEMPORARY TABLE, or SEQUENCE."""
         if self.statement is None or not self.uses_temporary_tables:
             return False
         effects = self._facts().effects
         return effects.is_temporary and effects.kind in TABLE_MAKING_KINDS
 
     def as_rows(self, reason: str) -> PlannedPart:
-        """The same without its text."""
+        """Give the part as rows, without its text."""
         return replace(self, text=(), reason=reason)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What stands there."""
+        """The events that stand there: those of the text, else the rows."""
         return self.text or self.rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedGroup:
-    """What a binlog has in the place of a group, before its scope is looked at.
+    """The form of a group in a binlog, before its scope is looked at.
 
     Attributes:
-        source: The group.
+        source: The group as the source logged it.
         head: The GTID event, and MySQL's BEGIN.
-        parts: The statements.
-        end: Of the source's group.
-        own_end: Another end, if it ends otherwise here; empty for a statement that stands alone.
+        parts: Parts of the group, one for each statement.
+        end: Events that end the source's group.
+        own_end: Events that end the group here, if they differ; empty for a statement that stands
+            alone.
         mapped: All tables that the group has maps of.
-        makes_tables: Whether it holds a statement that makes a table, or is another one alone.
+        makes_tables: True if it holds a statement that makes a table, or is another one alone.
     """
 
     source: EventGroup
@@ -282,12 +283,12 @@ class PlannedGroup:
 
     @property
     def is_lone(self) -> bool:
-        """Whether the source's group is one statement, not rows."""
+        """True if the source's group is one statement, not rows."""
         return not self.end
 
     @property
     def has_text(self) -> bool:
-        """Whether a statement stands there as its text."""
+        """True if a statement stands there as its text."""
         return any(part.text for part in self.parts)
 
     @property
@@ -316,16 +317,16 @@ class PlannedGroup:
 def planned(
     group: EventGroup, plan: GroupPlan, binlog: str, format_: Format
 ) -> PlannedGroup | Mismatch:
-    """What a binlog that a plan names has in the place of a group.
+    """Make the form that a group has in a binlog that its plan names.
 
     Args:
         group: A complete group of the source.
-        plan: For it.
-        binlog: Which `plan.binlogs` names.
-        format_: Of the FORMAT_DESCRIPTION before the group.
+        plan: The plan made for this group.
+        binlog: Name of the binlog, a key of `plan.binlogs`.
+        format_: Format of the FORMAT_DESCRIPTION before the group.
 
     Returns:
-        The group, not looked at by any scope, or why it goes as rows.
+        The group, not looked at by any scope, or a mismatch if it goes as rows.
     """
     parts = plan.binlogs[binlog]
     cut = cut_group(group, format_)
@@ -370,7 +371,7 @@ def cut_group(group: EventGroup, format_: Format) -> CutGroup | Mismatch:
 
     Args:
         group: A complete group with a GTID.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        format_: Format of the FORMAT_DESCRIPTION before it.
     """
     try:
         return _Cutter(group, format_).cut()
@@ -419,7 +420,7 @@ class _Cutter:
 
     @property
     def _is_lone(self) -> bool:
-        """Whether the group is one statement, which needs no end."""
+        """True if the group is one statement, which needs no end."""
         body = self._events[0].body
         has_begun = len(self._head) > 1
         is_standalone = body.is_standalone if isinstance(body, GtidEvent) else not has_begun
@@ -487,7 +488,7 @@ def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] |
         return []  # a statement that stands alone, and is none of rows
     found = is_same_group([piece.mapped for piece in pieces], sections)
     if found is None:
-        # It may have been foreseen that a table is filled, and data decided otherwise.
+        # The plan may foresee that a table is filled, and data decided otherwise.
         found = is_same_group([piece.mapped or piece.made for piece in pieces], sections)
     return None if found is None else [[pieces[number] for number in one] for one in found]
 
@@ -503,11 +504,11 @@ def annotated(events: Iterable[Event]) -> bytes | None:
 def is_same_group(
     mapped: Sequence[frozenset[TableName]], sections: Sequence[Section]
 ) -> list[range] | None:
-    """Which pieces of a group are of which section; None if it is not the group that was meant.
+    """Assign the pieces of a group to sections; None if it is not the planned group.
 
     Args:
         mapped: The tables that have maps in each piece.
-        sections: Of a plan.
+        sections: Sections of the group's plan.
     """
     wanted = [
         frozenset(piece.tables) if piece else frozenset[TableName]()
@@ -515,7 +516,7 @@ def is_same_group(
         for piece in section or (None,)
     ]
     if len(sections) == 1:
-        # Which of its tables changed may hang on data: the parts are those of one statement.
+        # The tables that changed may depend on data: the parts are those of one statement.
         is_same = bool(mapped) and _union(mapped) == _union(wanted)
         return [range(len(mapped))] if is_same else None
     if list(mapped) != wanted:
@@ -535,7 +536,7 @@ def _union(sets: Iterable[frozenset[TableName]]) -> frozenset[TableName]:
 
 
 def _are_in_order(parts: Sequence[Text | Rows], count: int) -> bool:
-    """Whether each section comes once at most, and in the order in which the source has them."""
+    """True if each section comes once at most, and in the source's order."""
     used = [part.section for part in parts if part.section is not None]
     return all(0 <= one < count for one in used) and all(
         one < following for one, following in pairwise(used)
@@ -545,7 +546,7 @@ def _are_in_order(parts: Sequence[Text | Rows], count: int) -> bool:
 def _part(
     group: EventGroup, part: Text | Rows, sections: Sequence[Sequence[Piece]], format_: Format
 ) -> PlannedPart:
-    """What stands for one statement.
+    """Make the part for one statement.
 
     Raises:
         CodecError: If an event of the plan is none, or its text is another one than the source's.
@@ -668,7 +669,7 @@ def _undoes_alike(
     parts: Sequence[Text | Rows],
     made: Sequence[PlannedPart],
 ) -> bool:
-    """Whether the statements that a binlog has are rolled back there if they are at the source."""
+    """True if the statements that a binlog has are rolled back there if they are at the source."""
     if not any(isinstance(one, Control) for one in cut.items) and not _may_undo(made):
         return True
     owner = {id(piece): number for number, section in enumerate(sections) for piece in section}
@@ -690,7 +691,7 @@ def _may_undo(parts: Iterable[PlannedPart]) -> bool:
 
 
 def _control(part: PlannedPart) -> Control | None:
-    """What a text does to savepoints, if that is what it is."""
+    """Give the statement on savepoints that a text is; None if it is another one."""
     if part.rows or part.statement is None:
         return None
     facts = logged_statement(part.statement).facts()
@@ -699,7 +700,7 @@ def _control(part: PlannedPart) -> Control | None:
 
 
 def _undone(items: Iterable[Control | int | None]) -> set[int]:
-    """Which of some numbered statements are rolled back by what stands between them."""
+    """Give those of some numbered statements that the items between them roll back."""
     alive: list[int] = []
     savepoints: dict[str, int] = {}
     undone: set[int] = set()

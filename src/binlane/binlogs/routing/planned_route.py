@@ -58,12 +58,12 @@ class PlannedRouting:
     """The outcome for one planned group and one binlog.
 
     Attributes:
-        routing: What the binlog gets, and what is to be remembered.
-        reasons: Why statements that were planned as texts are there as rows, or not at all; one
-            for each statement, or one for the whole group.
+        routing: The part that the binlog gets, with the memory behind it.
+        reasons: Causes why statements that were planned as texts are there as rows, or not at all;
+            one for each statement, or one for the whole group.
         made: Connections of the source whose temporary tables are made by texts that are there.
-        lost: Those of which a text on temporary tables is not there: later texts of theirs may need
-            what it would have made.
+        lost: Connections for which a text on temporary tables is not there: later texts of theirs
+            may need a table that it would have made.
     """
 
     routing: Routing
@@ -78,7 +78,8 @@ class Threads:
 
     Attributes:
         made: Their tables were made by texts that are in it.
-        lost: It lacks a text of theirs, so that it can have none any more.
+        lost: Connections of which the binlog lacks a text, so that it can have no temporary table
+            of theirs any more.
     """
 
     made: frozenset[int] = frozenset()
@@ -86,7 +87,7 @@ class Threads:
 
 
 NO_THREADS: Final = Threads()
-"""Of a binlog that is fed anew."""
+"""The connections of a binlog that is fed anew."""
 
 
 def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
@@ -102,13 +103,13 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
     """Select what one binlog gets of an event group that a plan is for.
 
     Args:
-        group: A complete group.
-        plan: For it.
-        definition: Of the binlog.
-        format_: Of the FORMAT_DESCRIPTION before the group.
+        group: A complete group of the source.
+        plan: The plan made for this group.
+        definition: Definition of the binlog to route to.
+        format_: Format of the FORMAT_DESCRIPTION before the group.
         prepared: The XA transactions that the binlog has prepared and not finished.
-        memory: What the groups before it left to remember.
-        threads: What groups before it told of these.
+        memory: Routing's memory of the groups before.
+        threads: Connections with temporary tables, as the groups before left them.
 
     Raises:
         CodecError: As `route`.
@@ -123,7 +124,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
 
 
 def _route(group: EventGroup, plan: GroupPlan, place: _Place, threads: Threads) -> PlannedRouting:
-    """As `route_planned`, with the rows as the source has them."""
+    """Do as `route_planned` does, with the rows as the source has them."""
     definition, format_ = place.definition, place.format
     name = definition.name
     if name not in plan.binlogs or _is_all_rows(plan, name):
@@ -142,7 +143,7 @@ def _route(group: EventGroup, plan: GroupPlan, place: _Place, threads: Threads) 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a group goes: the arguments of `route` beside it."""
+    """The target of a group: the arguments of `route` beside the group."""
 
     definition: Definition
     format: Format
@@ -151,7 +152,7 @@ class _Place:
 
     @property
     def takes_all(self) -> bool:
-        """Whether nothing is looked at."""
+        """True if the binlog takes all, so that nothing is looked at."""
         return self.definition.scope.is_unscoped and not self.memory.left_out
 
     def rows(self, group: EventGroup) -> Routing:
@@ -159,7 +160,7 @@ class _Place:
         return route_rows(group, self.definition, self.format, self.prepared, self.memory)
 
     def learns_of_rows(self, found: PlannedGroup) -> bool:
-        """Whether only the rows tell what is to be remembered, or that there is an INCIDENT."""
+        """True if only the rows tell the memory behind the group, or that there is an INCIDENT."""
         scope = self.definition.scope
         return not scope.is_unscoped and (
             found.makes_tables
@@ -175,7 +176,7 @@ def route_rows(
     prepared: frozenset[str] = frozenset(),
     memory: Memory = NOTHING,
 ) -> Routing:
-    """As `route`, without the rows that only mark a place in the log (decision 0042)."""
+    """Do as `route` does, without the rows that only mark a place in the log (decision 0042)."""
     unmarked = without_marks(group, format_)
     if unmarked is None:
         return Routing(group=None)
@@ -183,7 +184,7 @@ def route_rows(
 
 
 def _is_all_rows(plan: GroupPlan, name: str) -> bool:
-    """Whether a binlog has the rows of all statements, as the source has them."""
+    """True if a binlog has the rows of all statements, as the source has them."""
     rows = tuple(Rows(number) for number in range(len(plan.sections)))
     return plan.binlogs[name] == rows and name not in plan.ends
 
@@ -199,7 +200,7 @@ def without_marks(group: EventGroup, format_: Format) -> EventGroup | None:
 
 
 def _may_have_marks(group: EventGroup) -> bool:
-    """Whether a mark may be in a group."""
+    """True if a mark may be in a group."""
     last = group.events[-1]
     if isinstance(last.body, TransactionPayloadEvent):
         return last.header.length < MARK_BYTES_MAX
@@ -261,7 +262,7 @@ class _Choice:
         return chosen
 
     def _has_its_tables(self, part: PlannedPart) -> bool:
-        """Whether the temporary tables are there that a text uses."""
+        """True if the temporary tables are there that a text uses."""
         assert part.statement is not None, "it is a text"
         thread = part.statement.thread_id
         if thread in self._threads.lost:
@@ -273,7 +274,7 @@ class _Choice:
         return part.may_use_others_alone
 
     def _is_plainly_inside(self, part: PlannedPart) -> bool:
-        """Whether all that a change of rows names and does is in scope, as its shape tells.
+        """True if all names and effects of a change of rows are in scope, as its shape tells.
 
         Most statements of a binlog differ in their literals alone.
         """
@@ -356,7 +357,7 @@ class _Choice:
         return event if body is event.body else replace(event, body=body)
 
     def _finished(self, routing: Routing, found: PlannedGroup) -> Routing:
-        """With what the rows teach, and what is known of statements."""
+        """Add the memory that the rows leave, and the facts known of statements."""
         source, is_held = found.source, routing.group is not None
         learned = (self._as_rows and self._as_rows.memory) or self._memory
         if not self._scope.is_unscoped:
@@ -392,9 +393,9 @@ def threads_of_plan(plan: GroupPlan, name: str, *, flags: int) -> frozenset[int]
     """The connections whose statements a plan has as texts.
 
     Args:
-        plan: For a group.
-        name: Of a binlog that it names.
-        flags: Those that an event has that counts; 0 for all statements.
+        plan: The plan of a group.
+        name: Name of a binlog in the plan.
+        flags: Header flags that an event must have to count; 0 for all statements.
     """
     return frozenset(
         int.from_bytes(event.body[:4], "little")  # with which a statement begins

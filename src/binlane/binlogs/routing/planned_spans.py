@@ -68,7 +68,7 @@ class RawPiece:
 
     Attributes:
         first: Number of the first of them in the run.
-        end: Behind the last.
+        end: Number behind the last of them.
         mapped: The tables of the TABLE_MAPs.
     """
 
@@ -82,10 +82,10 @@ class RawGroup:
     """A group of a run that is cut where its statements end.
 
     Attributes:
-        run: The run.
-        first: Number of its first event there.
-        end: Behind its last.
-        pieces: Of its rows.
+        run: The run that holds the group.
+        first: Number of the group's first event in the run.
+        end: Number behind the group's last event.
+        pieces: Pieces of rows, one up to each STMT_END.
     """
 
     run: RawRun
@@ -95,7 +95,7 @@ class RawGroup:
 
     @property
     def timestamp(self) -> int:
-        """Of its last event, in seconds since 1970."""
+        """Time of the group's last event, in seconds since 1970."""
         at = self.run.events.item(layout.EVENT_OFFSET, self.end - 1)
         return int.from_bytes(self.run.data[at : at + 4].tobytes(), "little")
 
@@ -147,7 +147,7 @@ def annotated_raw(run: RawRun, piece: RawPiece) -> bytes | None:
 
 
 def _is_end(run: RawRun, kind: int, number: int) -> bool:
-    """Whether an event is XID or COMMIT."""
+    """True if an event is XID or COMMIT."""
     if kind != _QUERY:
         return kind == _XID
     stop = run.events.item(layout.EVENT_END, number)
@@ -158,17 +158,18 @@ def _is_end(run: RawRun, kind: int, number: int) -> bool:
 def planned_bytes(
     group: RawGroup, plan: GroupPlan, definition: Definition, memory: Memory, position: int
 ) -> tuple[bytes, int] | None:
-    """What a binlog has in the place of a group.
+    """Make the bytes of a group in a binlog, by its plan.
 
     Args:
-        group: A group of a run that may be changed behind this.
-        plan: For it.
-        definition: Of the binlog, which the plan names.
-        memory: What the binlog remembers.
-        position: Where its file stands.
+        group: A group of a run; the run's bytes behind it may be changed.
+        plan: The plan made for this group.
+        definition: Definition of the binlog, which the plan names.
+        memory: Routing's memory of the groups before.
+        position: Position at which the binlog's file ends.
 
     Returns:
-        The bytes of the group, and how many events they are; None if it is for the reference.
+        The bytes of the group, and the number of their events; None if the group is for the
+        reference.
     """
     parts, name, scope = plan.binlogs[definition.name], definition.name, definition.scope
     if memory.left_out or name in plan.ends or plan.bases.get(name) != basis_of(definition):
@@ -194,7 +195,7 @@ def planned_bytes(
 
 
 def _takes(group: RawGroup, scope: Scope, memory: Memory) -> bool:
-    """Whether all that is changed is in scope, and nothing is to be remembered of it."""
+    """True if all changed tables are in scope, and nothing is to be remembered of them."""
     if scope.is_unscoped:
         return True
     last = group.run.events.item(layout.EVENT_TYPE, group.end - 1)
@@ -248,7 +249,7 @@ def _statement(body: bytes, format_: Format) -> QueryEvent:
 
 
 def _is_inside(statement: QueryEvent, scope: Scope) -> bool:
-    """Whether a text may stand in a scoped binlog as it is."""
+    """True if a text may stand in a scoped binlog as it is."""
     if scope.is_unscoped:
         return True
     database = statement.database.decode("utf-8", "surrogateescape")

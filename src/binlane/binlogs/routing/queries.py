@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
 _GTID_LENGTH_MIN: Final = 19
-"""Of MariaDB's GTID event, whose post-header that is."""
+"""Least length of MariaDB's GTID event's body, which is its post-header."""
 _QUOTED: Final = re.compile("`((?:[^`]|``)*)`")
 NO_TABLES: Final = b""
-"""What an extended event tells that concerns no table, or whose text alone says which."""
+"""Tables info of an event that concerns no table, or whose text alone tells its tables."""
 
 
 def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -> QueryEvent:
     """The event with a default database that is in scope, or none, and no outside names beside it.
 
     Args:
-        body: Of a statement whose text may stand in the binlog.
-        scope: Of the binlog.
-        effects: Of the statement; None where it names no object.
+        body: Event of a statement whose text may stand in the binlog.
+        scope: Scope of the binlog to route to.
+        effects: Effects of the statement; None where it names no object.
     """
     database = body.database.decode("utf-8", "surrogateescape")
     writes = () if effects is None else effects.writes
@@ -79,11 +79,11 @@ def with_statement(event: Event, statement: QueryEvent) -> Event:
 
 
 def with_ddl_xid(body: QueryEvent, group: Iterable[Event]) -> QueryEvent:
-    """DDL of MySQL with the number of its transaction, where it has room for one that is not known.
+    """Give DDL of MySQL the number of its transaction, where it has room for an unknown one.
 
     Args:
-        body: The statement.
-        group: The events of the source's group, which tell it; else the statement goes without.
+        body: QUERY event of the statement.
+        group: Events of the source's group, which tell the number; else the statement goes without.
     """
     unknown = StatusVar(DDL_LOGGED_WITH_XID, "DDL_LOGGED_WITH_XID", 0)
     if DDL_LOGGED_WITH_XID not in body.status_vars:
@@ -160,8 +160,8 @@ def _confined_tables(body: QueryEvent, scope: Scope, database: bytes) -> bytes:
     """The tables that an event tells of and that are in scope.
 
     Args:
-        body: Extended.
-        scope: Of the binlog.
+        body: QUERY event with tables info.
+        scope: Scope of the binlog to route to.
         database: The default database that the event gets.
     """
     from binlane.statements.sql.tables_info import encode_tables, told_tables  # noqa: PLC0415  # parses SQL

@@ -1,9 +1,9 @@
-"""What a statement says for people, and where on disk, taken out of its text.
+"""Remarks for people and places on disk, taken out of a statement's text.
 
 Comments and COMMENT clauses may name anything, and no grammar tells what; they change nothing that
-is stored. Places on disk (DATA DIRECTORY, TABLESPACE) are the server's own. What a text names
-beside them is told by the readers; here is also what they go behind: names with dots in
-expressions, and options that name objects elsewhere.
+is stored. Places on disk (DATA DIRECTORY, TABLESPACE) are the server's own. The readers tell the
+other names of a text; this module also has two of their sources: names with dots in expressions,
+and options that name objects elsewhere.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def _uncommented(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remarks:
-    """What was found in the definition of a table, routine, event, database or account.
+    """The remarks found in the definition of a table, routine, event, database or account.
 
     Attributes:
         text: The statement with each COMMENT emptied and without places on disk.
-        has_comments: Whether there was a COMMENT that says something.
+        has_comments: True if there was a COMMENT that is not empty.
         elsewhere: The option that names objects which no reader tells of; empty if there is none.
     """
 
@@ -81,12 +81,12 @@ class Remarks:
 
 
 def without_remarks(text: str, end: int | None, dialect: Dialect) -> Remarks:
-    """A definition without what it says for people and about places on disk.
+    """Remove remarks for people and places on disk from a definition.
 
     Args:
         text: A statement that could be read.
-        end: Where its definition ends and a query or body begins; None: nowhere.
-        dialect: Its quotes and escapes.
+        end: Position at which its definition ends and a query or body begins; None: nowhere.
+        dialect: Dialect with its quotes and escapes.
     """
     if not _MAY_REMARK.search(text):
         return Remarks(text=text)
@@ -110,7 +110,7 @@ def without_remarks(text: str, end: int | None, dialect: Dialect) -> Remarks:
 
 
 def _place_on_disk(tokens: Sequence[Token], index: int, value: Token) -> int:
-    """Where the option begins that a word ends, if it says where data lie; else -1."""
+    """Find the beginning of the option that a word ends, if it says where data lie; else -1."""
     word, before = tokens[index].word, _at(tokens, index - 1)
     is_string = value.kind is TokenKind.STRING
     if word == "DIRECTORY" and is_string and before.word in ("DATA", "INDEX"):
@@ -122,7 +122,7 @@ def _place_on_disk(tokens: Sequence[Token], index: int, value: Token) -> int:
 
 
 def _names_elsewhere(token: Token, value: Token, *, has_sign: bool) -> str:
-    """What is said of an option that may name other objects; empty for any other."""
+    """Describe an option that may name other objects; empty for any other."""
     word, is_string = token.word, value.kind is TokenKind.STRING
     if word == "CONNECTION" and is_string:
         return "CONNECTION"

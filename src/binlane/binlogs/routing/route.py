@@ -79,7 +79,7 @@ _STAYING: Final = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE_LOG, EventTy
 _TRANSACTIONAL_ENDS: Final = frozenset(
     {EventType.XID, EventType.XA_PREPARE_LOG, EventType.TRANSACTION_PAYLOAD}
 )
-# They bear on no table: what a group member certified, a view of members, padding.
+# These events bear on no table: a group member's certification, a view of members, padding.
 _NOTHING: Final = frozenset(
     {
         EventType.IGNORABLE,
@@ -101,10 +101,10 @@ def route(
 
     Args:
         group: A complete group, or an INCIDENT of the source.
-        definition: Of the binlog.
-        format_: Of the FORMAT_DESCRIPTION before the group.
+        definition: Definition of the binlog to route to.
+        format_: Format of the FORMAT_DESCRIPTION before the group.
         prepared: The XA transactions that the binlog has prepared and not finished.
-        memory: What the groups before it left to remember.
+        memory: Routing's memory of the groups before.
 
     Raises:
         CodecError: If a rows event has no TABLE_MAP, or a payload is broken.
@@ -113,7 +113,7 @@ def route(
     if definition.scope.is_unscoped and memory.left_out:
         return _without_left_out(group, format_, memory)
     if definition.scope.is_unscoped:
-        # It says where in its file the transaction ends, which is another place now.
+        # The header says where in its file the transaction ends, which is another place now.
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
         omissions = (LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else ()
@@ -142,7 +142,7 @@ def damaged_event(group: EventGroup) -> Event:
 
 
 def _without_left_out(group: EventGroup, format_: Format, memory: Memory) -> Routing:
-    """What a binlog gets that was scoped before: all but what is done to objects it never had."""
+    """Route to a binlog that was scoped before: all but changes of objects that it never had."""
     everything, after = Scope.everything(), memory
     events: list[Event] = []
     for event in group.events:
@@ -175,7 +175,7 @@ def _of_what_is_there(body: QueryEvent, found: Judgement) -> QueryEvent | None:
 
 
 def _are_named(made: StatementEffects, effects: StatementEffects, scope: Scope) -> bool:
-    """Whether what was made of a statement is about its objects, in its client's character set, too."""
+    """True if a made statement is about the original's objects, in its client's character set, too."""
     own = {*map(scope.key, effects.writes), *map(scope.key, effects.drops)}
     return own.issuperset(map(scope.key, made.writes)) and set(made.databases) <= {
         *effects.databases,
@@ -271,7 +271,7 @@ class _Selection:
             raise _IncidentError("rows of a statement that does not end")
 
     def _select_other(self, event: Event) -> tuple[Event, ...]:
-        """What stays of an event that neither changes rows nor is or serves a statement."""
+        """Give the part of an event that stays if it is neither a row change nor of a statement."""
         type_code = event.header.type_code
         if isinstance(event.body, TransactionPayloadEvent):
             return self._select_payload(event, event.body)
@@ -304,7 +304,7 @@ class _Selection:
         return tuple(event for event in kept if self._may_stay(event, changed))
 
     def _may_stay(self, event: Event, changed: set[str]) -> bool:
-        """Whether an event of an in-scope statement may stay: a text must be read."""
+        """True if an event of an in-scope statement may stay: a text must be read."""
         if not isinstance(event.body, STATEMENT_TEXTS):
             return True
         if names_in(event.body.query).is_inside(self._scope, changed):
@@ -360,7 +360,7 @@ class _Selection:
             yield self._confined(event, kept)
 
     def _stays_alter(self, query: QueryEvent, found: Judgement) -> bool:
-        """Whether what stands for a statement in the binlog can have two phases as well."""
+        """True if the binlog's form of a statement can have two phases as well."""
         verdict = found.verdict
         if not isinstance(verdict, Rewrite):
             return isinstance(verdict, Keep)
@@ -387,7 +387,7 @@ class _Selection:
     def _at_the_edge(
         self, query: QueryEvent, found: Judgement, before: Memory
     ) -> tuple[QueryEvent, Judgement]:
-        """What stands for tables and partitions that move, if their rows are known, else the same."""
+        """Replace a move of tables and partitions, if their rows are known; else give the same."""
         effects, scope = found.facts.effects, self._scope
         partition = judge_partition(found.facts, effects, scope, before)
         if partition is not None:
@@ -436,7 +436,7 @@ class _Selection:
     def _confined(self, event: Event, query: QueryEvent) -> Event:
         if isinstance(event.body, ExecuteLoadQueryEvent):
             if query.query != event.body.statement.query:
-                # It says where in the text its file is named.
+                # The event says where in the text its file is named.
                 raise _IncidentError("a LOAD DATA holds comments")
             return replace(event, body=replace(event.body, statement=query))
         return event if event.body == query else replace(event, body=query)
@@ -466,12 +466,12 @@ class _Selection:
 
 
 def _is_head(event: Event) -> bool:
-    """Whether an event of a statement comes before its rows."""
+    """True if an event of a statement comes before its rows."""
     return isinstance(event.body, TableMapEvent | STATEMENT_TEXTS)
 
 
 def _is_ignorable(event: Event) -> bool:
-    """Whether an event of an unknown type says that nobody needs it."""
+    """True if an event of an unknown type says that nobody needs it."""
     is_unknown = event.header.type_name == "UNKNOWN"
     return is_unknown and bool(event.header.flags & HeaderFlag.IGNORABLE)
 

@@ -1,4 +1,4 @@
-"""What routing hands to the store: the part of an event group that one binlog gets."""
+"""Routing's results for the store: the part of an event group that one binlog gets."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ class RoutedGroup:
     """The in-scope part of an event group.
 
     Attributes:
-        gtid: The source's; a binlog keeps it, so that replicas can change between binlog and
-            source. None for what has none: an INCIDENT of MariaDB, MySQL without GTIDs.
+        gtid: GTID of the source's group; a binlog keeps it, so that replicas can change between
+            binlog and source. None for a group without: an INCIDENT of MariaDB, MySQL without
+            GTIDs.
         events: From the GTID event to the one that ends the group. Lengths and positions in the
-            headers are the source's: whoever writes the events computes them anew.
+            headers are the source's: the writer of the events computes them anew.
         prepares: The XA transaction that it prepares, as statements name it, if the binlog is
             scoped: a later group finishes it, which the binlog gets only if it has this one.
         finishes: The XA transaction that it commits or rolls back.
-        is_alone: Whether no other group may be applied at the same time, whatever MySQL's clock
-            says: that knows which rows its source changed, not what its statements read.
-        image: What the session that made it wants to stay of its rows.
+        is_alone: True if no other group may be applied at the same time, whatever MySQL's clock
+            says: the clock knows the rows that its source changed, not those that its statements
+                read.
+        image: Images to which the session that made the group wants its rows cut.
     """
 
     gtid: AnyGtid | None
@@ -61,8 +63,8 @@ class Omission:
     """Something that was left out since it names outside objects; counted, and noted for people.
 
     Attributes:
-        kind: What it was.
-        reason: Why, naming no outside object.
+        kind: Kind of the part left out.
+        reason: Cause of its being left out, naming no outside object.
     """
 
     kind: OmissionKind
@@ -74,10 +76,10 @@ class Routing:
     """The outcome for one event group and one binlog.
 
     Attributes:
-        group: What the binlog gets; None where nothing of the group is in its scope.
-        omissions: What was left out and is worth a note.
-        incident: Why an INCIDENT event stands in the place of the group, else None.
-        memory: What is to be remembered behind the group, if that is something else than before.
+        group: The binlog's part of the group; None where nothing of the group is in its scope.
+        omissions: Parts that were left out and are worth a note.
+        incident: Cause of an INCIDENT event in the place of the group; None if there is none.
+        memory: Memory behind the group, if it differs from the memory before.
     """
 
     group: RoutedGroup | None

@@ -5,8 +5,8 @@ it; an after image those that changed in any row of its event. Inserts stay as t
 image does not say which columns its statement gave values to.
 
 The key is what TABLE_MAPs say with `binlog_row_metadata=FULL`: both servers name the primary key
-equivalent there, also where it is a unique key. What cannot be cut for sure stays full, is counted,
-and is right for replicas all the same.
+equivalent there, also where it is a unique key. Rows that cannot be cut for sure stay full, are
+counted, and are right for replicas all the same.
 
 Source: seed 004, "row image"; measured on MariaDB 10.11 and 11.8 and MySQL 9.7.
 """
@@ -58,7 +58,7 @@ _BLOBS: Final = frozenset(
         ColumnType.BLOB_COMPRESSED,
     }
 )
-"""What NOBLOB leaves out: no GEOMETRY, and of JSON only MariaDB's, which is a LONGTEXT."""
+"""Types that NOBLOB leaves out: no GEOMETRY, and of JSON only MariaDB's, which is a LONGTEXT."""
 _KNOWN_MAX: Final = 4096
 """Shapes that are kept by the bytes of their TABLE_MAP: sources have tables that come and go."""
 _TYPE_AND_LENGTH: Final = Struct("<4xB4xI")
@@ -88,13 +88,13 @@ class Uncut(Enum):
 
 
 class _Shape(NamedTuple):
-    """What cutting needs of a table; columns are bits.
+    """Facts of a table that cutting needs; columns are bits.
 
     Attributes:
-        widths: Of the values of its columns.
-        columns: All of them.
-        key: Those of the primary key equivalent; 0 where it has none.
-        blobs: Those that NOBLOB leaves out.
+        widths: Widths of the values of its columns.
+        columns: Bits of all its columns.
+        key: Columns of the primary key equivalent; 0 where it has none.
+        blobs: Columns that NOBLOB leaves out.
     """
 
     widths: Widths
@@ -107,12 +107,12 @@ class ImageCutter:
     """Cuts the row images of one binlog; it knows the TABLE_MAPs that it was given.
 
     Args:
-        image: What stays; not FULL.
-        uses_kernels: Whether kernels may be used; by default where they are compiled.
+        image: Smaller images that the rows get; not FULL.
+        uses_kernels: True if kernels may be used; by default where they are compiled.
 
     Attributes:
-        image: As above.
-        uncut: How many events stayed full although their rows could be smaller, by reason.
+        image: Smaller images that the rows get; not FULL.
+        uncut: Number of events that stayed full although their rows could be smaller, by reason.
     """
 
     def __init__(self, image: RowImage, *, uses_kernels: bool | None = None) -> None:
@@ -123,11 +123,11 @@ class ImageCutter:
         self._known: dict[bytes, _Shape | Uncut] = {}
 
     def events(self, events: Iterable[Event], format_: Format) -> tuple[Event, ...]:
-        """Events in the order of the log, with their rows cut; what stays as it is is itself.
+        """Cut the rows of events in the order of the log; an event that stays as it is is itself.
 
         Args:
-            events: In any form, also TRANSACTION_PAYLOAD.
-            format_: Of the FORMAT_DESCRIPTION before them.
+            events: Events in any form, also TRANSACTION_PAYLOAD.
+            format_: Format of the FORMAT_DESCRIPTION before them.
 
         Raises:
             CodecError: If a payload is broken.
@@ -157,8 +157,8 @@ class ImageCutter:
 
         Args:
             data: The events as they stand at `position`.
-            position: Where they begin in their file, and will when they are cut.
-            format_: Of the file.
+            position: Position of the events in their file, before and after the cut.
+            format_: Format of the file's events.
 
         Returns:
             The events; `data` itself where nothing is cut.
@@ -220,7 +220,7 @@ class ImageCutter:
                 end - start if body is None else len(body) + overhead
                 for (_, start, end), body in zip(group[1:], bodies[1:], strict=True)
             )
-            # Its logical timestamps are those of this file already.
+            # The GTID event's logical timestamps are those of this file already.
             placed[0] = replace(gtid, body=fitted(gtid.body, others, format_, clock=0))
         for (_, start, end), event in zip(group, placed, strict=True):
             at = position + len(out)
@@ -246,12 +246,12 @@ class ImageCutter:
     def cut(
         self, body: RowsEvent, shape: _Shape | Uncut | None, flavor: Flavor
     ) -> RowsEvent | None:
-        """Rows that are cut; None where they stay as they are.
+        """Cut rows; None where they stay as they are.
 
         Args:
-            body: The rows.
-            shape: Of their table; None where it has no TABLE_MAP.
-            flavor: Of their server.
+            body: The rows event to cut.
+            shape: Shape of the rows' table; None where it has no TABLE_MAP.
+            flavor: Flavor of the rows' server.
         """
         if not isinstance(body, UpdateRowsEvent | DeleteRowsEvent):
             return None
@@ -341,11 +341,11 @@ def cut_rows(
     """The rows of one event as a binlog with a smaller ROW_IMAGE has them; as they are where it cannot.
 
     Args:
-        body: The rows.
-        table_map: Of their table.
-        image: What stays; not FULL.
-        flavor: Of their server.
-        uses_kernels: As of `ImageCutter`.
+        body: The rows event to cut.
+        table_map: Table map of the rows' table.
+        image: Smaller images that the rows get; not FULL.
+        flavor: Flavor of the rows' server.
+        uses_kernels: True if kernels may be used; by default where they are compiled.
     """
     cutter = ImageCutter(image, uses_kernels=uses_kernels)
     return cutter.cut(body, _shape(table_map, flavor), flavor) or body
@@ -382,7 +382,7 @@ def _after(image: RowImage, shape: _Shape, flavor: Flavor) -> int:
 
 @lru_cache(maxsize=1024)
 def _shape(table_map: TableMapEvent, flavor: Flavor) -> _Shape | Uncut:
-    """What cutting needs of a table, or why that is not known."""
+    """Read the shape of a table, or the reason why it is not known."""
     try:
         columns = table_columns(table_map, flavor=flavor)
     except CodecError:

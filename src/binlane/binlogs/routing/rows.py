@@ -38,7 +38,7 @@ def whole_rows(event: Event, format_: Format) -> Event:
 
 
 def ends_statement(event: Event, format_: Format) -> bool:
-    """Whether an event of a statement is its last."""
+    """True if an event of a statement is its last."""
     body = whole_rows(event, format_).body
     return isinstance(body, RowsEvent) and body.ends_statement
 
@@ -50,13 +50,13 @@ def select_rows(
 
     Args:
         events: Text, TABLE_MAP and rows events of one statement, in order.
-        scope: Of the binlog.
-        file: Where they stand, for errors.
-        format_: Of the FORMAT_DESCRIPTION before them.
+        scope: Scope of the binlog to route to.
+        file: Name of the events' file, for errors.
+        format_: Format of the FORMAT_DESCRIPTION before them.
 
     Returns:
         The events to keep, the last of them with STMT_END; empty if no row is in scope. A text is
-        kept with the rows: whether it may be is the caller's to say.
+        kept with the rows: the caller decides if it may be.
 
     Raises:
         CodecError: If a rows event has no TABLE_MAP.

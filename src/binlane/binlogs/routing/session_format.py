@@ -1,7 +1,7 @@
 """Changes that a session had logged as statements, in a log that otherwise holds rows.
 
-Any session may set its `binlog_format`. What triggers, functions and cascades make of a statement is
-then in no text, so such a statement is told of in every binlog, whatever it names.
+Any session may set its `binlog_format`. The effects of triggers, functions and cascades in a
+statement are then in no text, so such a statement is told of in every binlog, whatever it names.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAY_CHANGE: Final = re.compile(
     rb"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?TABLE|SET\s+STATEMENT|/|#|--)",
     re.IGNORECASE,
 )
-# Where the parts of a QUERY's fixed part stand in the event.
+# Offsets of the parts of a QUERY's fixed part in the event.
 _HEADER: Final = 19
 _DATABASE_LENGTH: Final = _HEADER + 8
 _STATUS_LENGTH: Final = _HEADER + 11
@@ -55,7 +55,7 @@ _BRACKETS: Final = {5: ord("B"), 6: ord("C"), 8: ord("R")}
 
 
 def is_logged_as_statement(facts: StatementFacts) -> bool:
-    """Whether a statement of a Query event would stand in a log of rows as those."""
+    """True if a log of rows would not hold a Query event's statement as such."""
     effects = facts.effects
     if effects.kind in _KINDS:
         return True
@@ -63,11 +63,11 @@ def is_logged_as_statement(facts: StatementFacts) -> bool:
 
 
 def has_statement(events: Iterable[Event], format_: Format) -> bool:
-    """Whether an event group holds a change that was logged as a statement.
+    """True if an event group holds a change that was logged as a statement.
 
     Args:
-        events: Of the group.
-        format_: Of the FORMAT_DESCRIPTION before them.
+        events: Events of the event group.
+        format_: Format of the FORMAT_DESCRIPTION before them.
     """
     return any(_is_statement(event, format_) for event in events)
 
@@ -123,8 +123,8 @@ def statement_groups(run: RawRun, queries: Iterable[tuple[int, bytes]]) -> list[
     """The groups of a run that hold a change which was logged as a statement.
 
     Args:
-        run: The run.
-        queries: Its `odd_queries`.
+        run: A run of event groups.
+        queries: The run's `odd_queries`, each with its event's number.
     """
     found = {event for event, text in queries if _MAY_CHANGE.match(text)}
     last = int(run.groups[layout.GROUP_END, run.count - 1])

@@ -1,6 +1,6 @@
 """Runs of event groups as bytes → the bytes that each binlog gets of them: the fast path of routing.
 
-Which spans of a group stay is decided once for each table map and each shape of text, and
+The spans of a group that stay are decided once for each table map and each shape of text, and
 remembered; rows are never decoded. `route` is the reference: a group that holds anything but rows
 and their brackets is decoded and given to that, unless all of it stays.
 """
@@ -61,12 +61,12 @@ _ROLES: Final = {
     EventType.ROWS_QUERY: lay.LENGTH_TEXT,
     EventType.QUERY: lay.QUERY,
     EventType.XID: lay.XID,
-    # What they say of their place is written in ways that only the codec knows.
+    # Tagged GTID events tell their place in ways that only the codec knows.
     EventType.GTID_TAGGED_LOG: lay.REFERENCE,
-    # What is prepared must be known when it is finished, whatever the scope is by then.
+    # A prepared transaction must be known when it is finished, whatever the scope is by then.
     EventType.XA_PREPARE_LOG: lay.REFERENCE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
-    # Who writes it notes where replicas will stop.
+    # The writer of an INCIDENT notes where replicas will stop.
     EventType.INCIDENT: lay.REFERENCE,
     **dict.fromkeys(ROWS_TYPES, lay.ROWS),
 }
@@ -84,12 +84,12 @@ def _roles(*, has_plain_queries: bool) -> Small:
 
 @dataclass(slots=True, kw_only=True)
 class SpanCounts:
-    """What a binlog got.
+    """Counts of the groups and events that a binlog got.
 
     Attributes:
-        groups: Event groups.
-        events: Events in them.
-        rows_events: Of these, rows events.
+        groups: Number of the event groups.
+        events: Events in these event groups.
+        rows_events: Rows events among these events.
         texts_left_out: Texts of row changes that may name something outside of the scope.
         statements: Groups with a change that was logged as a statement, of an unscoped binlog:
             those of others are for the reference.
@@ -106,7 +106,7 @@ class SpanCounts:
         return replace(self)
 
     def since(self, before: SpanCounts) -> SpanCounts:
-        """What came since."""
+        """Give the counts that came since earlier ones."""
         return SpanCounts(
             groups=self.groups - before.groups,
             events=self.events - before.events,
@@ -118,13 +118,13 @@ class SpanCounts:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """A piece of what a binlog gets of a run.
+    """A piece of a run's bytes for one binlog.
 
     Attributes:
         data: Whole groups, as they stand at the position asked for; good until the next call.
-        next_group: The group of the run to go on with.
-        needs_reference: Whether that group is for `route`.
-        needs_file: Whether it is for another file, since this one is large enough.
+        next_group: Number of the group in the run to go on with.
+        needs_reference: True if that group is for `route`.
+        needs_file: True if that group is for another file, since this one is large enough.
         clock: The last logical timestamp in `data`, 0 if there is none.
     """
 
@@ -137,10 +137,10 @@ class Spans:
 
 @dataclass(slots=True)
 class _Views:
-    """What one binlog makes of each table and text; `counts` is what it got.
+    """One binlog's verdicts on tables and texts, with the counts of the events that it got.
 
-    It `asks` the reference for statements although it is unscoped, or `converts` them: its file, or
-    the run, has them with tables info.
+    A view `asks` the reference for statements although it is unscoped, or `converts` them: its
+    file, or the run, has them with tables info.
     """
 
     definition: Definition
@@ -159,10 +159,10 @@ class SpanRouter:
     """Routes runs of one log into several binlogs.
 
     Args:
-        definitions: Of the binlogs; each is meant by its place in the sequence.
-        memories: What is remembered of each; nothing by default. An unscoped one that was scoped
-            before lacks objects, and asks for what is done to them.
-        has_tables_info: Whether files of the binlogs may have Query events with tables info; those
+        definitions: Definitions of the binlogs; each is meant by its place in the sequence.
+        memories: Routing's memory of each binlog; nothing by default. An unscoped one that was
+            scoped before lacks objects, and asks for statements on them.
+        has_tables_info: True if files of the binlogs may have Query events with tables info; those
             of other forms are for the reference, but for the brackets of groups.
 
     Attributes:
@@ -200,7 +200,7 @@ class SpanRouter:
         self._forget_texts()
 
     def counts(self, binlog: int) -> SpanCounts:
-        """What a binlog got by way of this router."""
+        """Counts of the events that a binlog got by way of this router."""
         return self._views[binlog].counts
 
     def _forget_texts(self) -> None:
@@ -214,10 +214,10 @@ class SpanRouter:
         self._needs_end = 0
 
     def read(self, run: RawRun) -> bool:
-        """Learn the tables and texts of a run, before what binlogs get of it is asked for.
+        """Learn the tables and texts of a run, before a binlog's bytes of it are asked for.
 
         Returns:
-            Whether that could be done; else a context in it is damaged, and `route` tells which.
+            True if that could be done; else a context in it is damaged, and `route` tells which.
         """
         try:
             self._read(run)
@@ -303,12 +303,12 @@ class SpanRouter:
         self._tables_seen = len(tables)
 
     def know(self, binlog: int, memory: Memory, *, has_tables_info: bool = False) -> None:
-        """Take what a binlog is before what it gets of the groups behind is asked for.
+        """Take the state of a binlog, before the bytes of the groups behind are asked for.
 
         Args:
-            binlog: Which one.
-            memory: What it remembers.
-            has_tables_info: Whether its file has Query events with tables info.
+            binlog: Place of the binlog in the sequence.
+            memory: Routing's memory of the binlog.
+            has_tables_info: True if the binlog's file has Query events with tables info.
         """
         view = self._views[binlog]
         if has_tables_info is not view.has_tables_info:
@@ -328,7 +328,7 @@ class SpanRouter:
     def mapped(
         self, run: RawRun, first: int, last: int, tables: Collection[TableName]
     ) -> frozenset[TableName]:
-        """Which of some tables have maps in the groups of a run from `first` to before `last`."""
+        """Give those of some tables with maps in the groups of a run from `first` to before `last`."""
         if not tables or first >= last:
             return frozenset()
         start = int(run.groups[layout.GROUP_FIRST, first])
@@ -407,20 +407,20 @@ class SpanRouter:
         room: int,
         clock_base: int,
     ) -> Spans:
-        """What a binlog gets of a run, from a group on, as far as it goes at once.
+        """Give a binlog's bytes of a run, from a group on, as far as it goes at once.
 
         Args:
-            run: That was read last.
-            binlog: Which one.
+            run: The run that was read last.
+            binlog: Place of the binlog in the sequence.
             first: The group to begin with.
             stop: The group to end before.
-            position: Where in its file the binlog stands.
-            room: How many bytes its file may still grow.
-            clock_base: What is added to MySQL's logical timestamps.
+            position: Position in its file at which the binlog stands.
+            room: Bytes that its file may still grow.
+            clock_base: Number that is added to MySQL's logical timestamps.
         """
         view, state = self._views[binlog], self._state
         if view.definition.scope.is_unscoped:
-            # Those of others are for the reference anyhow.
+            # Groups with passwords of other binlogs are for the reference anyhow.
             held = self._passwords[bisect_left(self._passwords, first) :][:1]
             if held == [first]:
                 return Spans(
@@ -461,7 +461,7 @@ class SpanRouter:
         wanted = int(run.groups[layout.GROUP_END, -1])
         if self._actions.shape[0] < wanted:
             self._actions = np.zeros(2 * wanted, np.uint8)
-        # As much as a window holds is written at once, while it is in the cache.
+        # At most a window's bytes are written at once, while they are in the cache.
         if self._out.shape[0] < min(run.data.shape[0], _OUT_BYTES):
             self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
         return int(
@@ -485,7 +485,7 @@ class SpanRouter:
 
 
 def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
-    """What a binlog makes of a table, as `route_layout` has it."""
+    """Give a binlog's bits for a table, as `route_layout` has them."""
     if scope.is_unscoped:
         return lay.KEEP
     bits = 0
@@ -499,5 +499,5 @@ def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
 
 
 def _larger(array: _Array) -> _Array:
-    """The same numbers in twice the room."""
+    """Copy an array of numbers into one with twice the room."""
     return np.concatenate([array, np.zeros_like(array)])

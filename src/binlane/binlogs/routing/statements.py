@@ -2,8 +2,8 @@
 
 In capture mode the source has already run the statement, so nothing can be refused any more: a
 statement is kept, rewritten to its in-scope part, left out, or, where none of these is exact,
-replaced by an incident. No name of an outside object passes (invariant 6). What is inside is decided
-by `scope.safety`, as where a statement can still be refused.
+replaced by an incident. No name of an outside object passes (invariant 6). The inside is decided by
+`scope.safety`, as where a statement can still be refused.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """It bears on the scope but names outside objects; it is left out and noted."""
+    """The statement bears on the scope but names outside objects; it is left out and noted."""
 
     omission: Omission
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """It cannot be expressed within the scope: replicas must stop here."""
+    """The statement cannot be expressed within the scope: replicas must stop here."""
 
     reason: str
 
@@ -98,7 +98,7 @@ _DATABASE_KINDS: Final = frozenset(
     }
 )
 MOVING: Final = "binlane_moving_"
-"""What the names begin with that tables have within a RENAME alone."""
+"""Prefix of the names that tables have within a RENAME alone."""
 CAME_IN: Final = "a table came into the scope by RENAME; its rows are not in the log"
 REPLACED: Final = (
     "a table was replaced by one from outside of the scope, whose rows are not in the log: "
@@ -127,12 +127,12 @@ def judge(effects: StatementEffects, scope: Scope) -> Verdict:
 
 
 def is_inside(name: TableName, scope: Scope) -> bool:
-    """Whether a text may name a table: one in scope, or one that every server has."""
+    """True if a text may name a table: one in scope, or one that every server has."""
     return scope.includes(name) or name.database.lower() in _EVERYWHERE
 
 
 def names_only(effects: StatementEffects, scope: Scope) -> bool:
-    """Whether every object that the statement names is in scope."""
+    """True if every object that the statement names is in scope."""
     changes = changes_in_text(effects)
     return (
         not changes.stopped_near

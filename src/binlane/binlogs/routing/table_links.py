@@ -1,8 +1,8 @@
-"""Which tables' rows change with those of others without a statement or event that says so.
+"""Links by which rows of tables change with those of others without a statement or event that says so.
 
 Children of foreign keys that act (MariaDB, and MySQL before 9.6, log the parent's rows alone) and
-tables of MERGE tables (a row is logged as that of the MERGE table). What DDL does to such links is
-followed by its texts. Where a text leaves it open, a link stays: one too many is harmless.
+tables of MERGE tables (a row is logged as that of the MERGE table). The effect of DDL on such links
+is followed by its texts. Where a text leaves it open, a link stays: one too many is harmless.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class TableLinks:
     """The links of some tables.
 
     Attributes:
-        keys: Foreign keys that act.
+        keys: Foreign keys that change their children.
         unions: MERGE tables, each with one of its tables.
         known: Tables whose definitions were seen, so that they have no other links as children.
-        is_complete: All tables were seen but those in `unknown`, so that `known` is not asked.
+        is_complete: True if all tables were seen but those in `unknown`, so that `known` is not
+            asked.
         unknown: Tables whose definitions are not understood.
     """
 
@@ -54,7 +55,7 @@ class TableLinks:
 
     @property
     def folded(self) -> Self:
-        """The same with all names in lower case, for a source that does not tell case apart."""
+        """Fold all names to lower case, for a source that does not tell case apart."""
         return replace(
             self,
             keys=frozenset(
@@ -66,21 +67,21 @@ class TableLinks:
         )
 
     def knows(self, table: TableName) -> bool:
-        """Whether a table has no other links as a child than those here."""
+        """True if a table has no other links as a child than those here."""
         return table not in self.unknown if self.is_complete else table in self.known
 
     def after(self, facts: StatementFacts, effects: StatementEffects) -> Self:
         """The links behind a statement.
 
         Args:
-            facts: Of the statement.
-            effects: Its objects, by the names that these links have.
+            facts: Facts of the statement's text.
+            effects: Effects on objects, by the names that these links have.
         """
         if effects.is_temporary:
             return self
         kind = effects.kind
         if effects.stopped_at is not None and not effects.writes and kind in _DEFINED:
-            # It may be about any table.
+            # The statement may be about any table.
             return replace(self, known=frozenset(), is_complete=False)
         if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
             return self._created(facts, effects)
@@ -151,11 +152,11 @@ class TableLinks:
         return replace(self, unions=others | {(name, one) for one in union_of(action.option, name)})
 
     def with_keys(self, name: TableName, keys: Iterable[ForeignKey]) -> Self:
-        """With foreign keys that a table gets."""
+        """Add foreign keys that a table gets."""
         return replace(self, keys=self.keys | set(_named(keys, name, self.keys)))
 
     def with_columns(self, name: TableName, renamed: Mapping[str, str]) -> Self:
-        """With other names of a table's columns, given by the old ones in small letters."""
+        """Rename columns of a table, given by their old names in small letters."""
         if not any(old != new.lower() for old, new in renamed.items()):
             return self
 
@@ -175,7 +176,7 @@ class TableLinks:
         return replace(self, keys=frozenset(keys))
 
     def renamed(self, effects: StatementEffects) -> Self:
-        """With the names that tables have behind a statement."""
+        """Give the links with the names that tables have behind a statement."""
         links = self
         for old, new in effects.renames:
             links = links._moved(old, new)
@@ -217,11 +218,11 @@ class TableLinks:
         )
 
     def not_known(self, table: TableName) -> Self:
-        """With a table of which nothing is known any more."""
+        """Note a table of which nothing is known any more."""
         return replace(self, known=self.known - {table}, unknown=self.unknown | {table})
 
     def fields(self) -> dict[str, object]:
-        """As JSON has it, equal for equal ones; empty if there are none."""
+        """Give the fields as JSON has them, equal for equal links; empty if there are none."""
         found: dict[str, object] = {}
         if self.keys:
             found["keys"] = sorted(json.dumps(_key_fields(key)) for key in self.keys)
@@ -262,15 +263,15 @@ class TableLinks:
 
 
 NO_LINKS: Final = TableLinks()
-"""Where nothing is known."""
+"""The links where nothing is known."""
 
 
 def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:
     """The links of tables that a catalog knows.
 
     Args:
-        tables: With their foreign keys.
-        is_complete: Whether these are all.
+        tables: Tables, each with its foreign keys.
+        is_complete: True if `tables` are all tables of the server.
     """
     keys: set[ForeignKey] = set()
     unions: set[tuple[TableName, TableName]] = set()

@@ -28,11 +28,11 @@ _BEGIN: Final = b"BEGIN"
 
 
 def with_tables_info(events: Sequence[Event], format_: Format) -> tuple[Event, ...] | None:
-    """Events of a group as a file has them whose Query events are extended.
+    """Give a group's events as a file has them whose Query events are extended.
 
     Args:
         events: A group, in any form.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        format_: Format of the FORMAT_DESCRIPTION before it.
 
     Returns:
         The events; None where one of them has no room in the extended form.
@@ -61,10 +61,10 @@ def with_tables_info(events: Sequence[Event], format_: Format) -> tuple[Event, .
 
 
 def tables_info(body: QueryEvent) -> bytes | None:
-    """What an extended event tells of a statement's tables; None where it has no room there.
+    """Make the tables info of a statement's event; None where it has no room there.
 
     Raises:
-        CodecError: If its context is damaged, or what it tells.
+        CodecError: If the event's context or tables info is damaged.
     """
     query = body.query if body.record is None else body.record
     if len(query) > INFO_MAX:
@@ -74,7 +74,7 @@ def tables_info(body: QueryEvent) -> bytes | None:
 
 
 def _makes_table(statement: QueryEvent) -> bool:
-    """Whether rows behind a statement may be those that it fills a new table with."""
+    """True if rows behind a statement may be those that it fills a new table with."""
     if is_about_rows_only(statement.query):
         return False
     effects = logged_statement(statement).effects()
@@ -82,7 +82,7 @@ def _makes_table(statement: QueryEvent) -> bool:
 
 
 def _is_bracket(statement: QueryEvent) -> bool:
-    """Whether it begins or ends the group."""
+    """True if a statement begins or ends the group."""
     return statement.query == _BEGIN or statement.query in END_QUERIES
 
 

@@ -1,8 +1,8 @@
-"""What the text of row changes names: ANNOTATE_ROWS and ROWS_QUERY, read once for each shape.
+"""Names in the text of row changes: ANNOTATE_ROWS and ROWS_QUERY, read once for each shape.
 
-Such a text is there for people, and says which statement made the rows behind it. A scoped binlog
-keeps it only if all that it names is in scope. Literals name nothing, so texts that differ only in
-theirs are one shape, and what a shape names is found out once.
+Such a text is there for people, and shows the statement that made the rows behind it. A scoped
+binlog keeps it only if all that it names is in scope. Literals name nothing, so texts that differ
+only in their literals are one shape, and the names of a shape are found out once.
 
 The session's sql_mode and character set are not known here: where they matter, every reading of the
 text must be clean.
@@ -29,7 +29,7 @@ SHAPES_MAX: Final = 4096
 """Shapes that are kept."""
 
 _OTHER_IN_SWE7: Final = re.compile(r"[][{}^~\\]|`[^`]*[@|]")
-# What comments name, the analysis does not tell.
+# The analysis does not tell the names in comments.
 _COMMENT_SIGNS: Final = (b"/*", b"--", b"#")
 _LETTER: Final = rb"[0-9A-Za-z_$.@\x80-\xff]"
 # A backslash before a quote ends a string in one sql_mode and not in the other.
@@ -43,15 +43,15 @@ _LITERAL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TextNames:
-    """What texts of a shape name.
+    """The tables that texts of a shape name.
 
     The session's default database is not known, and a table of the same name may be in several. So
     a name without one is known only if the statement changes that table and no other has a map:
     then it is the table of the map.
 
     Attributes:
-        is_known: Whether that could be found out; else the text must stay out of every scope.
-        tables: With a database.
+        is_known: True if the names could be found out; else the text must stay out of every scope.
+        tables: Tables that are named with a database.
         unqualified: Tables that it changes in the default database.
     """
 
@@ -60,10 +60,10 @@ class TextNames:
     unqualified: frozenset[str] = frozenset()
 
     def is_inside(self, scope: Scope, changed: Collection[str]) -> bool:
-        """Whether a binlog may hold the text.
+        """True if a binlog may hold the text.
 
         Args:
-            scope: Of the binlog.
+            scope: Scope of the binlog to route to.
             changed: Names of the tables whose TABLE_MAPs its statement has there, if all of them
                 are in scope; else nothing.
         """
@@ -94,16 +94,16 @@ def shape_of(text: bytes) -> bytes:
 
 
 def names_in(text: bytes) -> TextNames:
-    """What a text names.
+    """Find the tables that a text names.
 
     Args:
-        text: As an event holds it, in the session's character set.
+        text: Text as an event holds it, in the session's character set.
     """
     return _UNKNOWN if len(text) > TEXT_MAX else names_in_shape(shape_of(text))
 
 
 def names_in_statement(statement: QueryEvent) -> TextNames:
-    """What a statement names whose character set is known: that of its names is no other than UTF-8."""
+    """Find the tables in a statement of known character set: its names must be in UTF-8."""
     text = statement.query
     if len(text) > TEXT_MAX:
         return _UNKNOWN
@@ -115,7 +115,7 @@ def names_in_statement(statement: QueryEvent) -> TextNames:
 
 @lru_cache(maxsize=SHAPES_MAX)
 def names_in_shape(shape: bytes) -> TextNames:
-    """What all texts of a shape name."""
+    """Find the tables that all texts of a shape name."""
     if any(sign in shape for sign in _COMMENT_SIGNS):
         return _UNKNOWN
     try:

@@ -1,7 +1,8 @@
 """XA transactions in scoped binlogs: where one is prepared, it is finished, and nowhere else.
 
-What a binlog holds of one is known by its `prepared`; of which it has nothing, by its memory. One
-that is in neither was prepared before the binlog saw the log, and may hold anything.
+The binlog's `prepared` names the XA transactions of which it holds a part; its memory, those of
+which it has nothing. A transaction in neither was prepared before the binlog saw the log, and may
+hold anything.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ def finished_in(events: Iterable[Event]) -> str | None:
 
 
 def is_commit(event: Event) -> bool:
-    """Whether an event that finishes an XA transaction commits it."""
+    """True if an event that finishes an XA transaction commits it."""
     return isinstance(event.body, QueryEvent) and event.body.query.startswith(b"XA COMMIT ")
 
 
 def is_passed(memory: Memory, xid: str, scope: Scope) -> bool:
-    """Whether it is known that an XA transaction holds nothing in scope."""
+    """True if an XA transaction is known to hold nothing in scope."""
     return any(one.xid == xid and not any(map(scope.includes, one.tables)) for one in memory.passed)
 
 
@@ -52,11 +53,11 @@ def remembered(
     """The memory behind a group, which mostly has nothing to do with XA transactions.
 
     Args:
-        memory: Before it.
-        group: Any.
-        format_: Of the FORMAT_DESCRIPTION before it.
-        is_held: Whether the binlog holds any of it; None for an INCIDENT in its place, which has
-            told of all that the transaction holds.
+        memory: Routing's memory before the group.
+        group: Any group of the source.
+        format_: Format of the FORMAT_DESCRIPTION before it.
+        is_held: True if the binlog holds any part of it; None for an INCIDENT in its place, which
+            has told of all that the transaction holds.
     """
     prepares, finishes = prepared_in(group.events), finished_in(group.events)
     if prepares is None and finishes is None:

@@ -1,10 +1,10 @@
 """One binlog as its owner writes it: whole event groups, files that rotate, a published end.
 
 The order of writes is the crash safety: a file's bytes before the index that names it, files before
-the mark that vouches for them. What `recovery` finds after a crash follows from it.
+the mark that vouches for them. The work of `recovery` after a crash follows from it.
 
-A file's Query events are of one form, with tables info or without (seed 003). What has no room in
-the extended form begins a file of the plain one.
+A file's Query events are of one form, with tables info or without (seed 003). An event that has no
+room in the extended form begins a file of the plain one.
 
 A binlog goes on in its last file after a restart of binlane, without a STOP event: STOP and a new
 file tell replicas that the source has stopped and its temporary tables are gone, which is not so.
@@ -66,12 +66,12 @@ _REOPEN_HINT: Final = "check the disk, then start binlane again: it makes the bi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What others may know of a binlog; replaced as a whole, so that any thread may read it.
+    """The published state of a binlog; replaced as a whole, so that any thread may read it.
 
     Attributes:
         closed: The files that are written no more, oldest first.
         last: The file that is still being written.
-        position: Of the source; the files are complete up to here.
+        position: Position of the source up to which the files are complete.
     """
 
     closed: tuple[BinlogFile, ...]
@@ -90,12 +90,12 @@ class Published:
 
     @property
     def begin(self) -> Position:
-        """What lies before the first file, so that no replica can ask for it."""
+        """Position at the head of the first file: no replica can ask for a group before it."""
         return self.oldest.begin
 
     @property
     def end(self) -> FilePosition:
-        """Where the last whole event group ends."""
+        """Give the end of the last whole event group."""
         return FilePosition(self.last.name, self.last.size_bytes)
 
     def bytes_behind(self, place: FilePosition) -> int | None:
@@ -115,7 +115,7 @@ class Binlog:
 
     Attributes:
         definition: Name, id, scope and logging mode.
-        settings: How it is written; may be replaced between event groups.
+        settings: Settings by which it is written; may be replaced between event groups.
         uncut: Events with rows that stayed full although ROW_IMAGE asks for less, by reason.
     """
 
@@ -188,7 +188,7 @@ class Binlog:
 
     @property
     def begin(self) -> Position:
-        """What lies before its first file, so that no replica can ask for it."""
+        """Position at the head of its first file: no replica can ask for a group before it."""
         return self._published.begin
 
     @property
@@ -198,7 +198,7 @@ class Binlog:
 
     @property
     def end(self) -> FilePosition:
-        """Where the last published event group ends."""
+        """Give the end of the last published event group."""
         return self._published.end
 
     @property
@@ -208,7 +208,7 @@ class Binlog:
 
     @property
     def format(self) -> Format:
-        """What the FORMAT_DESCRIPTION of its last file decides."""
+        """Format of the events, as the FORMAT_DESCRIPTION of its last file decides it."""
         description, found = self._format
         if description is not self._head.format_description:
             description = self._head.format_description
@@ -218,24 +218,24 @@ class Binlog:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether Query events of its last file say which tables they concern."""
+        """True if Query events of its last file name the tables that they concern."""
         return self.format.has_tables_info
 
     @property
     def may_have_tables_info(self) -> bool:
-        """Whether its last file has that, or a later one may."""
+        """True if Query events of its last file, or of a later one, may name the tables that they concern."""
         return self.has_tables_info or self.settings.has_tables_info
 
     @property
     def source_format(self) -> Format:
-        """Of the events that it is given, as far as that was told; else that of a server."""
+        """Format of the events that it is given, as far as that was told; else that of a server."""
         if self._source_format is not None:
             return self._source_format
         return self._head.format_description.with_tables_info(has_tables_info=False).format
 
     @property
     def cutter(self) -> ImageCutter | None:
-        """What cuts its row images; None while they are full ones."""
+        """The cutter of its row images; None while they are full ones."""
         return self._cutter_for(self.definition.row_image)
 
     def _cutter_for(self, image: RowImage) -> ImageCutter | None:
@@ -249,28 +249,28 @@ class Binlog:
 
     @property
     def server_id(self) -> int:
-        """In the headers of the events that binlane itself writes: the source's."""
+        """Server id in the headers of the events that binlane itself writes: the source's."""
         return self._head.server_id
 
     @property
     def size_bytes(self) -> int:
-        """Where the next event group will stand in the last file."""
+        """Position in the last file at which the next event group will begin."""
         return self._written + len(self._pending)
 
     @property
     def room_bytes(self) -> int:
-        """How much the last file may still grow before another begins; one group always may."""
+        """Bytes that the last file may still grow before another begins; one group always fits."""
         room = self.settings.max_binlog_size_bytes - self.size_bytes
         return max(room, 0 if self._holds_groups else 1)
 
     @property
     def has_unsynced(self) -> bool:
-        """Whether something was appended or written that was not forced to disk since."""
+        """True if bytes were appended or written that were not forced to disk since."""
         return bool(self._pending) or self._has_unsynced
 
     @property
     def reached(self) -> Position:
-        """Of the source: everything up to here was appended or is out of scope, published or not."""
+        """Position of the source: everything up to here was appended or is out of scope, published or not."""
         return self._position
 
     @property
@@ -280,7 +280,7 @@ class Binlog:
 
     @property
     def memory(self) -> Memory:
-        """What routing remembers of the groups in it and of those that it has no part of."""
+        """Routing's memory of the groups in it and of those that it has no part of."""
         return self._next_memory or self._memory
 
     @property
@@ -300,18 +300,18 @@ class Binlog:
 
     @property
     def clock_base(self) -> int:
-        """What is added to the logical timestamps of a MySQL source."""
+        """The number that is added to the logical timestamps of a MySQL source."""
         return self._clock_base
 
     def files(self) -> tuple[BinlogFile, ...]:
-        """Its files, oldest first, with their published sizes."""
+        """The files of the binlog, oldest first, with their published sizes."""
         return self._published.files
 
     def remember(self, memory: Memory) -> None:
-        """Take what is to be remembered behind the group that is appended or passed next.
+        """Take the memory that holds behind the group that is appended or passed next.
 
-        What stands behind the mark from here on is cut off by a recovery, until a `sync` has saved
-        both: so no group is ever there without what it left to remember.
+        A recovery cuts off all bytes behind the mark of here until a `sync` has saved group and
+        memory: so no group is ever there without the memory that it left.
 
         Raises:
             StoreError: As `append`.
@@ -371,7 +371,8 @@ class Binlog:
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
             if group.is_alone:
-                # To those behind it, all clocks before are as far away as those of another file.
+                # To the groups behind it, all clocks before are as far away as those of another
+                # file.
                 self._clock_base = self._clock
             self._prepared = prepared_with(self._prepared, group)
             self._take_memory()
@@ -437,7 +438,7 @@ class Binlog:
             raise
 
     def cut_placed(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
-        """What `append_placed` takes, with the row images that the binlog is to have."""
+        """Give the bytes for `append_placed`, with the row images that the binlog is to have."""
         cutter = self.cutter
         if cutter is None:
             return data
@@ -477,11 +478,11 @@ class Binlog:
     def append_placed(
         self, data: bytes | bytearray | memoryview, *, groups: int, clock: int = 0
     ) -> None:
-        """Add bytes of whole event groups that were made for where the binlog ends.
+        """Add bytes of whole event groups that were made for the place where the binlog ends.
 
         Args:
             data: The events, whose positions begin at `size_bytes`.
-            groups: How many groups they are.
+            groups: Number of event groups in the bytes.
             clock: The last logical timestamp in them; 0 where the source is no MySQL.
 
         Raises:
@@ -554,10 +555,10 @@ class Binlog:
             self._write()
 
     def wants_force(self, *, always: bool = False) -> bool:
-        """Whether what was written must be forced to disk before it is published.
+        """True if the bytes written must be forced to disk before they are published.
 
         Args:
-            always: Whatever the settings say.
+            always: Force to disk whatever the settings say.
         """
         every = self.settings.sync_binlog
         is_due = always or self._is_memory_due or (every > 0 and self._groups_unsynced >= every)
@@ -597,9 +598,9 @@ class Binlog:
             self._purge_as_set()
 
     def take_mark(self) -> tuple[Mark | None, list[BinlogFile]]:
-        """What the catalog must be told that it was not told yet: the mark, and closed files.
+        """Take the facts that the catalog was not given yet: the mark, and closed files.
 
-        What was published must have been forced to disk.
+        All that was published must have been forced to disk.
         """
         mark = self._mark()
         if mark == self._saved:
@@ -610,7 +611,7 @@ class Binlog:
 
     @property
     def mark(self) -> Mark:
-        """What is published, of which `sync` with `force` sees to it that it is on disk."""
+        """The mark of the published end; `sync` with `force` makes sure that it is on disk."""
         return self._mark()
 
     def note_closed(self, files: Sequence[BinlogFile]) -> None:
@@ -623,14 +624,15 @@ class Binlog:
             self._facts.save(files)
 
     def lose_mark(self) -> None:
-        """What `take_mark` gave could not be saved: let it be given again."""
+        """Let `take_mark` give the mark again: the one that it gave could not be saved."""
         self._saved = None
 
     def rotate(self, timestamp: int) -> None:
         """Begin a new file.
 
         Args:
-            timestamp: Of the events that end one file and begin the next, in seconds since 1970.
+            timestamp: Time of the events that end one file and begin the next, in seconds since
+                1970.
 
         Raises:
             StoreError: As `append`.
@@ -662,7 +664,7 @@ class Binlog:
         """Begin a new file as a server does that was started: replicas drop their temporary tables.
 
         Args:
-            timestamp: As for `rotate`.
+            timestamp: Seconds since 1970, as for `rotate`.
 
         Raises:
             StoreError: As `append`.
@@ -679,7 +681,7 @@ class Binlog:
         """Begin a new file if Query events of the last one are not as the settings want them.
 
         Args:
-            timestamp: As for `rotate`.
+            timestamp: Seconds since 1970, as for `rotate`.
 
         Raises:
             StoreError: As `append`.
@@ -879,7 +881,7 @@ class Binlog:
     def _following_description(
         self, *, has_tables_info: bool | None = None
     ) -> FormatDescriptionEvent:
-        """Of the next file, where the source has told nothing new."""
+        """FORMAT_DESCRIPTION of the next file, where the source has told nothing new."""
         if has_tables_info is None:
             has_tables_info = self.settings.has_tables_info
         described = replace(self._head.format_description, created=0)

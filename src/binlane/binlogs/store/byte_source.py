@@ -22,11 +22,11 @@ FAST_BYTES_MIN: Final = 2 << 20
 
 
 def is_large(path: str | Path, bytes_min: int | None = None) -> bool:
-    """Whether a file is worth the fast path: large, and one that can be read twice.
+    """True if a file is worth the fast path: large, and a file that can be read twice.
 
     Args:
-        path: Of the file.
-        bytes_min: What counts as large; `FAST_BYTES_MIN` by default.
+        path: Path of the file; `-` for standard input, which is never large.
+        bytes_min: Least size that counts as large; `FAST_BYTES_MIN` by default.
     """
     least = FAST_BYTES_MIN if bytes_min is None else bytes_min
     plain = Path(path)
@@ -37,7 +37,7 @@ class ChunkBytes:
     """Bytes in pieces of any size, to be read into buffers.
 
     Args:
-        chunks: The pieces.
+        chunks: The pieces, each of any size.
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
@@ -62,12 +62,12 @@ class FileBytes:
 
     Args:
         path: A file, plain or compressed by gzip, xz or zstd.
-        position: Where to start, in bytes of the uncompressed file.
-        chunks_from: Gives other bytes than the file's own from a position on, such as decrypted
-            ones.
+        position: Start, in bytes of the uncompressed file.
+        chunks_from: Function that gives other bytes than the file's own from a position on, such as
+            decrypted ones.
 
     Raises:
-        StoreError: If it cannot be read.
+        StoreError: If the file cannot be read.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class FileBytes:
         """The bytes of a log, decrypted where they are encrypted.
 
         Args:
-            path: Of the log; `-` is standard input, which cannot be reread.
-            keys: None if the user gave none.
+            path: Path of the log; `-` is standard input, which cannot be reread.
+            keys: Keys of encrypted logs; None if the user gave none.
 
         Raises:
             StoreError: If it cannot be read.
@@ -150,9 +150,9 @@ class MeteredBytes:
     """The bytes of a file, told to a meter as they are read.
 
     Args:
-        source: The file.
-        meter: Told how many bytes were read for the first time.
-        position: Where the source begins.
+        source: The bytes of the file.
+        meter: Called with the number of bytes that were read for the first time.
+        position: Position in the file at which `source` begins.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class MeteredBytes:
         self._at = self._told = position
 
     def read_into(self, view: memoryview) -> int:
-        """As `FileBytes.read_into`."""
+        """Do as `FileBytes.read_into` does."""
         size_bytes = self._source.read_into(view)
         self._at += size_bytes
         if self._at > self._told:
@@ -172,7 +172,7 @@ class MeteredBytes:
         return size_bytes
 
     def reread(self, position: int) -> Self:
-        """As `FileBytes.reread`."""
+        """Do as `FileBytes.reread` does."""
         self._source.reread(position)
         self._at = position
         return self

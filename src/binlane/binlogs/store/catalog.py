@@ -6,8 +6,8 @@ so that `system.…` can be asked in SQL.
 A mark says: this binlog's files are on disk up to `end`, and they are complete up to `position`.
 Nothing behind `end` is promised, so that recovery may cut a torn tail there, and must not before.
 
-What is noted of closed files saves looking at each when the store is opened. It decides nothing: a
-file that is not noted is looked at, and whoever reads a file finds out whether it is as noted.
+Notes on closed files save looking at each when the store is opened. The notes decide nothing: a
+file without a note is looked at, and each reader of a file finds out if the note is right.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SCOPE_TABLES: Final = (
 
 
 class BinlogState(Enum):
-    """How far the making or unmaking of a binlog got; both are finished after a crash."""
+    """Progress of the making or unmaking of a binlog got; both are finished after a crash."""
 
     CREATING = "creating"
     LIVE = "live"
@@ -47,7 +47,7 @@ class BinlogState(Enum):
 
 
 class Activity(Enum):
-    """Whether a binlog that is live takes what the source gives, as it is to be after a restart."""
+    """State of a live binlog towards the source, also after a restart: taking, catching up, or stopped."""
 
     OPEN = "open"
     CATCHING_UP = "catching up"
@@ -56,19 +56,20 @@ class Activity(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What is on disk for sure.
+    """The state of a binlog that is on disk for sure.
 
     Attributes:
         end: Up to where the files are synced: the end of an event group.
         position: The files up to `end` hold all of the scope up to this position of the source.
         clock: The last logical timestamp in the files, where the source is MySQL.
-        clock_base: What was added to the source's to get it; None for what follows it.
+        clock_base: The number that was added to the source's logical timestamp to get `clock`; None
+            if `clock` is added to the timestamps that follow.
         prepared: The XA transactions that the files prepare and do not finish.
-        memory: What routing remembers of the groups up to there, as its own text.
-        is_cut: What stands behind the mark was made with another memory, and must not stay.
+        memory: Routing's memory of the groups up to there, as its own text.
+        is_cut: True if the bytes behind the mark were made with another memory, and must not stay.
         incidents: INCIDENT events in the files that nobody has dealt with.
-        unsearched: Before here there may be others, which an older binlane wrote; None: there are
-            none.
+        unsearched: Before this place the files may hold further INCIDENT events, which an older
+            binlane wrote; None if they hold none.
     """
 
     end: FilePosition
@@ -87,12 +88,11 @@ class BinlogRecord:
     """A binlog as the catalog knows it.
 
     Attributes:
-        definition: Its definition.
-        state: Its life.
+        state: Progress of its making or unmaking.
         begin: The source's position at its creation.
-        mark: The last one saved; None until the binlog is live.
-        activity: Whether it takes what the source gives.
-        reason: Why it does not.
+        mark: The last saved mark; None until the binlog is live.
+        activity: Taking, catching up, or stopped, as it is to be after a restart.
+        reason: The cause of its being stopped, for people.
     """
 
     definition: Definition
@@ -104,17 +104,17 @@ class BinlogRecord:
 
     @property
     def is_live(self) -> bool:
-        """Whether it exists for others."""
+        """True if the binlog exists for others."""
         return self.state is BinlogState.LIVE
 
 
 class ClosedFile(NamedTuple):
-    """What the catalog knows of a file that is written no more.
+    """The catalog's note on a file that is written no more.
 
     Attributes:
-        number: In its name.
-        size_bytes: Of all of it.
-        begin_gtids: What was done before it.
+        number: The number in the file's name.
+        size_bytes: Size of the whole file in bytes.
+        begin_gtids: GTID position that was done before the file.
         ended: Seconds since 1970 of the event that closed it.
     """
 
@@ -125,18 +125,18 @@ class ClosedFile(NamedTuple):
 
 
 class ScopeChange(NamedTuple):
-    """One change of one definition, and what the definition was from then on.
+    """One change of one definition, with the definition that held from then on.
 
     Attributes:
-        log_id: Of the binlog.
-        name: Of the binlog.
-        change: `create`, `alter` or `drop`.
+        log_id: Id of the binlog in the catalog.
+        name: Name of the binlog after the change.
+        change: Kind of change: `create`, `alter` or `drop`.
         gtids: The source's position behind which it took effect.
-        changed: Seconds since 1970.
-        logging_mode: FORMAT.
+        changed: Time of the change, seconds since 1970.
+        logging_mode: The binlog's FORMAT, as written in SQL.
         log_all_dbs: 1 where everything is logged that is not ignored.
-        log_list: As SHOW prints it.
-        ignore_list: As SHOW prints it.
+        log_list: The LOG list as SHOW prints it.
+        ignore_list: The IGNORE list as SHOW prints it.
     """
 
     log_id: int
@@ -151,10 +151,10 @@ class ScopeChange(NamedTuple):
 
 
 class Catalog:
-    """What the store knows beyond its binlog files.
+    """The store's knowledge beyond its binlog files.
 
     Attributes:
-        grants: Who was granted READ on which binlog.
+        grants: Grants of READ: accounts with their binlogs.
     """
 
     def __init__(self, database: Database) -> None:
@@ -163,7 +163,7 @@ class Catalog:
 
     @staticmethod
     def path_in(data_dir: Path) -> Path:
-        """Where the catalog of a data directory is."""
+        """Give the path of the catalog of a data directory."""
         return data_dir / CATALOG_FILE
 
     @classmethod
@@ -289,11 +289,11 @@ class Catalog:
                 self._delete(connection, table, log_id)
 
     def save_marks(self, marks: Mapping[int, Mark], identity: str | None = None) -> None:
-        """Save what is on disk for sure.
+        """Save marks of binlogs, whose files must be on disk for sure.
 
         Args:
-            marks: By the ids of binlogs.
-            identity: What tells the source from another one, where that is known.
+            marks: Marks by the ids of their binlogs.
+            identity: Text that tells the source from another one, where that is known.
         """
         with self._database.transaction() as connection:
             for log_id, mark in marks.items():
@@ -303,7 +303,7 @@ class Catalog:
                 connection.execute("INSERT INTO source_identity VALUES (?)", (identity,))
 
     def source_identity(self) -> str:
-        """What tells the source from another one, as it was last saved; empty if it never was."""
+        """Give the last saved identity of the source, a text; empty if none was ever saved."""
         rows = self._database.rows("SELECT identity FROM source_identity")
         return str(rows[0][0]) if rows else ""
 
@@ -316,7 +316,7 @@ class Catalog:
             )
 
     def variables(self) -> dict[str, str]:
-        """What SET GLOBAL gave the binlogs' variables, by name."""
+        """Give the values that SET GLOBAL gave the binlogs' variables, by name."""
         return dict(self._database.rows("SELECT name, value FROM variables"))
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
@@ -328,7 +328,7 @@ class Catalog:
                     connection.execute("INSERT INTO variables VALUES (?, ?)", (name, value))
 
     def files(self, log_id: int, *, after: int = 0) -> list[ClosedFile]:
-        """What was noted of the closed files of a binlog whose numbers are above `after`."""
+        """Give the notes on the closed files of a binlog whose numbers are above `after`."""
         rows = self._database.rows(
             "SELECT number, size_bytes, begin_gtids, ended FROM binlog_files"
             " WHERE log_id = ? AND number > ?",

@@ -48,7 +48,7 @@ def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:
     Args:
         path: A file, plain or compressed by gzip, xz or zstd (told by its first bytes); `-` is
             standard input.
-        position: Where to start, in bytes of the uncompressed file.
+        position: Start, in bytes of the uncompressed file.
 
     Raises:
         StoreError: If the file cannot be read.
@@ -67,12 +67,12 @@ def stream_chunks(plain: BufferedReader, path: str, *, position: int = 0) -> Ite
     """The bytes of a stream in pieces of at most 1 MiB.
 
     Args:
-        plain: At its beginning; compressed or not.
-        path: Where it comes from, for errors.
-        position: Where to start, in bytes of what is uncompressed.
+        plain: The stream at its beginning; compressed or not.
+        path: Path of the stream, for errors.
+        position: Start, in bytes of the uncompressed stream.
 
     Raises:
-        StoreError: If it cannot be read.
+        StoreError: If the stream cannot be read.
         CorruptStoreError: If its compression is damaged.
     """
     damage: tuple[type[Exception], ...] = ()

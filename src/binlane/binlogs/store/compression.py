@@ -21,8 +21,8 @@ class Decompressed(NamedTuple):
     """A stream of plain bytes.
 
     Attributes:
-        stream: To be closed before the one that it reads from.
-        damage: What reading it raises where the compressed bytes are damaged.
+        stream: Plain bytes; must be closed before the stream that it reads from.
+        damage: Errors that reading `stream` raises where the compressed bytes are damaged.
     """
 
     stream: IO[bytes]
@@ -33,8 +33,8 @@ def decompressed(stream: io.BufferedReader, *, path: str) -> Decompressed | None
     """The plain bytes of a compressed stream, None if it is not compressed.
 
     Args:
-        stream: At its beginning; only looked at.
-        path: Where it comes from, for errors.
+        stream: Compressed or plain bytes at their beginning; only peeked at.
+        path: Path of the stream, for errors.
 
     Raises:
         StoreError: If the package that this compression needs is not installed.
@@ -95,7 +95,7 @@ class _ZstdStream(io.RawIOBase):
         return data
 
     def _next_part(self) -> bytes:
-        """What the next packed bytes give; nothing at the end."""
+        """Give the plain bytes of the next packed ones; nothing at the end."""
         plain = b""
         while not plain:
             self._packed = self._packed or self._stream.read(_ZSTD_BYTES)
@@ -126,4 +126,4 @@ _OPENERS: Final[Mapping[bytes, Callable[[IO[bytes], str], Decompressed]]] = Mapp
     }
 )
 MAGICS: Final = tuple(_OPENERS)
-"""What compressed files begin with."""
+"""Bytes with which compressed files begin."""

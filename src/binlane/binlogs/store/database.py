@@ -115,7 +115,7 @@ UPDATE binlogs SET unsearched_file = end_file, unsearched_position = end_positio
     7: "ALTER TABLE binlogs ADD COLUMN row_image TEXT NOT NULL DEFAULT 'FULL';",
     8: "ALTER TABLE binlogs ADD COLUMN is_compressed INTEGER NOT NULL DEFAULT 0;",
 }
-"""What makes a version the next one."""
+"""Statements that make each version the next one."""
 
 
 class Database:
@@ -186,7 +186,7 @@ class Database:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def _has_hot_journal(self) -> bool:
-        """Whether a process that was killed left a transaction to be taken back before reading."""
+        """True if a process that was killed left a transaction to be taken back before reading."""
         try:
             self._version()
         except sqlite3.OperationalError as error:

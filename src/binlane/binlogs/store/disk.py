@@ -14,15 +14,15 @@ from typing import Final, Protocol
 from binlane.errors import StoreError, StoreFullError
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What a disk says that has none left."""
+"""Error numbers of a disk that has no room left."""
 
 NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
-"""What a system says that has too many files open; it passes as a full disk does."""
+"""Error numbers of a system that has too many files open; they pass as those of a full disk do."""
 
 DRAFT_SUFFIX: Final = ".tmp"
-"""Of a file that has not got its name yet."""
+"""Suffix of a file that has not got its name yet."""
 
-# As much as stays in the processor's cache: larger pieces cost twice the time.
+# Piece that stays in the processor's cache: larger pieces cost twice the time.
 _PIECE_BYTES: Final = 256 << 10
 FILE_MODE: Final = 0o640
 _DIRECTORY_MODE: Final = 0o750
@@ -53,7 +53,7 @@ class DiskFile(Protocol):
 
 
 class Disk(Protocol):
-    """Where the store's files live."""
+    """The disk that holds the store's files."""
 
     def create(self, path: Path) -> DiskFile:
         """Make an empty file; one that is there already is emptied."""
@@ -86,7 +86,7 @@ class Disk(Protocol):
     def drop_cache(self, path: Path) -> None:
         """Let the next reader of a file get what is on disk, as far as the system can.
 
-        What was not forced to disk may stay in memory.
+        Bytes that were not forced to disk may stay in memory.
         """
         ...
 
@@ -98,7 +98,7 @@ class LocalFile:
         self._descriptor = descriptor
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.write_at`."""
         if len(data) <= _PIECE_BYTES:
             written = os.pwrite(self._descriptor, data, position)
             if written == len(data):
@@ -110,15 +110,15 @@ class LocalFile:
             rest, position = rest[written:], position + written
 
     def truncate(self, size_bytes: int) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.truncate`."""
         os.ftruncate(self._descriptor, size_bytes)
 
     def sync(self) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.sync`."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.close`."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -132,32 +132,32 @@ class LocalDisk:
     """
 
     def create(self, path: Path) -> LocalFile:
-        """As `Disk`."""
+        """Implement `Disk.create`."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         return LocalFile(os.open(path, flags, FILE_MODE))
 
     def open(self, path: Path) -> LocalFile:
-        """As `Disk`."""
+        """Implement `Disk.open`."""
         return LocalFile(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
 
     def replace(self, source: Path, target: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.replace`."""
         source.replace(target)
 
     def remove(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.remove`."""
         path.unlink()
 
     def make_directory(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.make_directory`."""
         path.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
 
     def remove_directory(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.remove_directory`."""
         path.rmdir()
 
     def sync_directory(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.sync_directory`."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -165,7 +165,7 @@ class LocalDisk:
             os.close(descriptor)
 
     def drop_cache(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.drop_cache`."""
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -187,7 +187,7 @@ def write_whole(disk: Disk, path: Path, data: bytes) -> None:
 
 
 def unusable(error: OSError, path: Path) -> StoreError:
-    """What the disk said, as an error that tells what to do."""
+    """Turn the disk's error into an error that tells people how to mend it."""
     reason = error.strerror or str(error)
     if error.errno == errno.ELOOP:
         return StoreError(

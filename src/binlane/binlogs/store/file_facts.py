@@ -1,4 +1,4 @@
-"""What closed files of a binlog are, known without looking at each of them.
+"""Sizes, heads and end times of a binlog's closed files, known without looking at each of them.
 
 The catalog remembers them; a file that it does not know (an older store, a crash before it was
 noted) is looked at once: its size, its head, and the ROTATE at its end.
@@ -24,9 +24,9 @@ class FileFacts:
     """The catalog's notes on the closed files of one binlog.
 
     Args:
-        catalog: Where they are kept.
-        log_id: Of the binlog.
-        flavor: Of its positions.
+        catalog: The catalog that keeps the notes.
+        log_id: Id of the binlog in the catalog.
+        flavor: Flavor of the binlog's GTID positions.
     """
 
     def __init__(self, catalog: Catalog, log_id: int, flavor: str) -> None:
@@ -86,7 +86,7 @@ def closed_files(
 
 
 def closed_file(path: Path) -> BinlogFile:
-    """What a file is that is written no more.
+    """Read the facts of a file that is written no more.
 
     Raises:
         CorruptStoreError: If it does not begin as a file of a store does.
@@ -103,7 +103,7 @@ def closed_file(path: Path) -> BinlogFile:
 
 
 def _ended(path: Path) -> int:
-    """When a closed file ended: the time of its ROTATE, else of its last change."""
+    """Time at which a closed file ended: that of its ROTATE, else of its last change; seconds since 1970."""
     number = file_number(path.name, binlog=path.parent.name)
     following = file_name(path.parent.name, (number or 0) + 1)
     length = HEADER_LENGTH + _ROTATE_POSITION_LENGTH + len(following.encode()) + CHECKSUM_LENGTH

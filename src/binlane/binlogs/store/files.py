@@ -27,7 +27,7 @@ BINLOGS_DIRECTORY: Final = "binlogs"
 IN_USE: Final = b"\x01"
 CLOSED: Final = b"\x00"
 IN_USE_POSITION: Final = len(MAGIC) + 17
-"""Where the byte with the IN_USE flag stands in every file; no checksum counts the flag."""
+"""Position of the byte with the IN_USE flag in every file; no checksum counts the flag."""
 
 _DIGITS: Final = 6
 _FILE_NAME: Final = re.compile(r"(?P<binlog>.+)\.(?P<number>\d{6,})")
@@ -38,11 +38,11 @@ class BinlogFile:
     """A file of a binlog: cheap to make, since a store may have tens of thousands.
 
     Attributes:
-        directory: Of the binlog.
+        directory: Directory of the file's binlog.
         name: Base name such as `orders.000001`.
-        size_bytes: Up to where it may be read: whole event groups.
-        begin_gtids: `begin` as text.
-        flavor: `mariadb` or `mysql`.
+        size_bytes: Size up to which the file may be read: whole event groups.
+        begin_gtids: The position `begin` as text.
+        flavor: Flavor of the position: `mariadb` or `mysql`.
         ended: Seconds since 1970 of the event that closed it; None while it is written.
     """
 
@@ -55,12 +55,12 @@ class BinlogFile:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """Path of the file."""
         return self.directory / self.name
 
     @property
     def begin(self) -> Position:
-        """What was done before it: the position at its head."""
+        """Position that was done before the file, as its head has it."""
         return parse_position(self.begin_gtids, self.flavor)
 
     @property
@@ -71,13 +71,12 @@ class BinlogFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileHead:
-    """What a file begins with.
+    """The first events of a file.
 
     Attributes:
-        format_description: Its FORMAT_DESCRIPTION.
-        begin: What was done before it: the position at its head.
-        server_id: In the headers of the events that binlane itself writes.
-        size_bytes: Where the first event group starts.
+        begin: Position that was done before the file.
+        server_id: Server id in the headers of the events that binlane itself writes.
+        size_bytes: Position at which the first event group starts.
     """
 
     format_description: FormatDescriptionEvent
@@ -139,11 +138,11 @@ def read_index(directory: Path) -> list[str]:
 def stored_format(
     source: FormatDescriptionEvent, *, has_tables_info: bool = False
 ) -> FormatDescriptionEvent:
-    """How a binlog describes itself: as its source, with CRC32.
+    """Make the FORMAT_DESCRIPTION of a binlog: the source's, with CRC32.
 
     Args:
-        source: The source's.
-        has_tables_info: Whether its Query events say which tables they concern.
+        source: FORMAT_DESCRIPTION of the source itself.
+        has_tables_info: True if the binlog's Query events name the tables that they concern.
     """
     described = source.with_tables_info(has_tables_info=has_tables_info)
     return replace(described, checksum_algorithm=int(ChecksumAlgorithm.CRC32))
@@ -183,10 +182,10 @@ def write_head(disk: Disk, path: Path, head: FileHead, *, timestamp: int) -> Fil
     """Make a new file that is on disk with its first bytes.
 
     Args:
-        disk: Where to.
-        path: Of the file; one that a crash left there is emptied.
-        head: What it shall begin with; `size_bytes` is not read.
-        timestamp: Of its first events, in seconds since 1970.
+        disk: Disk that holds the new file.
+        path: Path of the new file; a file that a crash left there is emptied.
+        head: First events of the file; its `size_bytes` is not read.
+        timestamp: Time of the first events, in seconds since 1970.
 
     Returns:
         The head with its size.

@@ -31,7 +31,7 @@ class Forcing:
         """Force the files of binlogs to disk.
 
         Returns:
-            What went wrong, by name.
+            Errors, by name of the binlog.
         """
         if not binlogs:
             return {}

@@ -1,4 +1,4 @@
-"""Who was granted READ on which binlog, on disk, beside the definitions.
+"""Grants of READ on binlogs, on disk, beside the definitions.
 
 An account is the source's, by its name there. Its grants follow the statements of the source's log
 that rename and drop accounts; how far that log was read for them is kept here too, so that none of
@@ -20,11 +20,11 @@ class ReadGrant:
     """READ on a binlog.
 
     Attributes:
-        log_id: Of the binlog.
+        log_id: Id of the granted binlog.
         account: User or role of the source.
-        since: What the source had done when it was granted: account statements up to there were of
-            an account that had the name before.
-        granted: Seconds since 1970.
+        since: The source's position at the grant: account statements up to there were of an account
+            that had the name before.
+        granted: Time of the grant, seconds since 1970.
     """
 
     log_id: int
@@ -37,7 +37,7 @@ class GrantTable:
     """The rows of grants.
 
     Args:
-        database: That holds them.
+        database: The SQLite database that holds them.
     """
 
     def __init__(self, database: Database) -> None:

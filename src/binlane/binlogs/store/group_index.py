@@ -1,13 +1,13 @@
-"""Where in a binlog file groups begin, every few MiB: an index beside the log that nobody must trust.
+"""Places in a binlog file where groups begin, every few MiB: an index beside the log, never trusted.
 
 `DATA/groups/<binlog>/<file>.idx` holds lines of JSON, each with its CRC32 behind a tab. The first
 tells the file, all others are points: a group begins or the log ends there, all before is done at
 a GTID position, and what stands between the point before and this one has these times and tables.
 The last four bytes before a point, the checksum of the event that ends there, tie it to the file.
 
-It is written while the log is, and forced to disk never. A line that is torn, or does not fit the
-file, ends the index there; a file without one is read from its beginning, or indexed anew when
-somebody has to find a place in it. Only tables that the file itself names are named.
+The index is written while the log is, and forced to disk never. A line that is torn, or does not
+fit the file, ends the index there; a file without one is read from its beginning, or indexed anew
+when somebody has to find a place in it. Only tables that the file itself names are named.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Point:
 
     Attributes:
         position: Byte position of the place.
-        gtids: As text: everything before the place is done at this position.
+        gtids: GTID position as text: everything before the place is done at it.
         check: The four bytes before the place.
-        first_timestamp: The least of the events since the point before, seconds since 1970; None
-            where it is not known.
-        last_timestamp: The greatest.
+        first_timestamp: The least time of the events since the point before, seconds since 1970;
+            None where it is not known.
+        last_timestamp: The greatest time of these events, seconds since 1970.
         tables: The tables of row events there, `database.table`; None where there are too many or
             they are not known.
     """
@@ -62,7 +62,7 @@ class Point:
     tables: tuple[str, ...] | None = None
 
     def line(self) -> bytes:
-        """As it stands in the index."""
+        """The point's line as it stands in the index."""
         return _line(
             {
                 "position": self.position,
@@ -80,10 +80,10 @@ class GroupIndex:
     """The points of a file, as far as they fit it.
 
     Attributes:
-        path: Of the file.
-        flavor: Of its positions.
-        start: Where its first group begins.
-        points: In order.
+        path: Path of the binlog file.
+        flavor: Flavor of the GTID positions.
+        start: Position of the file's first group.
+        points: Points in the order of the file.
     """
 
     path: Path
@@ -115,7 +115,7 @@ class GroupIndex:
         return None
 
     def position_of(self, point: Point) -> Position:
-        """What is done before a point."""
+        """Give the position that is done before a point."""
         return parse_position(point.gtids, self.flavor)
 
     def behind(self, done: Position) -> Point | None:
@@ -160,10 +160,10 @@ class GroupIndex:
 class GroupIndexWriter:
     """Writes the indexes of one binlog's files while these are written.
 
-    What cannot be written is left out: an index is a help and no part of the log.
+    A line that cannot be written is left out: an index is a help and no part of the log.
 
     Args:
-        directory: For the indexes; made when the first is written.
+        directory: Directory for the indexes; made when the first is written.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -176,9 +176,9 @@ class GroupIndexWriter:
         """Go over to a new file, or come back to one.
 
         Args:
-            path: Of the file.
-            start: Where its first group begins.
-            flavor: Of its positions.
+            path: Path of the new file.
+            start: Position of the file's first group.
+            flavor: Flavor of the file's GTID positions.
         """
         self._path, self._start, self._last = path, start, start
         self._flavor = flavor
@@ -193,7 +193,7 @@ class GroupIndexWriter:
         kept = [point for point in index.points if point.position <= end]
         self._last = kept[-1].position if kept else self._last
         self._write(b"".join([self._head(), *(point.line() for point in kept)]), "wb")
-        # What stands between the last point and the end was noted by a process that is gone.
+        # The groups between the last point and the end were noted by a process that is gone.
         self.note_unknown()
 
     def note(self, events: Sequence[Event]) -> None:
@@ -210,7 +210,7 @@ class GroupIndexWriter:
         self._is_known = False
 
     def is_due(self, position: int) -> bool:
-        """Whether it is far enough from the point before."""
+        """True if a position is at least `POINT_BYTES` behind the last point."""
         return position - self._last >= POINT_BYTES
 
     def reach(self, position: int, done: Position, check: bytes) -> None:
@@ -264,7 +264,7 @@ class GroupIndexWriter:
 
 
 def index_of(path: Path) -> Path | None:
-    """Where the index of a binlog file is; None for a file that stands in no store."""
+    """Give the path of the index of a binlog file; None for a file that stands in no store."""
     binlogs = path.parent.parent
     if binlogs.name != BINLOGS_DIRECTORY:
         return None
@@ -334,7 +334,7 @@ def _bytes_before(stream: BinaryIO, position: int) -> bytes:
 
 
 def _is_event(data: bytes, position: int) -> bool:
-    """Whether an event can begin with these bytes at a position; none at the end of the file."""
+    """True if an event can begin with these bytes at a position; the file's end has no bytes."""
     if len(data) < HEADER_LENGTH:
         return not data
     header = EventHeader.decode(data)

@@ -27,11 +27,11 @@ def group_index(path: Path, *, size_bytes: int) -> GroupIndex | None:
     """The index of a file of a store; a large file that has none is gone through once.
 
     Args:
-        path: Of the file.
-        size_bytes: Up to where it may be read.
+        path: Path of the binlog file.
+        size_bytes: Size up to which the file may be read.
 
     Returns:
-        None if it would have no point, or the file is no store's or damaged.
+        The index; None if it would have no point, or the file is no store's or damaged.
     """
     where = index_of(path)
     if where is None or size_bytes < 2 * POINT_BYTES:
@@ -41,7 +41,7 @@ def group_index(path: Path, *, size_bytes: int) -> GroupIndex | None:
         return found
     try:
         head, is_closed = read_head(path), _is_closed(path)
-        # What is kept must hold all of the file; the index of a live one is its writer's to keep.
+        # A saved index must hold all of the file; that of a live file is its writer's to save.
         end = path.stat().st_size if is_closed else size_bytes
         points = tuple(_points(path, head, end))
     except (CodecError, CorruptStoreError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What a file of a store begins with, read without reading more of it."""
+"""The first events of a file of a store, read without reading more of the file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HEAD_CHUNK_BYTES: Final = 4096
 
 
 def read_head(path: Path) -> FileHead:
-    """What a file of a store begins with.
+    """Read the first events of a file of a store.
 
     Raises:
-        CorruptStoreError: If it does not begin with FORMAT_DESCRIPTION and what was done before.
+        CorruptStoreError: If FORMAT_DESCRIPTION or the position done before is not at its beginning.
     """
     description: Event | None = None
     fault = "it ends there"

@@ -1,7 +1,7 @@
-"""Which of MySQL's GTIDs stand in files of a binlog that are written no more.
+"""GTIDs of MySQL in those files of a binlog that are written no more.
 
-Nothing else tells it: between two GTIDs of a scoped binlog stand those of groups out of scope, which
-the heads of files count as done.
+Nothing else tells the GTIDs: between two GTIDs of a scoped binlog stand those of groups out of
+scope, which the heads of files count as done.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from binlane.positions import GtidSet, MysqlGtid
 _KERNELS: Final = ("scan",)
 _FILES_MAX: Final = 64
 _INTERVALS_MAX: Final = 1 << 14
-"""Of a set that is remembered, some 2 MB."""
+"""Intervals of a set that is remembered, some 2 MB."""
 
 
 def first_lacking(files: Sequence[BinlogFile], done: GtidSet) -> int:
-    """The first file that holds something that is not done; the last one is not looked into.
+    """Find the first file that holds a group that is not done; the last file is not looked into.
 
     Args:
-        files: Those of a binlog, oldest first, the one that is written last.
-        done: What a replica has.
+        files: Files of a binlog, oldest first; the last is the one being written.
+        done: The GTIDs that a replica has.
 
     Returns:
         The index of the file; 0 where kernels are missing, without which it would take too long.
@@ -55,7 +55,7 @@ def first_lacking(files: Sequence[BinlogFile], done: GtidSet) -> int:
 
 
 def _holds_only(file: BinlogFile, done: GtidSet) -> bool:
-    """Whether all groups of a file are done."""
+    """True if all groups of a file are done."""
     held = _gtids_of(file.path, file.size_bytes)
     if held is not None:
         return done.includes(held)
@@ -64,7 +64,7 @@ def _holds_only(file: BinlogFile, done: GtidSet) -> bool:
 
 @lru_cache(_FILES_MAX)
 def _gtids_of(path: Path, size_bytes: int) -> GtidSet | None:
-    """What a file of this size holds; None if that is in too many pieces, or cannot be told."""
+    """GTIDs of a file of this size; None if they are in too many pieces, or cannot be told."""
     del size_bytes  # the file of another binlog of this name has another one
     held = GtidSet()
     for part in _parts(path):
@@ -93,13 +93,13 @@ def _parts(path: Path) -> Iterator[GtidSet | None]:
 
 
 def _has_incident(run: RawRun) -> bool:
-    """Whether an INCIDENT stands alone in it, which tells of what is in no file."""
+    """True if an INCIDENT stands alone in a run: its changes are in no file."""
     types = run.events[layout.EVENT_TYPE, run.groups[layout.GROUP_FIRST]]
     return bool((types == EventType.INCIDENT).any())
 
 
 def _is_untold(group: EventGroup) -> bool:
-    """Whether a group is none that a set can hold."""
+    """True if a group is none that a set can hold."""
     if group.is_control:
         return group.events[0].header.type_code == EventType.INCIDENT
     return group.gtid is None

@@ -23,7 +23,8 @@ _TYPE_AT: Final = 4
 def incidents_in(path: Path, size_bytes: int) -> tuple[Incident, ...]:
     """The INCIDENTs of a file of a binlog, up to a position.
 
-    It reads the file from event to event, and rests in between: others need the processor more.
+    The search reads the file from event to event, and rests in between: others need the processor
+    more.
 
     Raises:
         CodecError: If the file is damaged.
@@ -45,7 +46,7 @@ def incidents_in(path: Path, size_bytes: int) -> tuple[Incident, ...]:
 
 
 def _places(path: Path, size_bytes: int) -> Iterator[tuple[int, int]]:
-    """Of each INCIDENT, where the last GTID before it stands, else it itself, and where it does."""
+    """Give for each INCIDENT the position of the last GTID before it, else its own, and its own."""
     position, last_gtid = len(MAGIC), 0
     window, base = b"", 0
     with path.open("rb") as stream:

@@ -1,7 +1,7 @@
 """INCIDENT events of a binlog, at which its replicas stop, until somebody has dealt with them.
 
-What is known of them is part of a binlog's mark, so that it is on disk with the events themselves.
-Of those behind a mark recovery tells, and of those that an older binlane wrote their files do.
+The facts of an INCIDENT are part of a binlog's mark, so that they are on disk with the events.
+Recovery finds the INCIDENTs behind a mark; a search of the files finds those of an older binlane.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ class Incident:
     """An INCIDENT event in a binlog's file.
 
     Attributes:
-        file: Base name.
-        number: Of the file.
-        position: Where the event begins in it.
-        gtid: Of its group; empty where it has none.
-        timestamp: Of the event, seconds since 1970.
-        reason: In words.
-        count: How many it tells of: with those before it, behind the one that is kept before it.
+        file: Base name of the file.
+        number: Number in the file's name.
+        position: Position of the event in the file.
+        gtid: GTID of its group; empty if the group has none.
+        timestamp: Time of the event, seconds since 1970.
+        reason: The cause of the INCIDENT, for people.
+        count: Number of INCIDENTs that this one stands for: itself, and those behind the one kept
+            before it.
     """
 
     file: str
@@ -42,7 +43,7 @@ class Incident:
 
     @property
     def place(self) -> tuple[int, int]:
-        """For comparing."""
+        """The place in the binlog, for comparing."""
         return self.number, self.position
 
     @property
@@ -52,7 +53,7 @@ class Incident:
 
 
 def incident_of(event: Event, gtid: str, file: str, *, binlog: str) -> Incident | None:
-    """What an event tells, in a file of a binlog; None if it is no INCIDENT."""
+    """Make an `Incident` of an event in a file of a binlog; None if the event is no INCIDENT."""
     body = event.body
     if not isinstance(body, IncidentEvent):
         return None
@@ -67,13 +68,13 @@ def incident_of(event: Event, gtid: str, file: str, *, binlog: str) -> Incident 
 
 
 def _reason(message: str, gtid: str, binlog: str) -> str:
-    """What a message says beside what is told of the event anyway."""
+    """The reason in a message, without the facts that are told of the event anyway."""
     text = message.removeprefix(f"{gtid}: ") if gtid else message
     return text.partition(f"; binlog {binlog}; ")[0] or "no reason is given"
 
 
 def stopping_text(incidents: Sequence[Incident]) -> str:
-    """What replicas stop at, for who has to deal with it; empty where there is nothing."""
+    """Tell the person who must deal with INCIDENTs at which ones replicas stop; empty if there are none."""
     if not incidents:
         return ""
     first, count = incidents[0], sum(each.count for each in incidents)
@@ -83,7 +84,7 @@ def stopping_text(incidents: Sequence[Incident]) -> str:
 
 
 def with_another(known: tuple[Incident, ...], incident: Incident) -> tuple[Incident, ...]:
-    """With one that stands behind all others."""
+    """Add an INCIDENT that stands behind all others."""
     if len(known) < KEPT_MAX:
         return (*known, incident)
     return (*known[:-1], replace(incident, count=incident.count + known[-1].count))
@@ -104,10 +105,10 @@ def merged(parts: Iterable[Sequence[Incident]]) -> tuple[Incident, ...]:
 
 
 def encoded(incidents: Sequence[Incident]) -> str:
-    """As the catalog keeps them."""
+    """Write INCIDENTs as the catalog keeps them."""
     return json.dumps([astuple(incident) for incident in incidents]) if incidents else ""
 
 
 def decoded(text: str) -> tuple[Incident, ...]:
-    """What `encoded` made."""
+    """Read the text that `encoded` made."""
     return tuple(Incident(*row) for row in json.loads(text)) if text else ()

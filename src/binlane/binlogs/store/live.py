@@ -19,7 +19,7 @@ class PublishedBinlog(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the binlog."""
         ...
 
     @property
@@ -36,11 +36,11 @@ class LiveBinlog:
 
     Attributes:
         binlog: The binlog; another object once the store has opened it anew.
-        version: Grows with each change.
-        is_dropped: Whether DROP BINLOG was executed.
-        is_ending: Whether dumps end with the event group that they are at.
-        unreadable: Files that could not be read to their end by the last who tried, and why; in the
-            event loop.
+        version: A number that grows with each change.
+        is_dropped: True if DROP BINLOG was executed.
+        is_ending: True if dumps end with the event group that they are at.
+        unreadable: Errors by name of the file that the last reader could not read to its end;
+            belongs to the event loop.
     """
 
     def __init__(self, binlog: PublishedBinlog) -> None:
@@ -59,7 +59,7 @@ class LiveBinlog:
 
     @property
     def published(self) -> Published:
-        """What may be read of it now."""
+        """The state of the binlog that may be read now."""
         return self.binlog.published
 
     @property
@@ -78,10 +78,10 @@ class LiveBinlog:
             self._read += Counter()  # those of 0 are gone
 
     def changed(self) -> bool:
-        """Note that end, watermark or files have changed; whether somebody is to be woken.
+        """Note that end, watermark or files have changed; True if a reader is to be woken.
 
-        Whoever begins to wait adds himself before he looks at the version, so that one of the two
-        sees the other.
+        A reader adds itself before it looks at the version, so that writer or reader sees the
+        other.
         """
         self.version += 1
         return bool(self._waiting)

@@ -22,9 +22,9 @@ def log_chunks(
     """The bytes of a log, decrypted where they are encrypted, in pieces of any size.
 
     Args:
-        path: As `open_chunks` takes it.
-        position: Where to start, in bytes of the plain log.
-        keys: None if the user gave none.
+        path: A path, or `-`, as `open_chunks` takes it.
+        position: Start, in bytes of the plain log.
+        keys: Keys of encrypted logs; None if the user gave none.
         file: The name that messages shall give, if not `path`.
 
     Raises:
@@ -38,7 +38,7 @@ def log_chunks(
 
 
 def is_plain(path: str | Path) -> bool:
-    """Whether positions in a file are positions in the log: neither compressed nor encrypted.
+    """True if positions in a file are positions in the log: neither compressed nor encrypted.
 
     Raises:
         StoreError: If the file cannot be read.

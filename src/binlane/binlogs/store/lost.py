@@ -11,10 +11,10 @@ from binlane.errors import StoreError
 
 
 class LostBinlog(Binlog):
-    """What stands for a binlog until `Store.reopen_binlog` finds its files whole.
+    """A stand-in for a binlog until `Store.reopen_binlog` finds its files whole.
 
-    It is published up to its mark, in the one file that the mark names; whoever reads that finds
-    out what is wrong with it.
+    The binlog is published up to its mark, in the one file that the mark names; a reader of that
+    file finds the damage.
     """
 
     def __init__(
@@ -23,10 +23,10 @@ class LostBinlog(Binlog):
         """Know it by its row.
 
         Args:
-            directory: Where its files should be.
-            record: Its row.
-            mark: Of the row.
-            error: Why it cannot be opened.
+            directory: Directory in which its files should be.
+            record: The binlog's row in the catalog.
+            mark: The mark in that row.
+            error: The error of opening the binlog.
         """
         # Nothing of what a binlog has while it is written: every way to that is closed by `failure`.
         self.definition = record.definition

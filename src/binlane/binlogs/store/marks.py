@@ -18,7 +18,7 @@ class MarkKeeper:
     """Saves the marks of all binlogs of a store; any thread may.
 
     Args:
-        catalog: Where they are kept.
+        catalog: The catalog that keeps the marks.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -28,7 +28,7 @@ class MarkKeeper:
         self._saved: dict[int, int] = {}
 
     def number(self) -> int:
-        """How late marks are that are taken now."""
+        """Give the number of marks that are taken now; later marks have greater numbers."""
         return next(self._numbers)
 
     def save(
@@ -37,9 +37,9 @@ class MarkKeeper:
         """Save marks, but for those of which a later one was saved.
 
         Args:
-            marks: By the ids of binlogs.
-            number: `number` of when they were taken; now by default.
-            identity: As `Catalog.save_marks`.
+            marks: Marks by the ids of their binlogs.
+            number: The `number` of the time at which they were taken; now by default.
+            identity: Identity of the source, as `Catalog.save_marks` takes it.
 
         Raises:
             StoreError: If the catalog cannot be written; nothing is saved then.

@@ -1,4 +1,4 @@
-"""Which files of a binlog go: by age and by size, as the servers decide it (pure)."""
+"""The choice of binlog files that a purge deletes: by age and by size, as the servers decide it (pure)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from binlane.binlogs.store.files import BinlogFile
 
 
 def ended_before(closed: Sequence[BinlogFile], timestamp: float) -> int:
-    """How many of the closed files ended before a time, up to the first that did not.
+    """Count the closed files that ended before a time, up to the first that did not.
 
     Args:
-        closed: Oldest first.
+        closed: The closed files, oldest first.
         timestamp: Seconds since 1970, as events have them.
     """
     for count, file in enumerate(closed):
@@ -21,11 +21,11 @@ def ended_before(closed: Sequence[BinlogFile], timestamp: float) -> int:
 
 
 def beyond_size(files: Sequence[BinlogFile], total_bytes: int) -> int:
-    """How many of the oldest files are too many for a total size; never the last.
+    """Count the oldest files that are too many for a total size; never the last.
 
     Args:
-        files: All files, oldest first.
-        total_bytes: What the rest may have.
+        files: All files of the binlog, oldest first.
+        total_bytes: Bytes that the remaining files may have together.
     """
     left_bytes = sum(file.size_bytes for file in files)
     for count, file in enumerate(files[:-1]):

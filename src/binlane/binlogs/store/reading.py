@@ -28,7 +28,7 @@ from binlane.log.grouping.walk import Walker, walk
 from binlane.positions import Position, nothing_done
 from binlane.statements.scope.definition import Definition
 
-# These close a file and belong to no group: a writer may still take them back.
+# These events close a file and belong to no group: a writer may still take them back.
 _CLOSING: Final = frozenset({EventType.ROTATE, EventType.STOP})
 
 
@@ -38,8 +38,8 @@ def read_groups(
     """The event groups of several files, in the order given.
 
     Args:
-        paths: As `open_chunks` takes them.
-        keys: For files that a server encrypted.
+        paths: Paths, or `-`, as `open_chunks` takes them.
+        keys: Keys for files that a server encrypted.
 
     Raises:
         CodecError: At the first fault, with the path as given and the position.
@@ -73,12 +73,12 @@ def fingerprint(first: Event) -> str:
 
 
 def whole_groups(path: Path, *, position: int, format_: Format) -> Iterator[tuple[Event, bool]]:
-    """The events from a position on, each with whether an event group is complete behind it.
+    """Give the events from a position on, each with True if an event group is complete behind it.
 
     Args:
-        path: A plain file.
-        position: Where an event group starts.
-        format_: Of the file.
+        path: Path of a plain file, neither compressed nor encrypted.
+        position: Position at which an event group starts.
+        format_: Format of the file's events.
 
     Raises:
         CodecError: Where the file ends inside an event, or is damaged.
@@ -91,11 +91,11 @@ def whole_groups(path: Path, *, position: int, format_: Format) -> Iterator[tupl
 
 
 def complete_end(path: Path, *, after: int = 0) -> int:
-    """Where the last whole event group of a file ends that may still be written.
+    """Give the end of the last whole event group of a file that may still be written.
 
     Args:
         path: A plain file of any server.
-        after: A position that is known to be such an end, to walk only from there.
+        after: A position that is known to be such an end; the walk begins there.
 
     Raises:
         CodecError: If the file is damaged; an event that is not complete yet is no damage.
@@ -126,7 +126,7 @@ class StoreReader:
         """
         self._binlogs = data_dir / BINLOGS_DIRECTORY
         self._catalog_path = Catalog.path_in(data_dir)
-        # By id and not by name: a binlog may be dropped and another take its name.
+        # The key is id, not name: a binlog may be dropped and another take its name.
         self._known: dict[tuple[int, str], BinlogFile] = {}
         if not self._catalog_path.exists():
             raise StoreError(

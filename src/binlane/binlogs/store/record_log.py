@@ -28,12 +28,13 @@ _LOCAL_DISK: Final = LocalDisk()
 
 
 class Place(NamedTuple):
-    """Where a record stands.
+    """The place of a record.
 
     Attributes:
-        file: Number of its file.
-        offset: Of its first byte.
-        checksum: Its own; a file of the same number may be another one once a machine failed.
+        file: Number of the record's file.
+        offset: Position of the record's first byte.
+        checksum: Checksum of the record; a file of the same number may be another one once a
+            machine failed.
     """
 
     file: int
@@ -42,12 +43,11 @@ class Place(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What was written.
+    """A record as written in a file.
 
     Attributes:
-        place: Where it stands.
-        kind: 0 to 255.
-        body: Its bytes.
+        kind: A number from 0 to 255.
+        body: The bytes that were given.
     """
 
     place: Place
@@ -59,18 +59,18 @@ class RecordLog:
     """Numbered files of records in a folder.
 
     Attributes:
-        sizes: Bytes of each file by its number, oldest first; of the one being written 0.
-        current_bytes: How large the file is that is written.
-        damage: By number of the file what `records` found at its end.
+        sizes: Bytes of each file by its number, oldest first; 0 for the file being written.
+        current_bytes: Size of the file that is being written.
+        damage: Damage that `records` found at the end of files, by number of the file.
     """
 
     def __init__(self, folder: Path, suffix: str, disk: Disk = _LOCAL_DISK) -> None:
         """Find the files that are there; none is written before `begin_file`.
 
         Args:
-            folder: Theirs; made if need be.
-            suffix: Of their names.
-            disk: Where that is.
+            folder: The folder of the files; made if need be.
+            suffix: The end of the files' names.
+            disk: The disk that holds the folder.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -96,17 +96,17 @@ class RecordLog:
         self._number = max(self.sizes, default=0)
 
     def path(self, number: int) -> Path:
-        """Of a file."""
+        """Give the path of a file."""
         return self._folder / f"{number:0{_DIGITS}}.{self._suffix}"
 
     @property
     def number(self) -> int:
-        """Of the file that is written, or of the last one that is there."""
+        """Number of the file that is written, or of the last one that is there."""
         return self._number
 
     @property
     def size_bytes(self) -> int:
-        """Of all files."""
+        """Size of all files together."""
         return sum(self.sizes.values()) + self.current_bytes
 
     @property
@@ -147,7 +147,7 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         self.current_bytes = offset + len(data)
-        # As `Place` with the same, in a third of the time.
+        # The same as `Place(number, offset, checksum)`, in a third of the time.
         return tuple.__new__(Place, (number, offset, checksum))
 
     def rewrite_first(self, kind: int, body: bytes) -> None:
@@ -165,14 +165,14 @@ class RecordLog:
             raise unusable(error, self.path(self._number)) from error
 
     def records(self, number: int, *, max_bytes: int = -1) -> Iterator[Record]:
-        """What a file holds, up to its end or the first record that is damaged.
+        """Give the records of a file, up to its end or the first record that is damaged.
 
         Args:
-            number: Of the file.
-            max_bytes: Only the whole records among its first so many; all by default.
+            number: Number in the name of the file.
+            max_bytes: Give only the whole records among the first so many bytes; all by default.
 
         Raises:
-            StoreError: If it cannot be read.
+            StoreError: If the file cannot be read.
         """
         try:
             with self.path(number).open("rb") as file:

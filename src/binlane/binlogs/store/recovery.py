@@ -1,11 +1,11 @@
-"""What stands on disk of a binlog after any kind of end, made whole again.
+"""Recovery: a binlog's files on disk are made whole after any kind of end.
 
 The order in which `binlog` writes leaves few cases: a torn tail in the last file, a file that a
 rotation made and the index does not name yet, files that a purge took out of the index and did not
 delete yet, a draft of the index. Anything else is no crash but damage, and is an error.
 
-What is behind the mark may have been written by a process that died, or whose disk failed: it is
-forced to disk, and read back from there and not from memory, before anybody is told of it.
+Bytes behind the mark may have been written by a process that died, or whose disk failed: they are
+forced to disk, and read back from there and not from memory, before anybody is told of them.
 
 Closed files are not looked at, but for their names: there may be tens of thousands.
 """
@@ -52,15 +52,17 @@ class RecoveredBinlog:
 
     Attributes:
         files: Names of its files, oldest first.
-        head: Of the last file.
+        head: Head of the last file.
         end: Size of the last file: where its last event group ends.
-        position: Of the source; the files are complete up to here.
+        position: Position of the source up to which the files are complete.
         clock: The last logical timestamp in the files, where the source is MySQL.
-        clock_base: What is added to the source's from here on; None for `clock`.
+        clock_base: The number that is added to the source's logical timestamps from here on; None
+            for `clock`.
         prepared: The XA transactions that the files prepare and do not finish.
-        memory: What routing remembers of the groups in them.
-        incidents: INCIDENT events in them that nobody has dealt with.
-        unsearched: Before here there may be others; None: there are none.
+        memory: Routing's memory of the groups in the files.
+        incidents: INCIDENT events in the files that nobody has dealt with.
+        unsearched: Before this place the files may hold further INCIDENT events; None if they hold
+            none.
     """
 
     files: tuple[str, ...]
@@ -76,7 +78,7 @@ class RecoveredBinlog:
 
 
 class _Reached(NamedTuple):
-    """How far a file is whole."""
+    """The end of the whole groups of a file, with the state there."""
 
     end: int
     position: Position
@@ -86,7 +88,7 @@ class _Reached(NamedTuple):
     gtid: str = ""
 
     def behind(self, event: Event, format_: Format, path: Path, *, is_whole: bool) -> _Reached:
-        """With an event of its last group, which may be whole with it."""
+        """Add an event of the last group, which may be whole with it."""
         gtid, clock = gtid_of(event), self.clock
         if isinstance(event.body, MysqlGtidEvent):
             clock = max(clock, event.body.sequence_number or 0)
@@ -108,9 +110,9 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     """Make a binlog's directory whole, and mark its last file as in use.
 
     Args:
-        directory: Of the binlog, which its name is that of.
-        mark: What was on disk for sure; all of it must still be there.
-        disk: To change files.
+        directory: Directory of the binlog, with the binlog's name.
+        mark: The state that was on disk for sure; all of it must still be there.
+        disk: The disk by which files are changed.
 
     Raises:
         CorruptStoreError: If anything is missing or damaged that was on disk for sure.
@@ -157,9 +159,9 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     """Make a binlog's directory what it was at a mark, and mark its last file as in use.
 
     Args:
-        directory: Of the binlog.
-        mark: Everything behind it goes; everything before it must still be there.
-        disk: To change files.
+        directory: Directory of the binlog to mend.
+        mark: The mark; everything behind it goes, everything before it must still be there.
+        disk: The disk by which files are changed.
 
     Raises:
         CorruptStoreError: If anything is missing that was on disk for sure.
@@ -246,7 +248,7 @@ def _tidy_behind(directory: Path, names: list[str], disk: Disk) -> None:
 
 
 def _holds_group(path: Path) -> bool:
-    """Whether a file that no index names holds a whole event group."""
+    """True if a file that no index names holds a whole event group."""
     try:
         head = read_head(path)
     except CorruptStoreError:
@@ -285,17 +287,18 @@ def _check_mark(directory: Path, names: list[str], present: set[str], mark: Mark
 
 
 def _behind_mark(directory: Path, names: list[str], reached: _Reached) -> _Reached:
-    """How far closed files go that were written behind a mark.
+    """Follow the closed files that were written behind a mark.
 
-    What they prepare no other file tells: forgotten, its XA COMMIT would be left out.
+    No other file tells the XA transactions that these files prepare: forgotten, their XA COMMIT
+    would be left out.
 
     Args:
-        directory: Of the binlog.
+        directory: Directory of the binlog to mend.
         names: The file of the mark and those behind it, but for the last.
-        reached: The mark.
+        reached: The end and state at the mark.
 
     Raises:
-        CorruptStoreError: If one is damaged; each was forced to disk before the next began.
+        CorruptStoreError: If a file is damaged; each was forced to disk before the next began.
     """
     for number, name in enumerate(names):
         path = directory / name

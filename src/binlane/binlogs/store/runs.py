@@ -25,14 +25,15 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
     """Give a binlog its part of a run, to be published by its next `sync`.
 
     Args:
-        binlog: That is written.
-        router: Which has read the run.
-        number: Of the binlog, for the router.
-        run: The groups.
-        first: The first of them that the binlog does not have.
+        binlog: The binlog that is written.
+        router: The router that has read the run.
+        number: Number of the binlog in the router.
+        run: The groups of the source.
+        first: Number of the first group that the binlog does not have.
         after: The position of the source behind the run.
-        by_reference: Gives the binlog a group of the run that the router was not made for.
-        taken: Further groups that it is to give, by number in order.
+        by_reference: Called with the number of each group that `router` was not made for; appends
+            it.
+        taken: Numbers of further groups that `by_reference` is to append, in order.
 
     Raises:
         StoreError: As `Binlog.append`.
@@ -43,7 +44,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
         stop = left[0] if left else run.count
         if following == stop:
             if passed < following:
-                # Where that fails, what was appended before it must not come again.
+                # If this fails, the groups appended before it must not come again.
                 binlog.advance_to(run.position_after(binlog.reached, following, start=told))
                 told = following
             by_reference(left.popleft())
@@ -74,7 +75,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             binlog.advance_to(run.position_after(binlog.reached, following, start=told))
             told = following
         if spans.needs_reference:
-            # Where that fails, what was appended before it must not come again.
+            # If this fails, the groups appended before it must not come again.
             binlog.advance_to(run.position_after(binlog.reached, following, start=told))
             told = following  # one that leaves nothing in the binlog does not advance it
             by_reference(following)

@@ -1,4 +1,4 @@
-"""How binlog files are written: the servers' own settings of the `[binlog]` section."""
+"""Settings by which binlog files are written: the servers' own of the `[binlog]` section."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ class StoreSettings:
     Attributes:
         max_binlog_size_bytes: A file of this size or more gets no further event group; 4096 to
             1 GiB. Event groups are never split, so that a file can be larger.
-        sync_binlog: After how many event groups a file is forced to disk; 1 is each of them, 0
-            leaves it to the operating system, except where a watermark or a rotation relies on it.
+        sync_binlog: Number of event groups after which a file is forced to disk; 1 is each of them,
+            0 leaves it to the operating system, except where a watermark or a rotation relies on
+            it.
         watermark_interval_s: Least time between two watermarks written to SQLite, in seconds.
         expire_logs_s: Files that ended so many seconds ago go when another begins; 0 keeps them.
         max_binlog_total_size_bytes: The oldest files go when another begins, until all files of a
             binlog have no more bytes than this; 0 keeps them.
-        has_tables_info: Whether Query events say which tables their statements concern, in files
-            that no stock program can read.
-        binlog_format: With what sessions begin, and how a binlog logs whose FORMAT is not said,
-            unless SET GLOBAL said another; None: each session and binlog by its own, in rows.
+        has_tables_info: True if Query events name the tables that their statements concern, in
+            files that no stock program can read.
+        binlog_format: Format with which sessions begin, and of a binlog whose definition has no
+            FORMAT, unless SET GLOBAL said another; None: each session and binlog by its own, in
+            rows.
     """
 
     max_binlog_size_bytes: int = MAX_BINLOG_SIZE_MOST

@@ -90,10 +90,10 @@ class Store:
         """Own a data directory, made if need be, and make all its binlogs whole.
 
         Args:
-            data_dir: The directory.
-            settings: How binlogs are written.
-            disk: Where it is.
-            keeps_lost: Whether a binlog that cannot be made whole is kept as a `LostBinlog`, for
+            data_dir: The directory that the store owns.
+            settings: Settings by which binlogs are written.
+            disk: The disk that holds the directory.
+            keeps_lost: True if a binlog that cannot be made whole is kept as a `LostBinlog`, for
                 `reopen_binlog`.
 
         Raises:
@@ -117,7 +117,7 @@ class Store:
             lock.release()
             raise
         store = cls(data_dir, settings=settings, disk=disk, catalog=catalog, lock=lock)
-        # What a process that died had put aside comes again.
+        # Groups that a process that died had put aside come again.
         shutil.rmtree(store.spill_folder, ignore_errors=True)
         try:
             store._recover(keeps_lost=keeps_lost)
@@ -128,7 +128,7 @@ class Store:
 
     @property
     def spill_folder(self) -> Path:
-        """Where groups may be put that are too large for memory."""
+        """Folder for groups that are too large for memory."""
         return self._directory.parent / SPILL_DIRECTORY
 
     @property
@@ -154,11 +154,12 @@ class Store:
         """Make a binlog; it exists when this returns.
 
         Args:
-            definition: With a `next_log_id()`.
+            definition: Definition with an id of `next_log_id()`.
             start: The source's position from which on it shall hold its scope.
-            format_description: The source's.
-            server_id: For the headers of the events that describe the files: the source's.
-            timestamp: Of those events, in seconds since 1970.
+            format_description: FORMAT_DESCRIPTION of the source itself.
+            server_id: Server id of the source, for the headers of the events that describe the
+                files.
+            timestamp: Time of those events, in seconds since 1970.
 
         Raises:
             DefinitionError: If there is one of this name.
@@ -212,7 +213,7 @@ class Store:
     def reopen_binlog(self, name: str) -> Binlog:
         """Make a binlog whole again whose disk failed, from what the disk has of it.
 
-        What was appended and not published may be gone: groups go on behind its `position`.
+        Groups that were appended and not published may be gone: groups go on behind its `position`.
 
         Raises:
             DefinitionError: If there is none of this name.
@@ -228,7 +229,7 @@ class Store:
         return binlog
 
     def activities(self) -> dict[str, tuple[Activity, str]]:
-        """By the name of each binlog, whether it is to take what the source gives, and why not."""
+        """The activity of each binlog, by name, with the cause of its being stopped."""
         return {
             record.definition.name: (record.activity, record.reason)
             for record in self._catalog.binlogs()
@@ -246,7 +247,7 @@ class Store:
 
     @property
     def source_identity(self) -> str:
-        """What tells the source from another one, as it was last saved; empty if it never was."""
+        """Give the last saved identity of the source, a text; empty if none was ever saved."""
         return self._catalog.source_identity()
 
     def drop_binlog(self, name: str) -> None:
@@ -267,14 +268,14 @@ class Store:
     def sync_each(self, binlogs: Iterable[Binlog], *, force: bool = False) -> dict[str, StoreError]:
         """Publish what was appended to some binlogs; their files are forced to disk side by side.
 
-        Marks are not saved by it: `take_marks` is to be called when they are due.
+        Marks are not saved by this call: `take_marks` is to be called when they are due.
 
         Args:
-            binlogs: Of this store.
+            binlogs: Binlogs of this store, to be published.
             force: Force files to disk whatever the settings say.
 
         Returns:
-            What went wrong, by the names of the binlogs that it concerns.
+            Errors, by the names of the binlogs that they concern.
         """
         faults: dict[str, StoreError] = {}
         written: list[Binlog] = []
@@ -299,23 +300,24 @@ class Store:
 
     @property
     def marks_due_s(self) -> float:
-        """When the marks are to be taken again, as `time.monotonic`."""
+        """Time at which the marks are to be taken again, as `time.monotonic`."""
         return self._marks_taken_s + self._settings.watermark_interval_s
 
     @property
     def marks_are_due(self) -> bool:
-        """Whether the marks were last taken `watermark_interval_s` ago."""
+        """True if the marks were last taken at least `watermark_interval_s` ago."""
         return time.monotonic() >= self.marks_due_s
 
     def take_marks(self, *, identity: str | None = None) -> Callable[[], None] | None:
         """Take the marks of all binlogs, whose files were forced to disk.
 
         Args:
-            identity: As `Catalog.save_marks`.
+            identity: Identity of the source, as `Catalog.save_marks` takes it.
 
         Returns:
-            What saves them, to be called in any thread; None if they were saved as they are. It
-            raises StoreError if it cannot; they are taken again then.
+            A function that saves the marks, to be called in any thread; None if they were saved as
+            they are. The function raises StoreError if it cannot save them; they are taken again
+            then.
         """
         self._marks_taken_s = time.monotonic()
         number = self._marks.number()
@@ -339,19 +341,19 @@ class Store:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether its binlogs are written with tables info."""
+        """True if its binlogs are written with tables info."""
         return self._settings.has_tables_info
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL gave the binlogs' variables, by name, else the settings; any thread may ask."""
+        """The binlogs' variables by name, of SET GLOBAL, else of the settings; any thread may ask."""
         return self._variables
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
         """Give the binlogs' variables values, also after a restart; any thread may do so.
 
         Args:
-            values: By name; None takes one back, so that the settings hold again.
+            values: Values by name; None takes one back, so that the settings hold again.
 
         Raises:
             StoreError: If they cannot be saved; they are as before then.
@@ -367,7 +369,7 @@ class Store:
 
     @property
     def grants(self) -> tuple[ReadGrant, ...]:
-        """Who was granted READ on which binlog; any thread may ask."""
+        """Grants of READ on binlogs; any thread may ask."""
         return self._grants
 
     @property
@@ -382,7 +384,7 @@ class Store:
         """Have these grants and no others.
 
         Args:
-            grants: In any order; one for each binlog and account.
+            grants: Grants in any order; one for each binlog and account.
             known: Account statements of the source up to here were applied to them.
 
         Raises:

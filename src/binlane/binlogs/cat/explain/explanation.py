@@ -1,7 +1,7 @@
-"""One event, field by field: which bytes stand where and what they mean; pure.
+"""One event, field by field: the bytes of each field and their meaning; pure.
 
-Where fields stand is not written down here for any class: `recording` finds it out. A damaged event
-is explained up to its fault.
+The places of fields are not written down here for any class: `recording` finds them out. A damaged
+event is explained up to its fault.
 """
 
 from __future__ import annotations
@@ -45,13 +45,12 @@ _INNER_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One thing that is said.
+    """One line of an explanation.
 
     Attributes:
-        name: Of the field or column; empty if it has none.
-        text: What its bytes mean.
-        offset: Of its first byte in the event; None where no bytes stand beside it.
-        data: The bytes.
+        name: Name of the field or column; empty if the line is about none.
+        text: Meaning of the bytes, for people.
+        offset: Offset of the first byte in the event; None where no bytes stand beside the line.
     """
 
     name: str
@@ -73,11 +72,11 @@ class Explanation:
     """One event explained.
 
     Attributes:
-        file: As the user named it.
-        position: Of its first byte.
-        header: None where not even this is there.
-        sections: In the order of the bytes; what is decoded from them comes behind.
-        faults: What is wrong with it; empty for a sound event.
+        file: Path of the file, as the user named it.
+        position: Position of the event's first byte.
+        header: The event's header; None where not even this is there.
+        sections: Sections in the order of the bytes; values decoded from them come behind.
+        faults: Errors in the event, for people; empty for a sound event.
     """
 
     file: str
@@ -152,7 +151,7 @@ class _Explainer:
             self._body(header, self._found.format, self._body_end(header, self._found.format))
 
     def _body_end(self, header: EventHeader, format_: Format) -> int:
-        """Where the checksum begins, or the bytes end."""
+        """Offset at which the checksum begins, or the bytes end."""
         end = header.length - format_.checksum_length
         return max(HEADER_LENGTH, min(end, len(self._data)))
 
@@ -199,7 +198,7 @@ class _Explainer:
     def _more(
         self, header: EventHeader, body: Body, reads: list[Read], format_: Format | None
     ) -> None:
-        """What stands inside of a field, decoded in its turn."""
+        """Explain the inside of a field, decoded in its turn."""
         starts = {read.name: read.start for read in reversed(reads)}
         try:
             if isinstance(body, FormatDescriptionEvent):

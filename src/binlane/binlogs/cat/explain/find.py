@@ -28,11 +28,11 @@ class FoundEvent:
     """An event as it stands in its file.
 
     Attributes:
-        file: As the user named it.
-        position: Of its first byte.
-        data: Its bytes: all, or as many as the file has.
-        format: Of the FORMAT_DESCRIPTION before it; None if there is none.
-        table_maps: By table id, those before it that may be of its statement.
+        file: Path of the file, as the user named it.
+        position: Position of the event's first byte.
+        data: Bytes of the event: all, or as many as the file has.
+        format: Format of the FORMAT_DESCRIPTION before it; None if there is none.
+        table_maps: Table maps before it that may be of its statement, by table id.
     """
 
     file: str
@@ -49,9 +49,9 @@ def find_event(
 
     Args:
         chunks: The bytes of the plain file from its beginning.
-        position: In bytes from the start of the file.
-        file: As messages shall give it.
-        catalog: Follows the DDL before the event, if there is one.
+        position: Position in bytes from the start of the file.
+        file: Name of the file, as messages shall give it.
+        catalog: Catalog that follows the DDL before the event; None if there is none.
 
     Raises:
         ConfigError: If no event begins there; the hint says where those around it do.
@@ -92,7 +92,7 @@ def find_event(
 
 
 class _Finder:
-    """What is known of the file at the event that is being looked at."""
+    """The state of the file's formats and table maps at the event that is being looked at."""
 
     def __init__(self, file: str, catalog: SchemaCatalog | None) -> None:
         self._file = file

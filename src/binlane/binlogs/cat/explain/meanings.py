@@ -1,4 +1,4 @@
-"""What a field's value means: flags and codes by name, times as dates, text as text; pure."""
+"""Meanings of a field's value: flags and codes by name, times as dates, text as text; pure."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def meaning(owner: type, name: str, value: object) -> str:
 
     Args:
         owner: The class whose field it is.
-        name: Of the field.
-        value: Of the field, or of a part of it.
+        name: Name of the field in `owner`.
+        value: Value of the field, or of a part of it.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return _number(owner, name, value)

@@ -1,8 +1,8 @@
-"""Which bytes of an event mean which field, found out by decoding it; pure.
+"""The bytes of each field of an event, found out by decoding the event; pure.
 
 No class tells where its fields are. A recording reader notes every read of the decoder; then each
-range is named by changing a byte of it and looking which field is another one now. What changes
-several fields, or makes the event undecodable, is a length, a count or a tag: layout.
+range is named by changing a byte of it and looking which field is another one now. A range that
+changes several fields, or makes the event undecodable, is a length, a count or a tag: layout.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class Read:
     Attributes:
         start: Offset of its first byte.
         end: Offset behind its last byte.
-        value: What it gave.
-        name: The field that it is of; in parentheses what is no field; empty if nothing tells.
+        value: The value that the decoder read.
+        name: Name of the field that was read; in parentheses if it is no field; empty if nothing
+            tells.
     """
 
     start: int
@@ -49,7 +50,7 @@ class RecordingReader(Reader):
     """A reader that notes what was read.
 
     Attributes:
-        reads: In the order of reading.
+        reads: Reads in the order of reading.
     """
 
     __slots__ = ("_depth", "reads")
@@ -72,11 +73,11 @@ class RecordingReader(Reader):
         return value
 
     def take(self, length: int) -> bytes:
-        """As `Reader.take`."""
+        """Do as `Reader.take` does, and note the read."""
         return self._noted(lambda: super(RecordingReader, self).take(length))
 
     def unpack(self, layout: Struct) -> tuple[Any, ...]:
-        """As `Reader.unpack`; each field is noted."""
+        """Do as `Reader.unpack` does, and note each field."""
         start = self.offset
         self._depth += 1
         try:
@@ -88,40 +89,40 @@ class RecordingReader(Reader):
         return values
 
     def u8(self) -> int:
-        """As `Reader.u8`."""
+        """Do as `Reader.u8` does, and note the read."""
         return self._noted(super().u8)
 
     def u16(self) -> int:
-        """As `Reader.u16`."""
+        """Do as `Reader.u16` does, and note the read."""
         return self._noted(super().u16)
 
     def u24(self) -> int:
-        """As `Reader.u24`."""
+        """Do as `Reader.u24` does, and note the read."""
         return self._noted(super().u24)
 
     def u32(self) -> int:
-        """As `Reader.u32`."""
+        """Do as `Reader.u32` does, and note the read."""
         return self._noted(super().u32)
 
     def u48(self) -> int:
-        """As `Reader.u48`."""
+        """Do as `Reader.u48` does, and note the read."""
         return self._noted(super().u48)
 
     def u64(self) -> int:
-        """As `Reader.u64`."""
+        """Do as `Reader.u64` does, and note the read."""
         return self._noted(super().u64)
 
     def packed_int(self) -> int:
-        """As `Reader.packed_int`."""
+        """Do as `Reader.packed_int` does, and note the read."""
         return self._noted(super().packed_int)
 
     def rest(self) -> bytes:
-        """As `Reader.rest`."""
+        """Do as `Reader.rest` does, and note the read."""
         return self._noted(super().rest)
 
 
 def _components(layout: str) -> list[tuple[int, int]]:
-    """Where each field of a `Struct` format begins and ends."""
+    """Give the beginning and end of each field of a `Struct` format."""
     order, places, offset = layout[:1], [], 0
     for count, code in _COMPONENT.findall(layout[1:]):
         sizes = [calcsize(f"{order}{count}{code}")]
@@ -135,12 +136,12 @@ def _components(layout: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What decoding a body gave.
+    """The results of decoding a body.
 
     Attributes:
-        body: None if it does not decode.
-        reads: Up to the fault, if there is one.
-        fault: Why it does not decode.
+        body: The decoded body; None if it does not decode.
+        reads: Reads of the decoder, up to the fault if there is one.
+        fault: Error of the decoder; None if there is none.
     """
 
     body: Body | None
@@ -163,11 +164,11 @@ def named(recorded: Recorded, data: bytes, start: int, end: int, decode: BodyDec
     """The reads of a body with their names.
 
     Args:
-        recorded: The body, decoded.
-        data: The bytes that hold it.
-        start: Where it begins in them.
-        end: Where it ends.
-        decode: What decodes it.
+        recorded: Results of decoding the body.
+        data: The bytes that hold the body.
+        start: Offset of the body in the bytes.
+        end: Offset behind the body in the bytes.
+        decode: Function that decodes the body.
     """
     body = recorded.body
     if body is None:
@@ -189,7 +190,7 @@ def named(recorded: Recorded, data: bytes, start: int, end: int, decode: BodyDec
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """What another first byte of a range does: the fields that change, or why nothing decodes."""
+    """The effect of another first byte in a range: the fields that change, or why nothing decodes."""
 
     changed: frozenset[str]
     fault: str = ""

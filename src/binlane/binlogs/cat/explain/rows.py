@@ -22,11 +22,10 @@ class RowPart(NamedTuple):
     """One value of a row, or its bitmap of NULLs.
 
     Attributes:
-        title: Which row and image.
-        name: Of the column.
-        text: The value.
-        offset: Of its bytes in the images; None where no bytes are its own.
-        data: The bytes.
+        title: Row and image that the value is of.
+        name: Name of the value's column.
+        text: The value as a text, for people.
+        offset: Offset of the value's bytes in the images; None where no bytes are its own.
     """
 
     title: str
@@ -80,7 +79,7 @@ def _images(event: RowsEvent) -> Sequence[tuple[str, bytes]]:
 
 
 class _Table(NamedTuple):
-    """What decoding the images of one table needs."""
+    """The columns, decoders and flavor for decoding the images of one table."""
 
     columns: Sequence[Column]
     decoders: Sequence[ValueDecoder]

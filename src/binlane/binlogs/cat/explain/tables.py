@@ -1,4 +1,4 @@
-"""What a TABLE_MAP says of its table, part by part; pure."""
+"""The contents of a TABLE_MAP, part by part; pure."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ def explanation_text(explanation: Explanation, *, width: int, color: bool) -> It
     """Lines for a terminal: offset in the event, bytes, what they mean.
 
     Args:
-        explanation: Of one event.
-        width: Of the terminal, in columns.
-        color: Whether it shall have colours.
+        explanation: The explanation of one event.
+        width: Width of the terminal, in columns.
+        color: True if the text shall have colours.
     """
     paint = _painter(color=color)
     place = f"{visible(explanation.file)}:{explanation.position}"
@@ -49,7 +49,7 @@ def explanation_text(explanation: Explanation, *, width: int, color: bool) -> It
 
 
 def explanation_json(explanation: Explanation) -> dict[str, object]:
-    """What `explain --json` prints; offsets count from the event's first byte."""
+    """Make the object that `explain --json` prints; offsets count from the event's first byte."""
     header = explanation.header
     return {
         "file": explanation.file,

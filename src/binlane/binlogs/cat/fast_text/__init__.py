@@ -1,4 +1,4 @@
-"""The same text of large logs of both flavors, written by a kernel window by window.
+"""The text of large logs of both flavors, as `cat.text` prints it, written by a kernel window by window.
 
-What the kernel cannot print goes to `cat.text`, in order and with its state kept in step.
+Events that the kernel cannot print go to `cat.text`, in order and with its state kept in step.
 """

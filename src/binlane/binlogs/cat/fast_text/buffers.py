@@ -20,7 +20,7 @@ Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 Write = Callable[[memoryview], object]
 
-# What one buffer takes before the text of a statement that is not complete goes to a file.
+# Bytes that one buffer takes before the text of an incomplete statement goes to a file.
 SPILL_BYTES: Final = 16 << 20
 _COPY_BYTES: Final = 1 << 20
 _ENDS: Final = {
@@ -33,11 +33,11 @@ _ENDS: Final = {
 
 
 class TextBuffers:
-    """What is printed next, and the parts of a statement's rows.
+    """The buffers of the next output, and of the parts of a statement's rows.
 
     Args:
-        state: Of the kernel; it holds how full the buffers are.
-        write: Takes what is to be printed, and is done with it when it returns.
+        state: State of the kernel; it holds how full the buffers are.
+        write: Function that takes the next output, and is done with it when it returns.
         size: Bytes of each buffer to begin with.
         spill_bytes: Bytes of a statement's part that are held in memory.
     """
@@ -81,7 +81,7 @@ class TextBuffers:
         """Empty a buffer, or make it larger.
 
         Args:
-            buffer: Which one.
+            buffer: Number of the buffer in the layout.
             need: Bytes that must be free then.
 
         Raises:
@@ -123,7 +123,7 @@ class TextBuffers:
             return file.read() + text
 
     def has(self, buffer: int) -> bool:
-        """Whether a part of a statement is not empty."""
+        """True if a part of a statement is not empty."""
         return buffer in self._files or bool(self._state[_ENDS[buffer]])
 
     def drop(self) -> None:

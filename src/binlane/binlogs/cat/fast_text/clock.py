@@ -14,10 +14,10 @@ class Zone(NamedTuple):
     """The local time of a stretch of time.
 
     Attributes:
-        start: Its first second since 1970.
-        end: The second behind it.
-        offset: What local time is ahead of UTC, in seconds.
-        name: As the system calls it, such as `CEST`.
+        start: The first second of it, since 1970.
+        end: The first second behind it, since 1970.
+        offset: Seconds by which local time is ahead of UTC.
+        name: Name that the system gives it, such as `CEST`.
     """
 
     start: int

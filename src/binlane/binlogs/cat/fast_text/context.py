@@ -1,4 +1,4 @@
-"""What the session knows after an event that `TextLines` has printed, for the text kernel.
+"""The session's state after an event that `TextLines` has printed, for the text kernel.
 
 The kernel prints a GTID or a statement by itself if it needs no SET but the one of its own number
 or time: if its context is that of the one before, which is kept here.
@@ -65,17 +65,17 @@ _PLAIN: Final = frozenset(
         "DEFAULT_COLLATION_FOR_UTF8MB4",
     }
 )
-# Those of one statement alone: MySQL's microseconds, MariaDB's and its XID.
+# Variables of one statement alone: MySQL's microseconds, MariaDB's and its XID.
 _MYSQL_OWN: Final = 13
 _OWN: Final = frozenset({_MYSQL_OWN, 128, 129})
 
 
 class SessionContext:
-    """Tells the kernel what the session knows.
+    """Tells the kernel the session's state.
 
     Args:
-        state: Of the kernel.
-        layouts: Keeps the texts that the kernel compares.
+        state: State array of the kernel.
+        layouts: Layouts that keep the texts which the kernel compares.
     """
 
     def __init__(self, state: Longs, layouts: Layouts) -> None:
@@ -122,7 +122,7 @@ class SessionContext:
         elif not is_of_transaction(body.query):
             self._forget_query()
         else:
-            # Its database does not count.
+            # The statement's database does not count.
             database = None if self._query is None else self._query.database
             self._set_query(_Query(database, *variables))
 
@@ -146,12 +146,12 @@ class SessionContext:
 
 
 class _Query(NamedTuple):
-    """What the session knows of a statement.
+    """The session's state at a statement.
 
     Attributes:
-        database: None where it is not known.
+        database: The default database; None where it is not known.
         before: Status variables before those of the statement alone.
-        behind: Those behind them.
+        behind: Status variables behind those of the statement alone.
     """
 
     database: bytes | None
@@ -165,7 +165,8 @@ def _context(body: QueryEvent) -> tuple[bytes, bytes] | None:
     if not _PLAIN.issuperset(variable.name for variable in variables if variable.code not in _OWN):
         return None
     own = [number for number, variable in enumerate(variables) if variable.code in _OWN]
-    # Where none is, MySQL would write its own behind those of lower codes, MariaDB behind all.
+    # If there is no own variable, MySQL would write one behind those of lower codes, MariaDB behind
+    # all.
     first = next(
         (number for number, variable in enumerate(variables) if variable.code >= _MYSQL_OWN),
         len(variables),

@@ -48,13 +48,14 @@ _Values = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPart:
-    """Which groups of a file are printed.
+    """The part of a file whose groups are printed.
 
     Attributes:
-        start: Where the first one begins; 0 for the beginning of the file.
-        stop: Where the first one begins that is not printed; None for the end of the file.
+        start: Position of the first printed group; 0 for the beginning of the file.
+        stop: Position of the first group that is not printed any more; None for the end of the
+            file.
         head: The file's bytes up to and with its FORMAT_DESCRIPTION, which is printed always.
-        format: Of that.
+        format: Format of that FORMAT_DESCRIPTION; None where `head` is empty.
     """
 
     start: int = 0
@@ -64,14 +65,14 @@ class LogPart:
 
     @classmethod
     def of(cls, source: ByteSource, start: int, stop: int | None) -> Self | None:
-        """The groups between two positions; None if one of them is not where a group begins.
+        """Take the groups between two positions; None if no group begins at one of them.
 
-        Only where groups begin with a GTID is that seen.
+        The beginning of a group is only seen where groups begin with a GTID.
 
         Args:
-            source: Of the file.
-            start: As of `--start-position`.
-            stop: As of `--stop-position`.
+            source: Bytes of the whole file.
+            start: Start position, as of `--start-position`.
+            stop: Stop position, as of `--stop-position`.
         """
         window = Window(source, size_bytes=PIECE_BYTES)
         first = description_in(window)
@@ -86,7 +87,7 @@ class LogPart:
 
 
 def _begins_group(source: ByteSource, position: int, format_: Format) -> bool:
-    """Whether a GTID event stands at a position."""
+    """True if a GTID event stands at a position."""
     window = Window(source.reread(position), size_bytes=HEADER_LENGTH, base=position)
     while window.end < _GTID_BYTES_MAX and window.fill():
         pass
@@ -102,16 +103,16 @@ class FilteredBytes:
     """The bytes of one file, to be read once.
 
     Args:
-        source: Of the file, for the reader that judges.
-        again: The same, for the one that gives.
-        events: Judges events; its state is that of `runs`.
-        runs: Judges groups of rows.
-        path: As the user named the file, for errors.
-        name: Its base name.
-        part: Which of the groups are printed; None for all.
+        source: Bytes of the file, for the reader that judges.
+        again: The same bytes, for the reader that gives them.
+        events: Filter that judges events; its state is that of `runs`.
+        runs: Filter that judges groups of rows.
+        path: Path of the file as the user named it, for errors.
+        name: Base name of the file.
+        part: The groups that are printed; None for all.
 
     Attributes:
-        others: By position, what is printed in the place of an event.
+        others: Events that are printed in the place of another, by position.
     """
 
     def __init__(  # noqa: PLR0913  # two readers, two judges, two names, a part
@@ -187,7 +188,7 @@ class FilteredBytes:
     def _judge(self, source: ByteSource) -> Iterator[int]:
         """Judge the file; give the position up to which that is done, again and again.
 
-        What stands before damage is judged, too, though its group has no end.
+        The groups before damage are judged, too, though the last of them has no end.
         """
         try:
             yield from self._judge_groups(source)
@@ -263,11 +264,12 @@ class FilteredBytes:
         return large.end
 
     def _judge_events(self, events: Iterable[Event], *, is_cut: bool = False) -> int:
-        """Mark what is left out of a group; where it ends.
+        """Mark the events of a group that are left out; give the position behind the group.
 
         Args:
-            events: Of the group.
-            is_cut: Whether damage stands behind them: then nobody knows what is held of them.
+            events: Events of the group, in order.
+            is_cut: True if damage stands behind them: then nobody knows the filter's judgement on
+                held events.
         """
         waiting: dict[int, Event] = {}
         carriers: dict[int, int] = {}

@@ -1,6 +1,6 @@
-"""What is begun and not ended goes from the text kernel to `TextLines` and back.
+"""The handover of events begun and not ended, from the text kernel to `TextLines` and back.
 
-Whatever one of them prints, the other goes on behind it as if it had printed that itself.
+Each of the two goes on behind the other's output as if the output were its own.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Handover:
     """Keeps the kernel and the reference in step.
 
     Args:
-        renderer: The reference.
-        state: Of the kernel.
-        parts: Hold the rows of a statement that has not ended.
+        renderer: The reference, which is slower.
+        state: State array of the kernel.
+        parts: Buffers that hold the rows of a statement that has not ended.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Table maps → how the text kernel prints their rows: pieces of text and numbers in arrays.
 
-`kernels.text_layout` says what the numbers are. What has no layout, or one that is not covered, is
-printed from the decoded event by `text_rows`.
+`kernels.text_layout` explains the numbers. Rows without a layout, or with one that is not covered,
+are printed from the decoded event by `text_rows`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class Layouts:
     """The tables of a log, the layouts of their images, and the texts of both.
 
     Attributes:
-        tables: By the hash of their ids; a row each.
-        layouts: One behind the other.
-        texts: Bodies of table maps, pieces and what else the kernel compares or copies.
+        tables: Tables by the hash of their ids; a row each.
+        layouts: Layouts of images, one behind the other.
+        texts: Bodies of table maps, pieces and other bytes that the kernel compares or copies.
 
     Args:
-        with_types: Whether each value is followed by its column's type.
+        with_types: True if each value is followed by its column's type.
     """
 
     def __init__(self, *, with_types: bool) -> None:
@@ -83,7 +83,7 @@ class Layouts:
 
     @property
     def is_full(self) -> bool:
-        """Whether tables and texts have to be forgotten before more are added."""
+        """True if tables and texts have to be forgotten before more are added."""
         return 4 * len(self._by_slot) > len(self.tables) or self._texts_end > _TEXTS_BYTES_MAX
 
     def keep(self, statement: int, flavor: Flavor) -> None:
@@ -112,12 +112,12 @@ class Layouts:
         return start, len(text)
 
     def add_table(self, table_map: TableMapEvent, body: bytes, flavor: Flavor) -> int:
-        """Set what an id means from here on; gives its slot in `tables`.
+        """Set the table that an id means from here on; give its slot in `tables`.
 
         Args:
-            table_map: The event.
-            body: Its bytes behind the id.
-            flavor: Of the file.
+            table_map: The TABLE_MAP event as decoded.
+            body: Bytes of the event behind the id.
+            flavor: Flavor of the file's server.
         """
         slot = self._slot(table_map.table_id)
         text = f"Table_map: {_name(table_map)} mapped to number {table_map.table_id}"
@@ -136,7 +136,7 @@ class Layouts:
         return slot
 
     def _slot(self, table_id: int) -> int:
-        """As `find_table` of the kernel."""
+        """Do as `find_table` of the kernel does."""
         mask = len(self.tables) - 1
         at = ((table_id * 0x9E3779B1) >> 8) & mask
         while self.tables[at, lay.TABLE_ID] not in {lay.NO_TABLE, table_id}:
@@ -225,7 +225,7 @@ def _columns(table_map: TableMapEvent, flavor: Flavor) -> tuple[Column, ...] | N
 
 
 def _shape(column: Column, flavor: Flavor) -> _Shape | None:
-    """How the kernel reads a column; None if it does not."""
+    """Give the kernel's way to read a column; None if it does not read it."""
     measure = _SHAPES.get(column.type)
     shape = None if measure is None else measure(column)
     if flavor is Flavor.MARIADB or shape is None:

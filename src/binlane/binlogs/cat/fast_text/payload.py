@@ -17,18 +17,18 @@ from binlane.log.grouping.inner import NEVER_INSIDE, expanded, payload_chunks
 
 
 class Payload:
-    """What stands inside of a TRANSACTION_PAYLOAD.
+    """The inside of a TRANSACTION_PAYLOAD.
 
-    Whatever is wrong in it is told by the reference, which reads it again.
+    The reference tells of all damage in the payload: it reads the payload again.
 
     Attributes:
-        source: Of the bytes.
+        source: Decompressed bytes of the payload.
 
     Args:
-        carrier: The event.
-        body: Its body.
-        format_: Of its file.
-        file: The file, for errors.
+        carrier: The event with the payload.
+        body: Body of that event, with its compressed bytes.
+        format_: Format of the event's file.
+        file: Name of the file, for errors.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Payload:
         self.source = ChunkBytes(self._chunks())
 
     def _chunks(self) -> Iterator[bytes]:
-        """As many bytes as the payload says that it has; fewer if it is broken."""
+        """Give as many bytes as the payload says that it has; fewer if it is broken."""
         try:
             for chunk in self._pieces:
                 piece = chunk[: self._size - self._given]
@@ -60,11 +60,11 @@ class Payload:
         """The next event of a window.
 
         Args:
-            window: Over the payload.
-            number: How many events were before it.
+            window: Window over the payload's bytes.
+            number: Number of the events before it.
 
         Raises:
-            CodecError: If it is none, as `expanded` tells it.
+            CodecError: If there is no event, as `expanded` tells it.
         """
         data = window.event_bytes()
         try:

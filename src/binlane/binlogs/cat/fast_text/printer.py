@@ -1,10 +1,11 @@
 """Prints logs through the text kernel: the same text as `text.TextLines`, at speed.
 
-The kernel prints what fills a log. What it stops for is done here: events of rarer kinds go to
-`TextLines`, which also knows the session's state; tables are taken in when they are first mapped;
-compressed rows are inflated, and the events of a TRANSACTION_PAYLOAD stand in a window of their
-own; rows with values that the kernel leaves alone are printed by `text_rows`. A file whose format
-is of old, or that the options ask something of which is not done here, goes to `TextLines` whole.
+The kernel prints the bulk of a log. This module does the work at its stops: events of rarer kinds
+go to `TextLines`, which also knows the session's state; tables are taken in when they are first
+mapped; compressed rows are inflated, and the events of a TRANSACTION_PAYLOAD stand in a window of
+their own; rows with values that the kernel leaves alone are printed by `text_rows`. A file whose
+format is of old, or that the options ask something of which is not done here, goes to `TextLines`
+whole.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _END_OF_BINLOG: Final = b"'/*!*/;\n"
 
 
 def can_print(options: TextOptions) -> bool:
-    """Whether the kernel prints what these options ask for."""
+    """True if the kernel prints the output that these options ask for."""
     return options.print_row_event_positions and not (
         options.short_form
         or options.hexdump
@@ -73,7 +74,7 @@ def can_print(options: TextOptions) -> bool:
     )
 
 
-# Where the kernel stops for room: in which buffer.
+# Buffers in which the kernel stops for room.
 _FULL: Final[Mapping[int, int]] = MappingProxyType(
     {
         lay.OUT_FULL: lay.OUT,
@@ -89,13 +90,13 @@ class FastText:
     """Prints the events of files, one file after the other.
 
     Args:
-        renderer: Prints what the kernel does not.
-        options: What to print; `can_print` is true of them.
-        write: Takes text; it is done with it when it returns.
-        kernel: `print_events` of the kernels.
-        window_bytes: Of a file that are looked at together.
-        buffer_bytes: Text that is kept together at first.
-        spill_bytes: Text of one statement that is kept in memory.
+        renderer: Reference that prints the events that the kernel does not.
+        options: Options for which `can_print` is true.
+        write: Function that takes text; it is done with it when it returns.
+        kernel: The function `print_events` of the kernels.
+        window_bytes: Bytes of a file that are looked at together.
+        buffer_bytes: Bytes of text that are kept together at first.
+        spill_bytes: Bytes of one statement's text that are kept in memory.
     """
 
     def __init__(  # noqa: PLR0913  # sizes are for tests
@@ -119,7 +120,7 @@ class FastText:
         self._parts = TextBuffers(self._state, write, size=buffer_bytes, spill_bytes=spill_bytes)
         self._handover = Handover(renderer, self._state, self._parts)
         self._window_bytes = window_bytes
-        # What stands around the window, if it is not the log itself.
+        # The payload and events around the window, if it is not the log itself.
         self._payload: Payload | None = None
         self._others: dict[int, list[Event]] = {}
         self._flavor = Flavor.MARIADB
@@ -148,17 +149,17 @@ class FastText:
         """Print all events of a file, or those that are not marked to be left out.
 
         Args:
-            source: Of its bytes, decrypted.
-            path: As the user named it, for errors.
-            name: Its base name.
-            others: By position, what is printed in the place of an event, as long as the source
-                notes some; None if nothing is marked.
+            source: Bytes of the file, decrypted.
+            path: Path of the file as the user named it, for errors.
+            name: Base name of the file.
+            others: Events that are printed in the place of another, by position, as long as the
+                source notes some; None if nothing is marked.
             head: The file's bytes up to and with its FORMAT_DESCRIPTION, with a start.
-            start: Where the source's first event stands, which begins a group; 0 for the beginning
+            start: Position of the source's first event, which begins a group; 0 for the beginning
                 of the file.
 
         Raises:
-            CodecError: At the first fault; what stands before it is printed.
+            CodecError: At the first fault; the events before it are printed.
             StoreError: If the file cannot be read, or a temporary one written.
         """
         self._path, self._name, self._format = path, name, None
@@ -385,7 +386,7 @@ class FastText:
         state[lay.STAMP] = -1
 
     def _set_moment(self) -> None:
-        """Likewise, for the time of a commit, which the zone's name stands behind."""
+        """Set the local time of a commit, with the name of its zone."""
         state = self._state
         asked, zone = int(state[lay.ASKED_MOMENT]), zone_at(int(state[lay.TIME]))
         name = zone.name.encode("utf-8", "surrogateescape")[: lay.ZONE_BYTES_MAX]
@@ -426,7 +427,7 @@ class FastText:
 
 
 def can_print_log(source: ByteReader, options: TextOptions) -> bool:
-    """Whether the kernel prints a log, as far as its beginning tells; what is wrong is told later."""
+    """True if the kernel prints a log, as far as its beginning tells; errors are told later."""
     window = Window(source, size_bytes=PIECE_BYTES)
     first = description_in(window)
     return (
@@ -437,7 +438,7 @@ def can_print_log(source: ByteReader, options: TextOptions) -> bool:
 
 
 def _is_foreign(format_: Format, options: TextOptions) -> bool:
-    """Whether a file's format is of old, or the options ask something that is not done for it."""
+    """True if a file's format is old, or an option asks something that is not done for its flavor."""
     is_mysql = format_.flavor is Flavor.MYSQL
     # The kernel has no more room for the names of time zones.
     has_long_zone = any(len(name.encode()) > lay.ZONE_BYTES_MAX for name in time.tzname)
@@ -453,6 +454,6 @@ def _is_foreign(format_: Format, options: TextOptions) -> bool:
 
 
 def _begins_relay_log(head: bytes) -> bool:
-    """Whether a file's first event says that the positions in it are those of other logs."""
+    """True if a file's first event says that the positions in it are those of other logs."""
     flags = head[len(MAGIC) + _FLAGS_AT : len(MAGIC) + HEADER_LENGTH]
     return bool(int.from_bytes(flags, "little") & HeaderFlag.RELAY_LOG)

@@ -17,13 +17,13 @@ _TYPE_AT = 4
 
 
 class TextWindow:
-    """Bytes of a file from the first event that is not printed on.
+    """Bytes of a file from the next event on that is not printed yet.
 
     Args:
-        state: Of the kernel.
-        source: Of the bytes, decrypted.
-        size_bytes: That are looked at together; an event that is larger makes it more.
-        base: Position of the first one.
+        state: State array of the kernel.
+        source: Bytes of the file, decrypted.
+        size_bytes: Bytes that are looked at together; a larger event makes the window larger.
+        base: Position of the first byte.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TextWindow:
 
     @property
     def position(self) -> int:
-        """Where the next event stands in the file."""
+        """Position of the next event in the file."""
         return int(self._state[lay.BASE] + self._state[lay.OFFSET])
 
     @property
@@ -63,7 +63,7 @@ class TextWindow:
 
     @property
     def has_event(self) -> bool:
-        """Whether the next event is there as a whole, or begins with no length of one."""
+        """True if the next event is there as a whole, or begins with an impossible length."""
         offset, start = int(self._state[lay.OFFSET]), len(MAGIC) if not self.position else 0
         head = self.data[offset + start : offset + start + HEADER_LENGTH].tobytes()
         return self.left >= start + max(int.from_bytes(head[_LENGTH_AT], "little"), HEADER_LENGTH)
@@ -78,7 +78,7 @@ class TextWindow:
         start = offset + (len(MAGIC) if not self.position else 0)
         head = self.data[start : min(start + HEADER_LENGTH, end)].tobytes()
         length = int.from_bytes(head[_LENGTH_AT], "little")
-        # What is no length is told by whoever decodes the head.
+        # The decoder of the head tells of an impossible length.
         if HEADER_LENGTH <= length <= EVENT_LENGTH_MAX:
             end = min(end, start + length)
         else:
@@ -108,7 +108,7 @@ class TextWindow:
             while self._error is None and window.end < wanted and window.fill():
                 pass
         except BinlaneError as error:
-            # What stands before the fault comes first.
+            # The events before the fault come first.
             self._error = error
         state[lay.BASE], state[lay.OFFSET], state[lay.END] = window.base, 0, window.end
         if window.end == left and self._error is not None:

@@ -1,1 +1,1 @@
-"""Which events of a log are printed: by place, time, GTID and server, and by table."""
+"""Filters of the printed events of a log: by place, time, GTID and server, and by table."""

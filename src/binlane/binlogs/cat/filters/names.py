@@ -1,7 +1,7 @@
-"""Which events are printed by the servers' tools' own `--database` and `--table`.
+"""The servers' tools' own filters `--database` and `--table` of printed events.
 
-A statement goes by its default database, rows by their table, and groups stay; binlane's own filter,
-which goes by what an event writes, is in `binlane.binlogs.filters`.
+A statement goes by its default database, rows by their table, and groups stay; binlane's own
+filter, which goes by the tables that an event writes, is in `binlane.binlogs.filters`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NameFilter:
             yield event
 
     def finish(self) -> Iterator[Event]:
-        """What is held of a statement that has no end."""
+        """Give the held events of a statement that has no end."""
         yield from self._rows.finish()
 
     def _includes(self, table: TableName) -> bool:

@@ -1,9 +1,9 @@
-"""Which events of a stream of files are printed: positions, times, ids and GTIDs.
+"""Selection of the printed events of a stream of files: positions, times, ids and GTIDs.
 
 These are the options that both servers' own tools have, with their meaning: a start is looked for
 once, in the first file (positions) or over all files (times, offset), and everything behind it
-counts; a stop ends the whole stream. They judge events as they stand in the file; what goes by
-tables is in `table_filter`.
+counts; a stop ends the whole stream. The options judge events as they stand in the file; selection
+by tables is in `table_filter`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALL_SERVER_IDS: Final = frozenset[int]()
 _GTID_TYPES: Final = frozenset(
     {EventType.GTID_LOG, EventType.ANONYMOUS_GTID_LOG, EventType.GTID_TAGGED_LOG}
 )
-# They say how a file is read on, whichever server wrote them.
+# These events tell how a file is read on, whichever server wrote them.
 _GLOBAL_TYPES: Final = frozenset({EventType.FORMAT_DESCRIPTION, EventType.ROTATE})
 
 
@@ -30,8 +30,8 @@ class IdList:
     """Server ids or domain ids to print, or not to print.
 
     Attributes:
-        do: Only these; empty for all.
-        ignore: Never these.
+        do: Ids of which only events are printed; empty for all.
+        ignore: Ids of which no event is printed.
     """
 
     do: frozenset[int] = _ALL_SERVER_IDS
@@ -41,28 +41,30 @@ class IdList:
         return bool(self.do or self.ignore)
 
     def includes(self, number: int) -> bool:
-        """Whether an id is printed."""
+        """True if events of an id are printed."""
         return number not in self.ignore and (not self.do or number in self.do)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What the options of a command line say; the default is everything.
+    """The selection that a command line's options make; the default is everything.
 
     Attributes:
         start_position: First byte in the first file, where an event starts; up to 4 the beginning.
-        stop_position: In the last file: events that start here or later are not printed.
+        stop_position: Position in the last file: events that start here or later are not printed.
         start_time: Seconds since 1970: printing starts with the first event that is not older.
-        stop_time: It ends before the first event that is not older than this.
+        stop_time: Seconds since 1970: printing ends before the first event that is not older than
+            this.
         offset: Events to pass over at the beginning of the stream.
-        server_ids: Of the server that first wrote an event.
+        server_ids: Ids of the servers that first wrote events.
         server_id_mask: The bits of a header's server id that count (MySQL's `server_id_bits`).
-        domain_ids: MariaDB's GTID domains.
+        domain_ids: MariaDB: domain ids of the GTIDs of groups.
         start_gtids: MariaDB: what the reader has already; printing starts behind it in each domain.
         stop_gtids: MariaDB: the last GTID of each domain; other domains are not printed.
-        is_gtid_strict: Whether sequence numbers that do not grow are an error, with one of these two.
-        include_gtids: MySQL: only these.
-        exclude_gtids: MySQL: not these.
+        is_gtid_strict: True if sequence numbers that do not grow are an error, with one of these
+            two.
+        include_gtids: MySQL: only groups with these GTIDs are printed.
+        exclude_gtids: MySQL: groups with these GTIDs are not printed.
         skips_gtids: MySQL: the GTIDs themselves are left out.
     """
 
@@ -83,12 +85,12 @@ class Selection:
 
     @property
     def has_stop(self) -> bool:
-        """Whether printing is to end before the log does."""
+        """True if printing is to end before the log does."""
         return self.stop_position is not None or self.stop_time is not None or bool(self.stop_gtids)
 
     @property
     def is_by_gtid(self) -> bool:
-        """Whether whole event groups are chosen by their GTID."""
+        """True if whole event groups are chosen by their GTID."""
         return bool(
             self.domain_ids
             or self.start_gtids
@@ -99,12 +101,12 @@ class Selection:
 
     @property
     def is_by_id(self) -> bool:
-        """Whether MariaDB's events are chosen by server id, domain or GTID."""
+        """True if MariaDB's events are chosen by server id, domain or GTID."""
         return bool(self.server_ids or self.domain_ids or self.start_gtids or self.stop_gtids)
 
     @property
     def is_everything(self) -> bool:
-        """Whether no event is left out."""
+        """True if no event is left out."""
         return self == Selection(is_gtid_strict=self.is_gtid_strict)
 
 
@@ -112,7 +114,7 @@ class Selector:
     """Judges the events of a stream of files, in order.
 
     Attributes:
-        is_done: Whether the stop was reached: nothing that follows is printed.
+        is_done: True once the stop was reached: nothing that follows is printed.
     """
 
     def __init__(self, selection: Selection) -> None:
@@ -131,9 +133,9 @@ class Selector:
         """Say that the next event is the first of a file.
 
         Args:
-            file: Its name, for errors.
-            is_first: Whether the start position is in it.
-            is_last: Whether the stop position is.
+            file: Name of the file, for errors.
+            is_first: True if the start position is in this file.
+            is_last: True if the stop position is in this file.
         """
         self._file = file
         self._start_position = self._selection.start_position if is_first else 0
@@ -155,10 +157,10 @@ class Selector:
             self.is_done = True
 
     def takes(self, event: Event) -> bool:
-        """Whether the next event of the stream is printed.
+        """True if the next event of the stream is printed.
 
         Args:
-            event: As it stands in the file, not from inside a compressed transaction.
+            event: The event as it stands in the file, not from inside a compressed transaction.
 
         Raises:
             CodecError: If no event starts at the start position, or if strict GTIDs were asked for
@@ -218,13 +220,13 @@ class _GroupSelector:
     """Chooses event groups by their GTID; events of the log itself are all chosen.
 
     Attributes:
-        is_done: Whether every domain has come to its stop.
+        is_done: True once every domain has come to its stop.
     """
 
     def __init__(self, selection: Selection) -> None:
         self.is_done = False
         self._selection = selection
-        # Where sequence numbers need not grow, a group to print may always follow.
+        # If sequence numbers need not grow, a group to print may always follow.
         self._open_domains = {gtid.domain_id for gtid in selection.stop_gtids}
         self._tracker = GroupTracker()
         self._takes_group = True

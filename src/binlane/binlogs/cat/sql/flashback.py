@@ -49,11 +49,11 @@ _SHOWN: Final = 60
 
 
 class Flashback:
-    """Renders what takes one or more files back.
+    """Renders SQL that takes one or more files back.
 
     Args:
-        catalog: Knows the columns' names where the log does not.
-        directory: Where the temporary file is; the system's directory for them by default.
+        catalog: Catalog of the columns' names where the log does not tell them.
+        directory: Directory of the temporary file; the system's directory for such by default.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Flashback:
         with _at(event, file):
             self._feed(event, place, file)
         if not event.inner:
-            # What a carrier holds follows the event that ends its group.
+            # The inner events of a carrier follow the event that ends its group.
             self._is_ended = place.ends
         yield from ()
 

@@ -1,7 +1,7 @@
 """Events → SQL that makes the same changes: one statement a row, and logged statements as they are.
 
-The output is for people and for servers of the log's flavor; it carries no GTIDs. What a trigger
-did stands in the log as rows, so tables that the output is run on must have no triggers.
+The output is for people and for servers of the log's flavor; it carries no GTIDs. A trigger's
+changes stand in the log as rows, so tables that the output is run on must have no triggers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from binlane.statements.sql.catalog import SchemaCatalog
 
 _DELIMITER: Final = ";;"
-# They change nothing that SQL could say.
+# These events change nothing that SQL could say.
 _SILENT: Final = frozenset(
     {
         EventType.STOP,
@@ -71,9 +71,10 @@ class SqlLines:
     """Renders the events of one or more files, in order.
 
     Args:
-        catalog: Knows the columns' names where the log does not; logged DDL keeps it up to date.
-        load_directory: Where the files of LOAD DATA statements are written; the system's directory
-            for temporary files by default.
+        catalog: Catalog of the columns' names where the log does not tell them; logged DDL keeps it
+            up to date.
+        load_directory: Directory of the files of LOAD DATA statements; the system's directory for
+            temporary files by default.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class SqlLines:
         )
 
     def head(self) -> Iterator[str]:
-        """What the session needs before anything else."""
+        """The settings that the session needs before anything else."""
         yield "-- SQL made from a binlog by binlane; tables must have no triggers."
         yield "SET NAMES utf8mb4;"
 

@@ -73,9 +73,9 @@ def literal(value: object, column: Column, *, flavor: Flavor) -> str:
     """A value as an expression to store.
 
     Args:
-        value: As decoded with `exact_column(column)`; None is NULL.
-        column: Of the table.
-        flavor: Of the server that is to run it.
+        value: Value as decoded with `exact_column(column)`; None is NULL.
+        column: Column of the table, for its type.
+        flavor: Flavor of the server that is to run the expression.
     """
     if value is None:
         return "NULL"
@@ -100,7 +100,7 @@ def literal(value: object, column: Column, *, flavor: Flavor) -> str:
 
 
 def condition(value: object, column: Column, *, flavor: Flavor) -> str:
-    """What is true of exactly this value in a column, whatever its collation holds for equal."""
+    """Make a condition for exactly this value in a column, whatever its collation holds for equal."""
     name = quote(column.name or "")
     if value is None:
         return f"{name} IS NULL"
@@ -159,7 +159,7 @@ def _charset(column: Column) -> str | None:
 
 @cache
 def _is_one_to_one(charset: str) -> bool:
-    """Whether no two byte sequences of a character set mean the same text."""
+    """True if no two byte sequences of a character set mean the same text."""
     decode = text_decoder(charset)
     if decode is None or charset in _UNICODE:
         return True

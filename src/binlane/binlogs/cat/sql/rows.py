@@ -21,10 +21,10 @@ class RowSql:
     """The statements for changes of one table.
 
     Args:
-        table_map: The table.
-        flavor: Of the log, and of the server that is to run the statements.
-        catalog: Knows names that the log does not tell, and generated columns; None if there is
-            none.
+        table_map: Table map of the changed table.
+        flavor: Flavor of the log, and of the server that is to run the statements.
+        catalog: Catalog of names that the log does not tell, and of generated columns; None if
+            there is none.
 
     Raises:
         UnsupportedError: If neither log nor catalog names the columns.
@@ -55,7 +55,7 @@ class RowSql:
         return decode_rows(event, self._exact)
 
     def forward(self, change: RowChange) -> str:
-        """What makes the change."""
+        """Make the statement that repeats a change."""
         before, after = change
         if before is None:
             assert after is not None, "a change has an image"
@@ -65,10 +65,10 @@ class RowSql:
         return self._update(self._present(after), after, self._where(before))
 
     def backward(self, change: RowChange) -> str:
-        """What takes the change back.
+        """Make the statement that takes a change back.
 
         Raises:
-            UnsupportedError: If the images do not hold all that this needs.
+            UnsupportedError: If the images do not hold all columns that the statement needs.
         """
         before, after = change
         if before is None:
@@ -138,7 +138,7 @@ class RowSqlCache:
     """`RowSql` by TABLE_MAP: most rows are of few tables.
 
     Args:
-        catalog: As in `RowSql`.
+        catalog: The catalog of names, as in `RowSql`.
     """
 
     _TABLES_MAX = 256
@@ -151,8 +151,8 @@ class RowSqlCache:
         """The statements of a table.
 
         Args:
-            table_map: The table.
-            flavor: Of the log.
+            table_map: Table map of the changed table.
+            flavor: Flavor of the log's server.
             place: File and position, for errors.
         """
         found = self._known.get(table_map)

@@ -1,4 +1,4 @@
-"""What the session that runs printed SQL has been told so far; pure.
+"""The settings of the session that runs printed SQL; pure.
 
 Row statements and logged statements need different settings; each is set only when it changes.
 """
@@ -40,7 +40,7 @@ _PLAIN: Final = (
     ("SQL_REQUIRE_PRIMARY_KEY", "sql_require_primary_key"),
     ("DEFAULT_TABLE_ENCRYPTION", "default_table_encryption"),
 )
-# Where a statement does not write one of these, it ran with the default.
+# A statement whose context lacks one of these ran with the default.
 _DEFAULTS: Final[Mapping[str, str]] = {"lc_time_names": "0", "collation_database": "DEFAULT"}
 
 
@@ -56,8 +56,8 @@ class SqlSession:
 
         Args:
             event: The rows event, for its time.
-            flags: `RowsFlag` bits of it.
-            flavor: Of the log.
+            flags: The event's flags, bits of `RowsFlag`.
+            flavor: Flavor of the log's server.
         """
         settings = {
             "timestamp": str(event.header.timestamp),

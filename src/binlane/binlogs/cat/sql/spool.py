@@ -21,7 +21,7 @@ class Spool:
         size: Bytes so far; a place to cut back to.
 
     Args:
-        directory: Where the file is; the system's directory for temporary files by default.
+        directory: Directory of the file; the system's directory for temporary files by default.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -32,7 +32,7 @@ class Spool:
             self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  # closed below
         except OSError as error:
             raise self._error(error) from error
-        # Also where whoever filled it gives up.
+        # The file is closed, too, if its writer gives up.
         weakref.finalize(self, self._file.close)
 
     def add(self, line: str) -> None:

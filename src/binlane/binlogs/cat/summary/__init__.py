@@ -1,4 +1,4 @@
-"""What is in a log: `Summary` counts events in one pass; `text`, `html` and `as_json` tell it.
+"""The contents of a log: `Summary` counts events in one pass; `text`, `html` and `as_json` show it.
 
 All of this is pure; nothing here reads files.
 """

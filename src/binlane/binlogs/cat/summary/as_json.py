@@ -15,7 +15,7 @@ _BUCKETS: Final = 240
 
 
 def summary_json(summary: Summary) -> dict[str, object]:
-    """What `--summary --format=json` prints of a finished one; sizes in bytes, times in UTC."""
+    """Make the object of `--summary --format=json` from a finished one; sizes in bytes, times in UTC."""
     width, buckets = summary.timeline.buckets(_BUCKETS)
     return {
         "files": [_file(file) for file in summary.files],

@@ -1,4 +1,4 @@
-"""What is in a log: counted in one pass.
+"""The contents of a log, counted in one pass.
 
 Memory does not grow with the log, only with the number of its tables and files.
 """
@@ -53,18 +53,18 @@ class Summary:
     """Counts the events of one or more files.
 
     Attributes:
-        files: In the order read.
-        events: By type name and whether they are inside a compressed transaction.
-        tables: By name.
-        statements: By kind, such as `CREATE TABLE`.
+        files: Files in the order in which they were read.
+        events: Counts by type name and by True for events inside a compressed transaction.
+        tables: Counts of each table, by its name.
+        statements: Number of statements by kind, such as `CREATE TABLE`.
         biggest: The ten transactions of the most bytes.
-        widest: Those with the most rows.
-        longest: Those that took the most time.
-        timeline: What was logged when.
-        gtids: Which GTIDs are there.
-        transactions: Event groups.
-        unfinished: Those of them that the log does not end.
-        uncounted: Rows events whose rows could not be counted.
+        widest: The ten transactions with the most rows.
+        longest: The ten transactions that took the most time.
+        timeline: Amount that was logged, over time.
+        gtids: GTIDs that the log holds.
+        transactions: Number of event groups in the log.
+        unfinished: Number of the event groups that the log does not end.
+        uncounted: Number of rows events whose rows could not be counted.
     """
 
     def __init__(self) -> None:
@@ -144,8 +144,8 @@ class Summary:
         """Go on behind events that somebody else has counted.
 
         Args:
-            group: The one that is open, if one is.
-            tracker: Knows of it, too.
+            group: The group that is open; None if none is.
+            tracker: Tracker of groups that is in the same group.
             maps: The table maps of the statement that is open.
         """
         self._group, self._tracker, self._maps = group, tracker, maps

@@ -1,4 +1,4 @@
-"""What a summary counts: transactions, tables, files and time, all in bounded memory; pure."""
+"""Counts of a summary: transactions, tables, files and time, all in bounded memory; pure."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class FileCount:
     """One file.
 
     Attributes:
-        name: Base name.
-        size_bytes: Up to the end of the last event.
-        server_version: Of its writer; empty until a FORMAT_DESCRIPTION has said.
-        checksum: `CRC32` or `NONE`.
-        is_marked_in_use: Whether its header says that its server has not closed it.
-        is_closed: Whether it ends with STOP or ROTATE.
+        name: Base name of the file.
+        size_bytes: Bytes up to the end of the last event.
+        server_version: Version of the file's writer; empty until a FORMAT_DESCRIPTION has said.
+        checksum: Checksum of the events, `CRC32` or `NONE`.
+        is_marked_in_use: True if its header says that its server has not closed it.
+        is_closed: True if it ends with STOP or ROTATE.
     """
 
     name: str
@@ -79,14 +79,14 @@ class Transaction:
     """One event group.
 
     Attributes:
-        gtid: As text; None where the log has none.
-        file: Base name of its file.
-        position: Of its first byte.
-        size_bytes: As written.
-        rows: Rows changed.
-        events: Events, those inside a compressed one counted too.
+        gtid: GTID of the group as text; None where the log has none.
+        file: Base name of the group's file.
+        position: Position of the group's first byte.
+        size_bytes: Bytes of the group as written.
+        rows: Number of rows that the group changed.
+        events: Number of events, those inside a compressed one counted too.
         first_time: The earliest time of an event in it, in seconds since 1970.
-        last_time: The latest.
+        last_time: The latest time of an event in it, in seconds since 1970.
     """
 
     gtid: str | None
@@ -123,7 +123,7 @@ class Top:
 
     @property
     def least(self) -> int:
-        """What a transaction must have more of to be kept; -1 while every one is."""
+        """The figure that a transaction must exceed to be kept; -1 while every one is kept."""
         return -1 if len(self._heap) < TOP_COUNT else self._heap[0][0]
 
     def __iter__(self) -> Iterator[Transaction]:
@@ -133,7 +133,7 @@ class Top:
 
 @dataclass(slots=True)
 class Bucket:
-    """What was logged in a span of time."""
+    """The amount that was logged in a span of time."""
 
     size_bytes: int = 0
     rows: int = 0
@@ -152,7 +152,7 @@ class Timeline:
 
     Attributes:
         first: The earliest time, in seconds since 1970; None where nothing had one.
-        last: The latest.
+        last: The latest time, in seconds since 1970; None where nothing had one.
     """
 
     first: int | None = None
@@ -180,10 +180,10 @@ class Timeline:
         """All of the time from first to last.
 
         Args:
-            count_max: How many buckets are enough.
+            count_max: Number of buckets that are enough.
 
         Returns:
-            Their width in seconds; and start time and bucket of each, empty ones too.
+            Width of the buckets in seconds; and start time and bucket of each, empty ones too.
         """
         if self.first is None or self.last is None:
             return _WIDTHS[0], []
@@ -208,7 +208,7 @@ class Timeline:
 
 
 class GtidRanges:
-    """Which GTIDs a log holds: first and last of each domain, or MySQL's set."""
+    """The GTIDs that a log holds: first and last of each domain, or MySQL's set."""
 
     def __init__(self) -> None:
         self._domains: dict[int, tuple[Gtid, Gtid]] = {}

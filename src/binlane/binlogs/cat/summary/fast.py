@@ -58,12 +58,12 @@ def count_file(
     """Count all events of a file.
 
     Args:
-        summary: Takes the figures.
-        source: The file's bytes.
-        path: As the user named it, for errors.
-        name: Its base name.
-        keys: If the file is encrypted.
-        window_bytes: Of the file that are looked at together.
+        summary: Summary that takes the figures.
+        source: Bytes of the file to count.
+        path: Path of the file as the user named it, for errors.
+        name: Base name of the file.
+        keys: Keys for an encrypted file.
+        window_bytes: Bytes of the file that are looked at together.
 
     Raises:
         CodecError: At the first fault.

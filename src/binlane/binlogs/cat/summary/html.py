@@ -146,7 +146,7 @@ def _plot(
 ) -> Iterator[str]:
     """Bars from left to right; each names its value when it is pointed at.
 
-    What is written beside them is text of the page, which does not shrink on a phone.
+    The words beside the bars are text of the page, which does not shrink on a phone.
     """
     step = _PLOT_WIDTH / len(values)
     yield (

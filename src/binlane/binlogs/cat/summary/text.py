@@ -29,9 +29,9 @@ def summary_text(summary: Summary, *, width: int = 80, color: bool = False) -> s
     """Everything, one table below the other.
 
     Args:
-        summary: A finished one.
-        width: In columns.
-        color: Whether ANSI colours are wanted.
+        summary: Summary of a log that was read to its end.
+        width: Width of the terminal, in columns.
+        color: True if ANSI colours are wanted.
     """
     out = StringIO()
     console = Console(

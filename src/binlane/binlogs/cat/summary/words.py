@@ -1,4 +1,4 @@
-"""How summaries write numbers, and the notes that both text and page carry; pure."""
+"""Numbers in the words of summaries, and the notes that both text and page carry; pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def count_text(count: int) -> str:
-    """With a comma between thousands."""
+    """Write a number with a comma between thousands."""
     return f"{count:,}"
 
 
@@ -43,7 +43,7 @@ def duration_text(seconds: int) -> str:
 
 
 def notes(summary: Summary) -> Iterator[str]:
-    """What a reader of the figures must know."""
+    """Notes that a reader of the figures must know."""
     for file in summary.files:
         if file.is_marked_in_use:
             yield f"{file.name} is in use, or its server was killed: its header was never closed."

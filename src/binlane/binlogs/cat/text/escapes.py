@@ -1,4 +1,4 @@
-"""What stands for the characters that no literal of mysqlbinlog holds as they are."""
+"""Escapes for the characters that no literal of mysqlbinlog holds as they are."""
 
 from __future__ import annotations
 

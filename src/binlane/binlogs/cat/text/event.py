@@ -1,4 +1,4 @@
-"""What the text of both dialects has in common: an event's first line, its bytes, LOAD DATA."""
+"""The common parts of the text of both dialects: an event's first line, its bytes, LOAD DATA."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class EventText(ABC):
     """The text of one run of events, and what a reader of it knows so far.
 
     Args:
-        options: What to show.
-        load_files: Where the files of LOAD DATA go.
+        options: Options of the text to print.
+        load_files: Files of LOAD DATA statements.
     """
 
     flavor: ClassVar[Flavor]
@@ -64,14 +64,14 @@ class EventText(ABC):
 
     @property
     def progress(self) -> Progress:
-        """What is begun and not ended."""
+        """The parts that are begun and not ended."""
         return self._progress
 
     def resume(self, progress: Progress, tables: Iterable[Event] = ()) -> None:
         """Go on behind events that somebody else has printed.
 
         Args:
-            progress: What they have begun and not ended.
+            progress: Parts that the other has begun and not ended.
             tables: TABLE_MAPs of the statement that the next event belongs to.
         """
         self._progress = progress
@@ -172,7 +172,7 @@ class EventText(ABC):
         return event.raw
 
     def _take_format(self, body: FormatDescriptionEvent) -> None:
-        """What a FORMAT_DESCRIPTION says of the events behind it."""
+        """Take the format that a FORMAT_DESCRIPTION gives to the events behind it."""
         self._format = body.format
         self._session.set_writer(body.server_version)
 
@@ -197,7 +197,7 @@ class EventText(ABC):
             yield binlog_statement(base64_text(self._raw(event)))
 
     def _query_lines(self, event: Event, body: QueryEvent, name: str, xid: str) -> Iterator[str]:
-        """What stands before a statement."""
+        """The lines before a statement."""
         yield from self._event_line(
             event,
             f"\t{name}\tthread_id={body.thread_id}\texec_time={body.execution_time}"
@@ -257,11 +257,11 @@ def printable_rows(
     """Comments for the rows of an event.
 
     Args:
-        body: The rows.
-        table_map: Their table.
-        options: What to show.
-        flavor: Of the file.
-        place: File and event, for errors.
+        body: The rows event to print.
+        table_map: Table map of the rows' table.
+        options: Options of the text to print.
+        flavor: Flavor of the file's server.
+        place: File and event of the rows, for errors.
 
     Raises:
         CodecError: If a row cannot be decoded. Where a BINLOG statement has the rows as well,

@@ -9,7 +9,7 @@ from binlane.log.codec.format import HEADER_LENGTH
 
 _WIDTH: Final = 16
 _HALF: Final = 8
-# Of the common header: timestamp, type, server id, length, next position, flags.
+# Parts of the common header: timestamp, type, server id, length, next position, flags.
 _HEADER_PARTS: Final = ((0, 4), (4, 5), (5, 9), (9, 13), (13, 17), (17, 19))
 
 
@@ -17,8 +17,8 @@ def mariadb_dump(data: bytes, position: int) -> Iterator[str]:
     """Comment lines; the event's own line goes on behind the last.
 
     Args:
-        data: The whole event.
-        position: The address of its first byte.
+        data: Bytes of the whole event.
+        position: Position of the event's first byte.
     """
     yield "# Position"
     yield "#           |Timestamp   |Type |Master ID   |Size        |Master Pos  |Flags"
@@ -35,7 +35,7 @@ def mariadb_dump(data: bytes, position: int) -> Iterator[str]:
 
 
 def mysql_dump(data: bytes, position: int) -> Iterator[str]:
-    """Likewise, as mysqlbinlog does."""
+    """Comment lines as mysqlbinlog has them; the event's own line goes on behind the last."""
     yield "# Position  Timestamp   Type   Source ID        Size      Source Pos    Flags "
     yield f"# {position:08x} {'   '.join(_header(data))}"
     for at, part in _parts(data):

@@ -67,8 +67,8 @@ def diffs_text(diffs: Sequence[JsonDiff], column: str) -> str:
     """A partial update as nested calls, the first change innermost.
 
     Args:
-        diffs: In the order they are done.
-        column: What they change, such as `@2`.
+        diffs: Changes in the order in which they are done.
+        column: The changed column, such as `@2`.
 
     Returns:
         More than one line where there is more than one change.

@@ -41,7 +41,7 @@ class TextLines:
     """Renders the events of one or more files, in order.
 
     Args:
-        options: What to show.
+        options: Options of the text; the official tools' defaults by default.
     """
 
     def __init__(self, options: TextOptions | None = None) -> None:
@@ -60,7 +60,7 @@ class TextLines:
 
         Args:
             event: The next event of the log; inner events follow their carrier.
-            file: Name of its file.
+            file: Name of the file that holds it.
 
         Raises:
             UnsupportedError: If the event changes data and has no text form.
@@ -89,7 +89,7 @@ class TextLines:
 
     @property
     def progress(self) -> Progress:
-        """What is begun and not ended; before a FORMAT_DESCRIPTION nothing is."""
+        """The parts that are begun and not ended; before a FORMAT_DESCRIPTION there are none."""
         return Progress() if self._text is None else self._text.progress
 
     def resume(self, progress: Progress, tables: Iterable[Event] = ()) -> None:
@@ -103,7 +103,7 @@ class TextLines:
             yield from self._text.cut()
 
     def finish(self) -> Iterator[str]:
-        """What is open at the end, and the client's settings as they were."""
+        """End the open parts, and give the client its settings back."""
         if self._text is None:
             yield from self._use(_dialect(self._options.flavor or Flavor.MARIADB))
         assert self._text is not None, "set just now"

@@ -13,7 +13,7 @@ class LoadFiles:
     """Files by their ids, written as their blocks come.
 
     Args:
-        directory: Where they are written; the system's for temporary files by default.
+        directory: Directory of the files; the system's for temporary files by default.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -63,10 +63,10 @@ class LoadFiles:
         raise AssertionError("names do not run out")
 
     def path_of(self, file_id: int) -> str:
-        """Where a file was written.
+        """Give the path of a file that was written.
 
         Raises:
-            CodecError: If the log has no block of it.
+            CodecError: If the log has no block of the file.
         """
         path = self._paths.get(file_id)
         if path is None:

@@ -113,7 +113,7 @@ class MariadbText(EventText):
         yield f"DELIMITER {END[:-1]};"
 
     def end_file(self) -> Iterator[str]:
-        """What the file leaves open, and the ordinary delimiter."""
+        """End the parts that the file leaves open, and set the ordinary delimiter."""
         yield from self._unfinished_rows()
         yield "DELIMITER ;"
 
@@ -160,7 +160,7 @@ class MariadbText(EventText):
 
     @property
     def _starts_without(self) -> bool:
-        """Whether the first FORMAT_DESCRIPTION is before what is printed, and needed by nothing."""
+        """True if the first FORMAT_DESCRIPTION is before the printed events, and needed by none."""
         options = self._options
         return options.starts_inside and options.base64_output is not Base64Output.AUTO
 

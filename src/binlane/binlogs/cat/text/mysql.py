@@ -72,7 +72,7 @@ _NOT_ROW_FORMAT: Final = frozenset(
     {*_VALUES_FOR_QUERY, *LOAD_BLOCKS, EventType.DELETE_FILE, EventType.EXECUTE_LOAD_QUERY}
 )
 _MAY_HAVE_STATEMENTS: Final = 1
-# Of a server that tells when it committed, but not what it is; older ones tell neither.
+# Version of a server that tells when it committed, but not its version; older ones tell neither.
 _UNKNOWN_VERSION: Final = 999999
 _GENERATED_KEYS_SINCE: Final = 80030
 _MICROSECONDS: Final = 1_000_000
@@ -94,9 +94,9 @@ class MysqlText(EventText):
 
     def __init__(self, options: TextOptions, load_files: LoadFiles) -> None:
         super().__init__(options, load_files)
-        # Whether a FORMAT_DESCRIPTION came, other than those with which relay logs begin.
+        # True if a FORMAT_DESCRIPTION came, other than those with which relay logs begin.
         self._has_begun_log = False
-        # Whether a transaction has begun whose statements have to be rows.
+        # True if a transaction has begun whose statements have to be rows.
         self._is_inside = False
         self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
             {
@@ -146,7 +146,7 @@ class MysqlText(EventText):
         progress.has_gtid = progress.awaits_begin = progress.in_transaction = False
 
     def cut(self) -> Iterator[str]:
-        """As at the end of a file; what is held of the group's last statement is forgotten."""
+        """End as at the end of a file; held parts of the group's last statement are forgotten."""
         self._progress.row_bodies, self._progress.row_comments = [], []
         self._maps = TableMaps()
         yield from self._end_log()
@@ -188,7 +188,7 @@ class MysqlText(EventText):
         elif isinstance(body, TableMapEvent):
             yield from self._table_map(event, body)
         elif event.header.type_code in _VALUES_FOR_QUERY:
-            # They are printed with their statement, behind its position.
+            # These values are printed with their statement, behind its position.
             self._progress.values += self._renderers[event.header.type_code](event, body)
         else:
             yield from self._flush_rows()
@@ -216,10 +216,11 @@ class MysqlText(EventText):
         self._progress.in_payload = False
 
     def _begins_log(self, event: Event) -> bool:
-        """Whether a FORMAT_DESCRIPTION ends the log before it.
+        """True if a FORMAT_DESCRIPTION ends the log before it.
 
-        A relay log goes on with the transaction that the one before it left open. So does what a
-        server sends to whoever begins to read inside of a file: there it has no position.
+        A relay log goes on with the transaction that the one before it left open. So does a
+        server's log for a client that begins to read inside of a file: there the FORMAT_DESCRIPTION
+        has no position.
         """
         if event.header.flags & HeaderFlag.RELAY_LOG:
             return False

@@ -1,4 +1,4 @@
-"""What the text shows: the options of mariadb-binlog and mysqlbinlog that change it."""
+"""The options of mariadb-binlog and mysqlbinlog that change the text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from binlane.log.codec.types import Flavor
 
 
 class Base64Output(Enum):
-    """Which events are printed as BINLOG statements, which servers run: `--base64-output`."""
+    """The choice of events that become BINLOG statements, which servers run: `--base64-output`."""
 
     AUTO = "auto"
     """Rows and the file's format: what replaying needs."""
     NEVER = "never"
-    """None; a rows event is an error, since without them the text would lose it."""
+    """No event; a rows event is an error, since without BINLOG the text would lose it."""
     DECODE_ROWS = "decode-rows"
-    """None; rows are only there as comments, with `verbose`."""
+    """No event; rows are only there as comments, with `verbose`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +29,13 @@ class TextOptions:
     Attributes:
         verbose: 0 BINLOG statements only; 1 and more add pseudo-SQL for each row; 2 and more add
             each column's type.
-        base64_output: Which events become BINLOG statements.
+        base64_output: The choice of events that become BINLOG statements.
         short_form: Statements only: no comments, no rows.
         hexdump: Every event's bytes as a comment.
         print_table_metadata: The columns of each TABLE_MAP as a comment.
         print_row_count: MariaDB: `# Number of rows: N` behind each statement's rows.
         print_row_event_positions: MariaDB: `# at N` before each event.
-        skip_annotate: MariaDB: leave out ANNOTATE_ROWS.
+        skip_annotate: MariaDB: ANNOTATE_ROWS events are left out.
         skip_gtids: MySQL: leave out GTIDs, so that a server gives new ones.
         disable_log_bin: The client that runs the text does not log it.
         idempotent: MySQL: rows that exist already, or not any more, are no error.
@@ -43,13 +43,13 @@ class TextOptions:
             the log are an error.
         set_charset: Character set of the client that runs the text.
         rewrite_databases: Names of databases to print, by those in the log.
-        load_directory: Where the files of LOAD DATA are written, which the text names; the
-            system's directory for temporary files by default.
+        load_directory: Directory of the files of LOAD DATA, which the text names; the system's
+            directory for temporary files by default.
         starts_inside: MariaDB: the first file is not read from its beginning; without BINLOG statements
             its FORMAT_DESCRIPTION is left out then.
         restores_ids: MariaDB: the client gets its own server id and domain back behind the text, as
             some of what would have set them may be left out.
-        flavor: Whose dialect to print; by default that of each file.
+        flavor: Dialect to print; by default that of each file.
     """
 
     verbose: int = 0
@@ -73,5 +73,5 @@ class TextOptions:
 
     @property
     def prints_base64(self) -> bool:
-        """Whether rows become BINLOG statements."""
+        """True if rows become BINLOG statements."""
         return self.base64_output is Base64Output.AUTO and not self.short_form

@@ -1,7 +1,7 @@
-"""What a text has begun and not ended: how it goes on depends on it.
+"""The parts of a text that are begun and not ended: how it goes on depends on them.
 
-Whoever prints some of the events by other means takes it over from the text before, and gives it
-back behind.
+A printer of some of the events by other means takes it over from the text before, and gives it back
+behind.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """Where a text stands between two events.
+    """The state of a text between two events.
 
     Attributes:
         row_heads: MariaDB: first lines of the rows events of a statement that has not ended.
-        row_bodies: Those events in base64, with their TABLE_MAPs.
-        row_comments: Their rows.
-        row_count: MariaDB: how many rows they are.
-        values: MySQL: what the next statement is told before it.
-        has_gtid: MySQL: a GTID came.
-        awaits_begin: MySQL: no statement came behind it.
-        in_transaction: MySQL: a transaction has begun and not ended.
-        in_payload: MySQL: events of a payload came whose end was not told.
-        server_version: MySQL: of the server that the transaction was committed on; 0 if unknown.
+        row_bodies: Rows events of that statement in base64, with their TABLE_MAPs.
+        row_comments: Comments with the rows of that statement.
+        row_count: MariaDB: number of rows of that statement.
+        values: MySQL: values that the next statement is told before it.
+        has_gtid: MySQL: True if a GTID came.
+        awaits_begin: MySQL: True if no statement came behind the GTID.
+        in_transaction: MySQL: True if a transaction has begun and not ended.
+        in_payload: MySQL: True if events of a payload came whose end was not told.
+        server_version: MySQL: version of the server that the transaction was committed on; 0 if
+            unknown.
     """
 
     row_heads: list[str] = field(default_factory=list)

@@ -47,10 +47,10 @@ def row_lines(
     """Comments for each row of an event, several lines in each text.
 
     Args:
-        body: The rows.
-        table_map: Their table.
-        flavor: Of the file.
-        with_types: Whether each value is followed by its column's type.
+        body: The rows event to print.
+        table_map: Table map of the rows' table.
+        flavor: Flavor of the file's server.
+        with_types: True if each value is followed by its column's type.
 
     Raises:
         CodecError: If a row cannot be printed.

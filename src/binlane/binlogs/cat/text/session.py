@@ -1,4 +1,4 @@
-"""What a client that runs the text has been told so far: session variables, set only on change.
+"""The settings of a client that runs the text: session variables, set only on change.
 
 MariaDB and MySQL know the same variables but for a few; each dialect prints what it knows.
 """
@@ -57,8 +57,8 @@ class WrittenSettings:
     """Gives the SET statements that a statement needs and the session lacks.
 
     Args:
-        flavor: Whose statements.
-        short_form: Whether connection ids are hidden, as they differ from run to run.
+        flavor: Flavor of the SET statements.
+        short_form: True if connection ids are hidden, as they differ from run to run.
         rewrite_databases: Names to use instead of those in the log.
     """
 
@@ -175,7 +175,7 @@ class WrittenSettings:
 
 
 def is_of_transaction(query: bytes) -> bool:
-    """Whether a statement begins or ends a transaction or a part of it."""
+    """True if a statement begins or ends a transaction or a part of it."""
     is_whole = query.upper() in {b"BEGIN", b"COMMIT"}
     return is_whole or query.upper().startswith(_STATEMENTS_OF_TRANSACTIONS)
 
@@ -243,8 +243,8 @@ def _set_encryption(value: Any, _: Flavor) -> str:
 
 
 _SetText = Callable[[Any, Flavor], str]
-# In the order of the tools: name, what stands for a missing one, text. None leaves a missing one
-# alone.
+# Variables in the order of the tools: name, value for a missing one, text. None leaves a
+# missing one alone.
 _VARIABLES: Final[tuple[tuple[str, object, _SetText], ...]] = (
     ("SQL_MODE", None, _set_sql_mode),
     ("AUTO_INCREMENT", (1, 1), _set_increment),

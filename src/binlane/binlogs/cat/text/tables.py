@@ -1,4 +1,4 @@
-"""What a TABLE_MAP tells of its table, as `--print-table-metadata` prints it."""
+"""The contents of a TABLE_MAP, as `--print-table-metadata` prints them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def table_lines(table_map: TableMapEvent, flavor: Flavor) -> tuple[str, ...]:
         table_map.optional_metadata, [column.type for column in columns], flavor
     )
     if is_generated := bool(columns and table_map.flags & _GENERATED_PRIMARY_KEY):
-        # What it is follows from that, whether the log tells it or not.
+        # The flag tells the column's name and visibility, whether the log tells them or not.
         generated = replace(columns[0], name=_GENERATED_NAME, is_visible=False)
         columns = (generated, *columns[1:])
     members = facts.member_bytes()
@@ -127,7 +127,7 @@ def _plain(name: str) -> _TypeText:
 
 
 def _sized(name: str) -> _TypeText:
-    """With digits of a fraction, if there are any."""
+    """Make the text of a type with digits of a fraction, if there are any."""
 
     def text(column: Column, charset: str | None, flavor: Flavor) -> str:
         del charset, flavor

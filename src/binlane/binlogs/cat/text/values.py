@@ -36,11 +36,11 @@ _FLOAT_LENGTH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class ColumnText:
-    """How one column is printed.
+    """The printed form of one column.
 
     Attributes:
-        value: Prints a value that is not NULL.
-        type_name: As the comment behind it names the type.
+        value: Function that prints a value that is not NULL.
+        type_name: Name of the type in the comment behind a value.
     """
 
     value: ValuePrinter
@@ -48,10 +48,10 @@ class ColumnText:
 
 
 def column_text(column: Column, flavor: Flavor) -> ColumnText:
-    """How to print a column.
+    """Give the printed form of a column.
 
     Args:
-        column: Of a TABLE_MAP.
+        column: A column of a TABLE_MAP.
         flavor: MySQL escapes quotes, and leaves them away around an old DATETIME.
 
     Raises:

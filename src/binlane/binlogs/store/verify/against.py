@@ -9,9 +9,9 @@ Groups are found by their GTIDs, those without by what they do. Then, change by 
 - A binlog has nothing that the full log does not have, nothing twice, and all in the same order.
 - A binlog that has changes of a table has all of them, whatever other binlogs have of it.
 
-Where scopes are not given, whose changes a binlog has is learned from the first ones of each table.
-Where they are, a binlog has all that its scope holds, and nothing else: what is in no scope may be
-nowhere, and what a scope can hold by halves only may be a part, an INCIDENT, or nothing.
+Where scopes are not given, the first changes of each table teach which binlog has the table. Where
+they are, a binlog has all that its scope holds, and nothing else: a change in no scope may be
+nowhere, and a change that a scope can hold only by halves may be a part, an INCIDENT, or nothing.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def differences(
     """Compare scoped binlogs with the full log.
 
     Args:
-        binlogs: The scoped ones.
-        full: The full one.
-        span: What was done before the full log's first event group and behind its last one, where
+        binlogs: Files of each scoped binlog.
+        full: Files of the full log.
+        span: Positions done before the full log's first event group and behind its last one, where
             it has GTIDs.
-        scopes: Of each binlog by its name; None where they are to be learned.
-        changes: Others that hold behind event groups, in the order of the log.
-        keys: If files are encrypted.
+        scopes: Scope of each binlog by its name; None where scopes are to be learned.
+        changes: Scope changes that hold behind event groups, in the order of the log.
+        keys: Keys of files that are encrypted.
 
     Yields:
         Each difference, where it stands: something missing in the full log, something too many in
@@ -110,14 +110,14 @@ def differences(
 
 
 class _Comparison:
-    """Compares what groups do, and learns whose changes each binlog has.
+    """Compares the changes of groups, and learns whose changes each binlog has.
 
     Args:
-        names: Of the binlogs.
-        scopes: Theirs, by name; None where they are to be learned.
+        names: Names of the scoped binlogs.
+        scopes: Scopes of the binlogs, by name; None where they are to be learned.
 
     Attributes:
-        scopes: Those that hold for the next group.
+        scopes: Scopes that hold for the next group.
     """
 
     def __init__(self, names: Sequence[str], scopes: Mapping[str, Scope] | None) -> None:
@@ -141,7 +141,7 @@ class _Comparison:
                 continue
             is_incident = change.kind is Kind.INCIDENT
             stopped |= {name} if is_incident else set()
-            # With a scope it stands for what that cannot hold.
+            # With scopes, an INCIDENT stands for a change that a scope cannot hold.
             if not is_incident or self.scopes is None:
                 yield _fault(change, f"{change.text} is not in the full log, or not here")
         parts = [change for changes in rewritten.values() for change in changes]
@@ -162,7 +162,7 @@ class _Comparison:
         """Check that all have a change whose table is theirs; learn whose it is."""
         tables = _tables_of(change)
         missing: set[str] = set().union(*(self._members.get(table, set()) for table in tables))
-        # Where nobody has it, that is said once.
+        # If no binlog has the change, that is said once.
         for name in sorted(missing - has - excused if has else ()):
             what = f"{change.text} is not in binlog {name}, which has those before it"
             yield _fault(change, what)
@@ -212,9 +212,9 @@ def _check_scopes(
     """Check that a change is where scopes say it is, and nowhere else.
 
     Args:
-        change: Of the full log.
+        change: A change of the full log.
         has: The binlogs that have it.
-        scopes: Of the binlogs.
+        scopes: Scopes of the binlogs, by name.
         rewritten: By binlog, the statements of its group that are not in the full log so.
         stopped: The binlogs of which the group has an INCIDENT.
     """
@@ -229,7 +229,7 @@ def _check_scopes(
 
 
 def _is_held(change: Change, scope: Scope) -> bool | None:
-    """Whether a binlog of a scope has a change as it is; None where that may be or not."""
+    """True if a binlog of a scope must have a change as it is, False if not; None where either may be."""
     if change.table is not None:
         return scope.includes(change.table)
     effects = change.effects

@@ -1,7 +1,7 @@
-"""What is checked of the events and groups of one log: names, completeness, the order of GTIDs.
+"""Checks of the events and groups of one log: names, completeness, the order of GTIDs.
 
-It lasts from the first file of a log to the last. Whoever reads a file, by whatever path, tells it
-what stands there in the order of the log.
+Checks last from the first file of a log to the last. Each reader of a file, by whatever path, gives
+the events and groups in the order of the log.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class GroupPlace:
-    """Where an event group stands in its file.
+    """The place of an event group in its file.
 
     Attributes:
-        gtid: None if it has none.
+        gtid: The group's GTID; None if it has none.
         start: Position of its first byte.
         stop: Position behind its last one.
     """
@@ -42,11 +42,11 @@ class GroupPlace:
 
 
 class Checks:
-    """What is known of one log so far.
+    """The state of one log's checks so far.
 
     Args:
-        watermark: What a catalog says is done at the end of what is on disk for sure; None if no
-            catalog knows the log.
+        watermark: Position that a catalog says is done at the end of the part that is on disk for
+            sure; None if no catalog knows the log.
     """
 
     def __init__(self, watermark: Position | None = None) -> None:
@@ -58,14 +58,14 @@ class Checks:
 
     @property
     def position(self) -> Position | None:
-        """What is done so far; None if nothing has said which flavor the log is of."""
+        """Position that is done so far; None if no event has told the flavor of the log."""
         return self._position
 
     def begin_file(self, path: str, *, marked_up_to: int) -> Iterator[Fault]:
         """Go on in the next file.
 
         Args:
-            path: Of the file.
+            path: Path of the file, for messages.
             marked_up_to: Position up to which the watermark covers it.
         """
         self._path, self._marked_up_to = path, marked_up_to
@@ -150,12 +150,12 @@ class Checks:
         """Take many groups at once, if nothing is wrong with them.
 
         Args:
-            gtids: Of the groups, in the order of the log.
+            gtids: GTIDs of the groups, in the order of the log.
             stops: Positions behind their last bytes.
 
         Returns:
-            Whether they were taken. If not, some of them are at fault, and nothing is known of
-            any of them.
+            True if they were taken. If not, some of them are at fault, and nothing is known of any
+            of them.
         """
         position = self._position
         if position is not None and position.flavor != gtids.flavor:

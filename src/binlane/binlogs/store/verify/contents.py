@@ -1,11 +1,11 @@
-"""What event groups do, in a form in which a full log and scoped ones can be compared.
+"""Changes of event groups, in a form in which a full log and scoped ones can be compared.
 
-Of each change there is a digest of what routing leaves as it is. Left out is what rightly differs
-in a scoped binlog: positions, checksums, the end of a statement, table ids, the GTID event beyond
-its GTID, texts that only tell people of rows (ANNOTATE_ROWS, ROWS_QUERY), table maps of tables
-without rows, a statement's default database and MySQL's list of changed databases, the tables
-that a statement tells of, and how row images and transactions are compressed. Smaller row images
-have a digest of their own, which the full log's rows tell.
+Each change has a digest of the parts that routing leaves as they are. Left out are parts that
+rightly differ in a scoped binlog: positions, checksums, the end of a statement, table ids, the GTID
+event beyond its GTID, texts that only tell people of rows (ANNOTATE_ROWS, ROWS_QUERY), table maps
+of tables without rows, a statement's default database and MySQL's list of changed databases, the
+tables that a statement tells of, and how row images and transactions are compressed. Smaller row
+images have a digest of their own, which the full log's rows tell.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from binlane.statements.sql.servers import RowImage
 _SMALLER: Final = tuple(image for image in RowImage if image is not RowImage.FULL)
 _TEXT_MAX: Final = 80
 _KEPT_BYTES_MAX: Final = 16 << 20
-"""Of the rows of a group; mostly nobody asks for their smaller images, which take long to make."""
+"""Bytes of a group's rows; mostly nobody asks for their smaller images, which take long to make."""
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _WITHOUT_EFFECT: Final = GTID_TYPES | {
     EventType.XID,
@@ -63,23 +63,23 @@ _SHARED: Final = (b"XA ", b"SAVEPOINT ", b"ROLLBACK TO ", b"RELEASE SAVEPOINT ")
 
 
 class Kind(Enum):
-    """What a change is, as far as scopes ask."""
+    """Kind of a change, as far as scopes ask."""
 
     ROWS = "rows"
     STATEMENT = "statement"
     SHARED = "shared"
-    """It belongs to whatever part of the transaction a binlog has: savepoints, XA."""
+    """The change belongs to whatever part of the transaction a binlog has: savepoints, XA."""
     INCIDENT = "incident"
     OTHER = "other"
 
 
 class MappedRows(NamedTuple):
-    """A rows event with what it hangs on.
+    """A rows event with its table map and flavor.
 
     Attributes:
         body: The rows, which are not compressed.
-        table_map: Of the table that has them.
-        flavor: Of the log that has them.
+        table_map: Map of the table that has the rows.
+        flavor: Flavor of the log that has the rows.
     """
 
     body: RowsEvent
@@ -101,16 +101,15 @@ class Change:
     """One change of an event group.
 
     Attributes:
-        kind: What it is.
-        digest: Of what must be the same in the full log and in a scoped one.
-        text: What it is, for people.
-        file: Path of the file.
-        position: Of its event there.
-        table: Whose rows change; None for anything else.
-        query: The statement; None for anything else.
+        digest: Digest of all that must be the same in the full log and in a scoped one.
+        text: Description of the change, for people.
+        file: Path of the change's file.
+        position: Position of the change's event in its file.
+        table: Table whose rows change; None for anything else.
+        query: Event of the statement; None for anything else.
         rows: Rows of which smaller images may stand in a binlog; None for anything else, and where
             there are too many.
-        known_cuts: Of rows that are too many to be kept, `cut_digests`.
+        known_cuts: The `cut_digests` of rows that are too many to be kept.
     """
 
     kind: Kind
@@ -125,7 +124,7 @@ class Change:
 
     @cached_property
     def effects(self) -> StatementEffects | None:
-        """What a statement does; None for anything else."""
+        """Effects of the statement; None for anything else."""
         return None if self.query is None else logged_statement(self.query).effects()
 
     @cached_property
@@ -134,7 +133,7 @@ class Change:
         return self.known_cuts if self.rows is None else self.rows.cut_digests()
 
     def may_be(self, whole: Change) -> bool:
-        """It is a change of the full log, or that with smaller row images."""
+        """True if this is a change of the full log, or that change with smaller row images."""
         if self == whole:
             return True
         is_of_table = self.kind is Kind.ROWS and (self.text, self.table) == (
@@ -145,19 +144,19 @@ class Change:
 
     @property
     def is_undone(self) -> bool:
-        """Whether it is a phase of an ALTER that does nothing; where it stands for less, it is left out."""
+        """True if it is a phase of an ALTER that does nothing; a binlog where it stands for less lacks it."""
         return self.query is not None and is_undone(self.query)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a complete event group does.
+    """The changes of a complete event group.
 
     Attributes:
-        gtid: None if it has none.
-        file: Path of the file.
-        position: Of its first byte.
-        changes: In order.
+        gtid: The group's GTID; None if it has none.
+        file: Path of the group's file.
+        position: Position of the group's first byte.
+        changes: Changes in the order of the log.
     """
 
     gtid: AnyGtid | None
@@ -176,10 +175,10 @@ def contents(
     """The complete event groups of a log.
 
     Args:
-        paths: Its files, oldest first.
-        is_full: It is to say what smaller images of its rows are.
-        keys: If they are encrypted.
-        is_live: Whether the last one may end inside of an event.
+        paths: Files of the log, oldest first.
+        is_full: True if changes are to tell the smaller images of their rows.
+        keys: Keys of files that are encrypted.
+        is_live: True if the last file may end inside of an event.
 
     Raises:
         CodecError: At damage.
@@ -344,7 +343,7 @@ class _Reader:
 
 
 def _rows_digest(plain: RowsEvent, table_map: TableMapEvent) -> bytes:
-    """Of rows that are not compressed."""
+    """Give the digest of rows that are not compressed."""
     digest = blake2b(digest_size=16)
     for part in (
         type(plain).__name__,

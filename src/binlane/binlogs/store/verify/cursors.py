@@ -55,8 +55,8 @@ class Cursor:
         """Leave out groups that will not come any more.
 
         Args:
-            group: The one that the full log has come to.
-            done: What the full log has done so far, this group included.
+            group: The group that the full log has come to.
+            done: Position that the full log has done so far, this group included.
         """
         for _ in range(self._strangers_before(group)):
             yield _stranger(self._take())
@@ -66,9 +66,9 @@ class Cursor:
             yield _stranger(self._take())
 
     def _strangers_before(self, group: Contents) -> int:
-        """How many groups without GTID stand before the one that is a part of this one.
+        """Count the groups without GTID before the one that is a part of this one.
 
-        Whose tables are in scope are here, so that none is found that comes later.
+        Groups with tables in scope are here, so that none is found that comes later.
         """
         if group.gtid is not None or not self._ahead or self._ahead[0].gtid is not None:
             return 0
@@ -86,7 +86,7 @@ class Cursor:
         return self._end.covers(gtid) and not done.covers(gtid)
 
     def rest(self) -> Iterator[Fault]:
-        """What the full log does not have, at its end."""
+        """Give the groups that the full log does not have, at its end."""
         if not self._ahead:
             return
         first, *others = self._ahead

@@ -1,8 +1,8 @@
 """Directories: of one binlog, of many side by side, and data directories with a catalog.
 
 All of them may be written while they are looked at: files begin and are purged, binlogs are made
-and dropped. What is wrong with names is therefore a fault only if it is still so a moment later,
-and a file that has gone is none once the index names it no more.
+and dropped. A fault in names is therefore told only if it is still there a moment later, and a file
+that has gone is none once the index names it no more.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _still_there(directory: Path, record: BinlogRecord | None) -> Callable[[], b
 
 
 def _misnamed(directory: Path) -> list[Fault]:
-    """What is wrong with the names in an index and in its directory."""
+    """Faults in the names in an index and in its directory."""
     index = str(index_path(directory))
     try:
         names = read_index(directory)
@@ -166,7 +166,7 @@ def _misnamed(directory: Path) -> list[Fault]:
 
 
 def _names(directory: Path, name: str) -> bool:
-    """Whether an index names a file now."""
+    """True if an index names a file now."""
     try:
         return name in read_index(directory)
     except CorruptStoreError:

@@ -1,4 +1,4 @@
-"""What `verify` gives: faults, and figures of what was looked at."""
+"""Results of `verify`: faults, and figures of the files looked at."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ class Fault:
 
     Attributes:
         file: Path of the file, as the caller named it or below the data directory.
-        position: Of the first byte of the faulty event; 0 where the file as a whole is at fault.
-        what: What is wrong there.
+        position: Position of the first byte of the faulty event; 0 where the file as a whole is at
+            fault.
+        what: Description of the fault, for people.
     """
 
     file: str
@@ -25,13 +26,13 @@ class Fault:
 
 @dataclass(slots=True)
 class Tally:
-    """How much was looked at.
+    """Counts of the files, events, groups and bytes that were looked at.
 
     Attributes:
-        files: Binlog files.
-        events: In them; those inside of a TRANSACTION_PAYLOAD do not count.
+        files: Number of binlog files read.
+        events: Events in the files; those inside of a TRANSACTION_PAYLOAD do not count.
         groups: Event groups, without single events of the log itself.
-        size_bytes: Of whole events, not compressed.
+        size_bytes: Bytes of whole events, not compressed.
     """
 
     files: int = 0

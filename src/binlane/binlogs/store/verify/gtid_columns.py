@@ -34,7 +34,7 @@ class GtidColumns(Protocol):
     """GTIDs of one flavor, in the order of the log; at least one.
 
     Attributes:
-        flavor: As positions have it.
+        flavor: Flavor of the position that they make.
     """
 
     flavor: ClassVar[str]
@@ -43,7 +43,7 @@ class GtidColumns(Protocol):
         """The position behind them all; None if one of them was done before it."""
 
     def position(self) -> Position:
-        """What they alone do, if they are in order."""
+        """The position that these GTIDs alone make, if they are in order."""
 
     def first(self, count: int) -> Self:
         """The first of them."""
@@ -60,7 +60,7 @@ class MariadbGtids:
     sequences: Words
 
     def advance(self, position: Position) -> Position | None:
-        """As the protocol: within each domain the sequences grow."""
+        """Implement `GtidColumns.advance`: within each domain the sequences grow."""
         assert isinstance(position, GtidPosition), "of one flavor"
         for domain, rows in self._by_domain():
             sequences = self.sequences[rows]
@@ -72,14 +72,14 @@ class MariadbGtids:
         return position.union(self.position())
 
     def position(self) -> GtidPosition:
-        """As the protocol."""
+        """Implement `GtidColumns.position`."""
         return GtidPosition.of(
             Gtid(domain, int(self.servers[rows][-1]), int(self.sequences[rows][-1]))
             for domain, rows in self._by_domain()
         )
 
     def first(self, count: int) -> MariadbGtids:
-        """As the protocol."""
+        """Implement `GtidColumns.first`."""
         return MariadbGtids(self.domains[:count], self.servers[:count], self.sequences[:count])
 
     def _by_domain(self) -> list[tuple[int, npt.NDArray[np.bool_] | slice]]:
@@ -101,7 +101,7 @@ class MysqlGtids:
     numbers: Numbers
 
     def advance(self, position: Position) -> Position | None:
-        """As the protocol: none is in the set, and none is there twice."""
+        """Implement `GtidColumns.advance`: no GTID is in the set before, and none is there twice."""
         assert isinstance(position, GtidSet), "of one flavor"
         done = self.position()
         count = sum(last - first + 1 for run in done.runs for first, last in run.intervals)
@@ -110,13 +110,13 @@ class MysqlGtids:
         return position.union(done)
 
     def position(self) -> GtidSet:
-        """As the protocol."""
+        """Implement `GtidColumns.position`."""
         return GtidSet.of(
             GtidRun(source_id, "", _intervals(numbers)) for source_id, numbers in self._by_source()
         )
 
     def first(self, count: int) -> MysqlGtids:
-        """As the protocol."""
+        """Implement `GtidColumns.first`."""
         return MysqlGtids(self.high[:count], self.low[:count], self.numbers[:count])
 
     def _by_source(self) -> list[tuple[str, Numbers]]:
@@ -135,8 +135,8 @@ def gtid_columns(data: Bytes, offsets: Numbers) -> MariadbGtids | MysqlGtids | N
     """The GTIDs of GTID events in a buffer, at least one.
 
     Args:
-        data: The buffer, padded.
-        offsets: Where the events stand in it.
+        data: A buffer with padding behind its events.
+        offsets: Positions of the events in the buffer.
 
     Returns:
         None if they are not all of one kind whose fields have fixed places.
@@ -172,7 +172,7 @@ def _source_id(high: np.uint64, low: np.uint64) -> str:
 
 
 def _intervals(numbers: Numbers) -> tuple[tuple[int, int], ...]:
-    """The same numbers as intervals; those that are there twice count once."""
+    """Give numbers as intervals; those that are there twice count once."""
     ordered = np.unique(numbers)
     breaks = np.flatnonzero(ordered[1:] != ordered[:-1] + 1)
     firsts = ordered[np.concatenate([[0], breaks + 1])]

@@ -1,8 +1,8 @@
 """Checking a file by the kernel `scan`: every byte is looked at, few events are decoded.
 
-The kernel goes through a window of the file and checks what the reference checks. It stops for
-what is rare, which is decoded here. At anything else, be it damage, a group without an end or a
-type that it does not know, the reference goes on from the last place up to which all is known.
+The kernel goes through a window of the file and checks what the reference checks. It stops at rare
+events, which are decoded here. At anything else, be it damage, a group without an end or a type
+that it does not know, the reference goes on from the last place up to which all is known.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class _Known:
     """A place up to which all is known.
 
     Attributes:
-        offset: In the window.
-        format: Of the events behind it.
-        group: The group that is open there, None if none is.
-        is_transaction: Whether it has told that it is one.
-        table_maps: Of the statement that is open there.
+        offset: Offset of the place in the window.
+        format: Format of the events behind it.
+        group: The group that is open there; None if none is.
+        is_transaction: True if an event has told that the open group is a transaction.
+        table_maps: Table maps of the statement that is open there.
     """
 
     offset: int
@@ -67,15 +67,15 @@ class KernelPath:
     """Checks the events of one file.
 
     Args:
-        checks: Of the log.
-        tally: Counts what was looked at.
-        path: Of the file.
-        source: Its plain bytes.
-        window_bytes: Of it that are looked at together.
+        checks: State of the log's checks.
+        tally: Counter of the files and events looked at.
+        path: Path of the file, for messages.
+        source: Plain bytes of the file.
+        window_bytes: Bytes that are looked at together.
 
     Attributes:
         end: Position behind the last whole event.
-        open_group: Where the group begins that has not ended yet, None if none has.
+        open_group: Position of the group that has not ended yet; None if all have.
     """
 
     def __init__(

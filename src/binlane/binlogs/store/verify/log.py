@@ -17,7 +17,7 @@ from binlane.log.grouping.decryption import plain_chunks
 from binlane.log.grouping.walk import walk
 from binlane.positions import Position
 
-# Where the kernel was not compiled ahead, numba takes some ten seconds for it.
+# If the kernel was not compiled ahead, numba takes some ten seconds for it.
 _JIT_BYTES_MIN: Final = 32 << 20
 _CUT: Final = "the file ends inside an event group"
 EVERYWHERE: Final = 1 << 63
@@ -29,9 +29,8 @@ class LogFiles:
     """The files of one log.
 
     Attributes:
-        name: For messages.
-        paths: Oldest first.
-        is_live: Whether the last one may still be written.
+        paths: Paths of the files, oldest first.
+        is_live: True if the last file may still be written.
     """
 
     name: str
@@ -44,7 +43,7 @@ class _Path(Protocol):
 
     Attributes:
         end: Position behind the last whole event.
-        open_group: Where the group begins that has not ended yet, None if none has.
+        open_group: Position of the group that has not ended yet; None if all have.
     """
 
     end: int
@@ -55,10 +54,10 @@ class Log:
     """One log.
 
     Args:
-        keys: For files that a server encrypted.
-        tally: Counts what was looked at.
-        watermark: As `Checks` has it.
-        by_kernels: Whether kernels look; None where they are compiled, or worth it.
+        keys: Keys for files that a server encrypted.
+        tally: Counter of the files and events looked at.
+        watermark: The watermark, as `Checks` takes it.
+        by_kernels: True if kernels look; None where they are compiled, or worth it.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class Log:
 
     @property
     def position(self) -> Position | None:
-        """What is done up to here; None if nothing has said which flavor the log is of."""
+        """Position that is done up to here; None if no event has told the flavor of the log."""
         return self._checks.position
 
     def file(
@@ -85,8 +84,8 @@ class Log:
         """Check the next file; the checks inside a file end at its first damage.
 
         Args:
-            path: Of the file.
-            may_be_cut: Whether it may still be written, so that a cut at its end is no fault.
+            path: Path of the file to check.
+            may_be_cut: True if the file may still be written, so that a cut at its end is no fault.
             marked_up_to: Position up to which the watermark covers it.
         """
         yield from self._checks.begin_file(path, marked_up_to=marked_up_to)
@@ -132,12 +131,12 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How files are looked at.
+    """Settings for the checks of files.
 
     Attributes:
-        keys: For files that a server encrypted.
-        tally: Counts what was looked at.
-        by_kernels: As `Log` has it.
+        keys: Keys for files that a server encrypted.
+        tally: Counter of the files and events looked at.
+        by_kernels: The choice of kernels, as `Log` takes it.
     """
 
     keys: KeyRing | None = None

@@ -1,4 +1,4 @@
-"""What a scope may leave of a statement, told by the tables that both name."""
+"""Parts that a scope may leave of a statement, told by the tables that part and statement name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REWRITTEN: Final = frozenset(
 
 
 def is_part_of_group(part: Contents, whole: Contents) -> bool:
-    """Whether all that a group without GTID does is done by another, too."""
+    """True if another group does all that a group without GTID does."""
     changes = iter(whole.changes)
     return part.gtid is None and all(
         any(change.may_be(other) or is_part(change, other) for other in changes)
@@ -33,7 +33,7 @@ def is_part_of_group(part: Contents, whole: Contents) -> bool:
 
 
 def is_part(part: Change, whole: Change) -> bool:
-    """Whether a statement may be what a scope leaves of another."""
+    """True if a statement may be the part that a scope leaves of another."""
     if part.effects is None or whole.effects is None:
         return False
     kind = part.effects.kind
@@ -47,12 +47,12 @@ def is_part(part: Change, whole: Change) -> bool:
 
 
 def names_in(effects: StatementEffects) -> set[TableName]:
-    """What a statement changes, drops or renames, by all names."""
+    """Give all names that a statement changes, drops or renames."""
     names = {name for pair in effects.renames for name in pair}
     renamed = {name for name in names if not name.table.startswith(MOVING)}
     return {*effects.writes, *effects.drops, *effects.objects, *renamed}
 
 
 def _moves_partition(effects: StatementEffects) -> bool:
-    """Whether a statement may move a partition between two tables."""
+    """True if a statement may move a partition between two tables."""
     return effects.kind is StatementKind.ALTER_TABLE and len(effects.writes) > 1

@@ -28,7 +28,7 @@ class PayloadPath:
     """Checks payloads, one after the other.
 
     Args:
-        format_: Of the file.
+        format_: Format of the file's events.
     """
 
     def __init__(self, format_: Format) -> None:
@@ -39,15 +39,15 @@ class PayloadPath:
         self._window = Window(self._source, size_bytes=_WINDOW_BYTES)
 
     def check(self, data: Bytes, start: int, end: int) -> None:
-        """Check what is inside of an event; no more than a window of it is in memory.
+        """Check the inside of an event; no more than a window of it is in memory.
 
         Args:
-            data: A buffer.
-            start: Where the event's body begins in it.
-            end: Where it ends.
+            data: A buffer that holds the event.
+            start: Position of the event's body in the buffer.
+            end: Position behind the event's body.
 
         Raises:
-            UnexpectedError: If anything is wrong with it, or is not for the kernel.
+            UnexpectedError: If the inside is faulty, or is not for the kernel.
         """
         body = data[start:end].data
         reader = Reader(body)
@@ -126,7 +126,7 @@ class _Decompressed:
         self._stream = zstandard.ZstdDecompressor().stream_reader(payload)
 
     def read_into(self, view: memoryview) -> int:
-        """As a source of a window.
+        """Read bytes as a source of a window.
 
         Raises:
             UnexpectedError: If the payload is broken.

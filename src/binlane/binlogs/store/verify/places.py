@@ -1,4 +1,4 @@
-"""What `verify` is given: files and directories, alone or against a full log."""
+"""Arguments of `verify`: files and directories, alone or against a full log."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def verify(
     Args:
         paths: Data directories, directories of one binlog or of many, and files. Files that stand
             next to each other are taken as one log, in the order given.
-        keys: For files that a server encrypted.
-        tally: Counts what was looked at.
-        by_kernels: Whether kernels look; None where they are compiled, or worth it.
+        keys: Keys for files that a server encrypted.
+        tally: Counter of the files and events looked at.
+        by_kernels: True if kernels look; None where they are compiled, or worth it.
 
     Yields:
         Faults in the order of the log.
@@ -66,14 +66,14 @@ def verify_against(
     """Check scoped binlogs and the full log, and that those together are this.
 
     Args:
-        paths: As `verify` takes them; files that stand next to each other are one binlog.
+        paths: Paths as `verify` takes them; files that stand next to each other are one binlog.
         full: The files of the full log, oldest first, or a binlog's directory.
-        definitions: Of the binlogs, by which they have what their scopes hold and nothing else;
-            None for such as are the full log together.
+        definitions: Definitions of the binlogs, by which they have all that their scopes hold and
+            nothing else; None for such as are the full log together.
         changes: Definitions that hold instead of them behind an event group, in the order of the
             log.
-        keys: For files that a server encrypted.
-        tally: Counts what was looked at.
+        keys: Keys for files that a server encrypted.
+        tally: Counter of the files and events looked at.
 
     Raises:
         ConfigError: If one of the binlogs is not defined.
@@ -144,7 +144,7 @@ def log_files(paths: Iterable[str | Path]) -> list[LogFiles]:
 
 
 def _begin_of(path: str, keys: KeyRing | None) -> Position | None:
-    """What a file says was done before it; None if it does not say."""
+    """Give the position that a file's head says was done before it; None if it does not say."""
     try:
         for event in walk(open_chunks(path), file=path, keys=keys):
             if isinstance(event.body, GtidListEvent | PreviousGtidsEvent):

@@ -1,4 +1,4 @@
-"""What is compressed inside of events, checked in pieces and thrown away."""
+"""Compressed parts of events, checked in pieces and thrown away."""
 
 from __future__ import annotations
 

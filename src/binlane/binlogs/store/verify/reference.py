@@ -25,13 +25,13 @@ class ReferencePath:
     """Checks the events of one file.
 
     Args:
-        checks: Of the log.
-        tally: Counts what was looked at.
-        path: Of the file.
+        checks: State of the log's checks.
+        tally: Counter of the files and events looked at.
+        path: Path of the file, for messages.
 
     Attributes:
         end: Position behind the last whole event.
-        open_group: Where the group begins that has not ended yet, None if none has.
+        open_group: Position of the group that has not ended yet; None if all have.
     """
 
     def __init__(self, checks: Checks, tally: Tally, path: str) -> None:
@@ -55,10 +55,10 @@ class ReferencePath:
         """Go on inside of an open group.
 
         Args:
-            start: Where it begins.
-            gtid: Its GTID.
-            is_transaction: Whether it has told that it is one.
-            table_maps: Of the statement that is being read.
+            start: Position of the group's first byte.
+            gtid: The group's GTID, None if it has none.
+            is_transaction: True if an event has told that the group is a transaction.
+            table_maps: Table maps of the statement that is being read.
         """
         self.open_group, self._gtid = start, gtid
         self._tracker.resume(gtid, is_transaction=is_transaction)
@@ -128,7 +128,7 @@ class ReferencePath:
                 self._check_record(inner)
                 self._maps.feed(inner, file=self._path)
         except TruncatedError as error:
-            # What ends is not the file, as it may where a server still writes it.
+            # The payload ends, not the file, as it may where a server still writes it.
             raise CodecError(error.message, hint=error.hint).at(
                 self._path, event.position
             ) from None
