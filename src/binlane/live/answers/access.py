@@ -1,4 +1,4 @@
-"""Who may read which binlog.
+"""Accounts' right to read binlogs.
 
 An account of the source that was granted READ on binlogs reads these and sees no others. Any other
 account is let in by its privileges on the source: REPLICATION SLAVE opens all, unless grants alone
@@ -80,7 +80,7 @@ _ENABLED: Final = (
 
 
 class BinlogAccess(Enum):
-    """What lets an account read binlogs."""
+    """The rules by which an account may read binlogs."""
 
     PRIVILEGES = "privileges"
     GRANTED = "granted"
@@ -88,7 +88,7 @@ class BinlogAccess(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """What a session's account is and may.
+    """A session's account and its rights.
 
     Attributes:
         account: By which the source knows it.
@@ -104,7 +104,7 @@ class Holder:
 
     @property
     def may_define(self) -> bool:
-        """Whether it may define binlogs, and so see all."""
+        """True if the account may define binlogs, and so see all."""
         return is_held(Privilege.DEFINE, self.privileges)
 
 
@@ -114,10 +114,10 @@ def allowed(
     """Names of the binlogs for which an account has a privilege; None for no such privilege.
 
     Args:
-        holder: The account.
+        holder: The account and what it may.
         privilege: What is to be done.
-        definitions: All binlogs, by name.
-        rule: What counts.
+        definitions: All binlogs' definitions, sorted by name.
+        rule: The rule by which accounts may read.
     """
     has_it = is_held(privilege, holder.privileges)
     if has_it and (holder.may_define or (rule is BinlogAccess.PRIVILEGES and not holder.log_ids)):
@@ -129,17 +129,17 @@ def allowed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What the source says of a session.
+    """The source's answer about a session.
 
     Attributes:
-        age: Of the session, then.
-        version: Of access, then.
+        age: The session's age when the source was asked.
+        version: The version of access when the source was asked.
         since: What the source had done when its login was first looked at: whose account was dropped
             or renamed behind that is gone.
         done: What it had done when it said this.
         account: By which it knows it.
         role: That is active; None without one.
-        privileges: On `*.*`.
+        privileges: The account's privileges on `*.*`.
     """
 
     age: SessionAge
@@ -156,7 +156,7 @@ class Access:
 
     Args:
         binlogs: What there is, and who was granted what.
-        rule: What lets accounts read.
+        rule: The rule by which accounts may read.
     """
 
     def __init__(self, binlogs: Binlogs, rule: BinlogAccess = BinlogAccess.PRIVILEGES) -> None:
@@ -173,7 +173,7 @@ class Access:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether anything beside the source's privileges counts."""
+        """True if anything beside the source's privileges counts."""
         return self._rule is BinlogAccess.GRANTED or bool(self._binlogs.grants)
 
     async def names(
@@ -186,7 +186,7 @@ class Access:
         """Names of the binlogs for which a session's account has a privilege, sorted.
 
         Args:
-            session: Whose account it is.
+            session: The session of the account.
             privilege: What it is to have.
             timeout_s: How long the source's account statements may take to be read.
 
@@ -208,12 +208,12 @@ class Access:
     async def is_administrator(
         self, session: SessionContext, privilege: Privilege = Privilege.DEFINE
     ) -> bool:
-        """Whether privileges alone open all binlogs to a session's account, whatever it was granted.
+        """True if privileges alone open all binlogs to a session's account, whatever it was granted.
 
         It is told at once, however far the source's account statements are read.
 
         Args:
-            session: Whose account it is.
+            session: The session of the account.
             privilege: What it is to have beside that of defining binlogs.
 
         Raises:
@@ -275,7 +275,7 @@ class Access:
             return None
 
     async def sees_all(self, session: SessionContext) -> bool:
-        """Whether there is no binlog that a session's account may not see.
+        """True if there is no binlog that a session's account may not see.
 
         Raises:
             StatementError: As `seen`.
@@ -293,11 +293,11 @@ class Access:
     async def holder(
         self, session: SessionContext, *, timeout_s: float = FOLLOWED_TIMEOUT_S
     ) -> Holder:
-        """What a session's account is and may.
+        """Return a session's account and its rights.
 
         Args:
-            session: Whose account it is.
-            timeout_s: As of `names`.
+            session: The session of the account.
+            timeout_s: How long the source's account statements may take to be read, in seconds.
 
         Raises:
             StatementError: If its account is gone, or it is not known in time.
@@ -337,7 +337,7 @@ class Access:
         return denied(needed, beside=beside)
 
     async def _ask(self, session: SessionContext) -> _Asked:
-        """What the source says of a session, as long as nothing is known to have changed that.
+        """Return the source's answer about a session, asked again if something may have changed it.
 
         Raises:
             StatementError: If its account is gone.

@@ -41,11 +41,11 @@ _Row = tuple[Cell, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What of a file is to be listed.
+    """A file and the part of it that is to be listed.
 
     Attributes:
         file: With its published size, behind which nothing is read.
-        statement: Position and LIMIT.
+        statement: Gives the position and LIMIT.
     """
 
     file: BinlogFile
@@ -98,7 +98,7 @@ class _Listing:
             position = event.next_position
 
     def _start(self, format_end: int, format_: Format) -> int:
-        """Where to begin."""
+        """Return the position where the listing begins."""
         position, size = max(self.statement.position or 0, len(MAGIC)), self.file.size_bytes
         is_mysql = self.flavor is Flavor.MYSQL
         if is_mysql and len(MAGIC) < position < format_end:

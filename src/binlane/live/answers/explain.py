@@ -84,7 +84,7 @@ async def explain_binlog(
     """Tell what a statement would do.
 
     Args:
-        session: The client's.
+        session: The session of the client.
         statement: What is to be explained.
         definitions: All binlogs that are told of; without any, the source's own log is meant.
         live: The source's objects, also those that the client may not see.
@@ -124,7 +124,7 @@ async def explain_binlog(
 
 
 async def _is_read(live: LiveCatalog) -> bool:
-    """Whether the source tells binlane of its objects; of the reasons the port's status tells."""
+    """True if the source tells binlane of its objects; the port's status has the reason if not."""
     try:
         await live.fetch_objects(())
     except StatementError:
@@ -133,7 +133,7 @@ async def _is_read(live: LiveCatalog) -> bool:
 
 
 class _Live:
-    """What the port knows, as far as the client may see what a statement leads to."""
+    """The objects that the port knows, as far as the client may see what a statement leads to."""
 
     def __init__(self, live: LiveCatalog, source: Source, *, sees_all: bool) -> None:
         self._live = live
@@ -182,7 +182,7 @@ class _Live:
 
 
 class _Seen:
-    """What the client may see."""
+    """The objects that the client may see."""
 
     def __init__(self, source: Source, server: Server) -> None:
         self._source = source

@@ -44,8 +44,8 @@ class GrantStatements:
     """Executes them.
 
     Args:
-        binlogs: What they are about.
-        access: Knows sessions' accounts.
+        binlogs: The binlogs that are granted.
+        access: Knows the accounts of sessions.
         position: Asks what the source has done.
         ask: Asks the source what the session may not see; None: nobody does.
     """

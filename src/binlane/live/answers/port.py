@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class Binlogs(Protocol):
-    """What statements are judged for."""
+    """The binlogs' settings for which statements are judged."""
 
     @property
     def definitions(self) -> tuple[Definition, ...]:
@@ -57,12 +57,12 @@ class Binlogs(Protocol):
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
+        """Values that SET GLOBAL or the settings gave the binlogs' variables, by name."""
         ...
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         ...
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
@@ -84,8 +84,8 @@ class Port:
         settings: The source, and binlane's own account there.
         binlogs: What the statements are for.
         sayings: Gets to know what sessions make the source log.
-        catalog: The source's objects.
-        seen: As of `PortParts`.
+        catalog: Knows the objects of the source.
+        seen: The source's objects that sessions see, given to `PortParts`.
         is_told: Whether the log gets to know of `problem`.
     """
 
@@ -152,7 +152,7 @@ class Port:
         self._sayings.close()
 
     async def parts(self) -> PortParts | None:
-        """What sessions share; None where the source was not set up for that.
+        """Return the parts that sessions share; None if the source was not set up for them.
 
         Raises:
             StatementError: If it cannot be asked.
@@ -225,6 +225,6 @@ class Port:
 
 
 def _heard(looking: asyncio.Future[PortParts | None]) -> None:
-    """What fails when nobody waits for it any more has been told."""
+    """Ignore a failure for which nobody waits any more: it has been logged."""
     if not looking.cancelled():
         looking.exception()

@@ -23,9 +23,9 @@ class Reading:
     """One dump, for the time of an `async with` block.
 
     Args:
-        access: Says who may read.
-        session: Which reads.
-        live: What it reads.
+        access: Decides which binlogs a session may read.
+        session: The session that reads the binlog.
+        live: The binlog that is read.
     """
 
     def __init__(self, access: Access, session: SessionContext, live: LiveBinlog) -> None:
@@ -82,7 +82,7 @@ class Reading:
 
     @property
     def _named(self) -> dict[str, object]:
-        """What the log names of this dump."""
+        """Return the log fields that identify this dump."""
         return {"peer": self._session.peer, "binlog": self._live.name}
 
     def _end(self, error: StatementError) -> None:

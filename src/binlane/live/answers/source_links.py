@@ -1,4 +1,4 @@
-"""What a source's tables change of each other without logging it, asked when a binlog is defined.
+"""Links by which a source's tables change each other unlogged, read when a binlog is defined.
 
 With the answer routing tells a cascade from any other TABLE_MAP without rows, and CREATE BINLOG
 tells its user which foreign keys come into the scope from outside.
@@ -51,7 +51,7 @@ _BY_INNODB: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLinks:
-    """What a source answered.
+    """A source's links between tables, as the source answered.
 
     Attributes:
         links: Between all tables that the account sees; complete if it sees all there are.
@@ -62,7 +62,7 @@ class SourceLinks:
     are_logged: bool
 
     def notes(self, scope: Scope) -> tuple[str, ...]:
-        """What the user of a scope should know, a sentence each."""
+        """Return sentences that the user of a scope should know."""
         return tuple(self._notes(scope))
 
     def _notes(self, scope: Scope) -> Iterator[str]:

@@ -37,11 +37,11 @@ _COMPARED_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class UnknownNames:
-    """What of a scope the source does not have, a sentence each.
+    """Names of a scope that the source does not have, a sentence each.
 
     Attributes:
         slips: Names of which others are near.
-        missing: All other names.
+        missing: Names without a near other name.
     """
 
     slips: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class UnknownNames:
 
         Args:
             which: The list that names it.
-            what: That there is not.
+            what: The kind and name of the missing object.
             near: What there is; empty for nothing.
         """
         told = f"{which.value} names what is not there: {what} that this account sees{near}"
@@ -60,11 +60,11 @@ class UnknownNames:
 
 
 async def unknown_names(query: Query, scope: Scope, before: Scope | None = None) -> UnknownNames:
-    """What of a scope the source does not have.
+    """Look for the names of a scope that the source does not have.
 
     Args:
         query: In the session of whoever defines the binlog: what its account does not see is not there.
-        scope: That is to be.
+        scope: The scope that is to be.
         before: That was: what stands there was told; None of a new binlog.
     """
     try:

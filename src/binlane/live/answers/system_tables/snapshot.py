@@ -22,7 +22,7 @@ class BinlogFacts:
         state: As SHOW BINLOGS tells it.
         file: The file that is being written.
         position: Where its last event group ends, in bytes.
-        gtid_complete: The watermark.
+        gtid_complete: The watermark as a text of GTIDs.
         problem: As SHOW BINLOGS tells it.
         incidents: INCIDENT events in it that nobody has dealt with.
     """
@@ -41,8 +41,8 @@ class ReplicaFacts:
     """A replica whose dump is running.
 
     Attributes:
-        server_id: As it says.
-        host: Its address.
+        server_id: Given by the replica when it registers or begins to dump.
+        host: The address of the replica.
         user: Account that it logged in with.
         binlog: Name of the binlog that it reads.
         connection_id: Of its session, on the source.

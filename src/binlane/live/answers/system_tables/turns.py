@@ -1,4 +1,4 @@
-"""Whose question is answered next, so that nobody's many questions are in the way of others' few."""
+"""Fair turns for questions: nobody's many questions are in the way of others' few."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Turns:
     The account that holds fewest is next; of several the one that has waited for longest.
 
     Args:
-        places: How many there are.
+        places: How many questions run at the same time.
         each: How many of them an account may hold.
     """
 

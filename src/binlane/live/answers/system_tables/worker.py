@@ -111,7 +111,7 @@ def _columns(rows: list[tuple[Value, ...]], heads: list[str]) -> list[list[Value
 
 
 def _type(values: list[Value], declared: str) -> str:
-    """What a column holds; where it holds nothing, what it is declared to hold."""
+    """Return a column's type by its values; without any, by its declaration."""
     found = {_TYPES[type(value)] for value in values if value is not None}
     if not found:
         declared = declared.lower()
