@@ -1,4 +1,4 @@
-"""What the source's own account statements make of the grants on binlogs.
+"""Effects of the source's own account statements on the grants on binlogs.
 
 Grants are of accounts by name. A statement that renames an account takes its grants along, one that
 drops it, or makes it anew, ends them. Such statements are read from the source's log alone, wherever
@@ -75,8 +75,8 @@ def account_name(
 
     Args:
         account: As it is written where an account stands, and no role of MariaDB.
-        flavor: The source's.
-        current: Who CURRENT_USER is.
+        flavor: The flavor of the source.
+        current: The account that CURRENT_USER stands for.
     """
     if account.is_current and current is not None:
         return current
@@ -88,7 +88,7 @@ def account_name(
 
 
 def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
-    """What a statement of the source's log does to accounts; None if it is about something else.
+    """Return a logged statement's effect on accounts; None if it is about something else.
 
     Source: MariaDB 10.11 sql/sql_acl.cc; MySQL 9.7 sql/auth/sql_user.cc; measured: of several
     accounts MariaDB does what it can, and logs the statement with its error; MySQL does all or none.
@@ -136,7 +136,7 @@ def followed(
     """Grants behind an account statement.
 
     Args:
-        grants: Before it.
+        grants: The grants before the account statement.
         changes: What it does, in order.
         gtid: Its own: what was granted behind it is of the account that has the name since.
     """
@@ -166,7 +166,7 @@ class AccountWatch:
     """Keeps grants with their accounts; used by the routing thread alone.
 
     Args:
-        store: Has the grants.
+        store: The store that has the grants.
         changed: Called when what some account may read may be another than before.
 
     Attributes:
@@ -185,7 +185,7 @@ class AccountWatch:
 
     @property
     def is_watching(self) -> bool:
-        """Whether there are grants."""
+        """True if there are grants."""
         return bool(self._store.grants)
 
     def connected(self, position: Position) -> None:

@@ -47,8 +47,9 @@ class Binlogs:
 
         Args:
             store: That is open; the routing loop's from now on.
-            settings: Of the source.
-            substitution: As `Router` has it.
+            settings: The settings of the source.
+            substitution: Given to the feeds' routers to put statements in the places of rows; None
+                without a port.
         """
         self._loop = RoutingLoop(
             store,
@@ -143,7 +144,7 @@ class Binlogs:
         return outputs[name].live
 
     def state(self, name: str) -> State:
-        """How a binlog fares, as SHOW BINLOGS says it.
+        """Return a binlog's state as SHOW BINLOGS says it.
 
         Raises:
             DefinitionError: If there is none of this name.
@@ -166,7 +167,7 @@ class Binlogs:
 
     @property
     def grants(self) -> tuple[ReadGrant, ...]:
-        """Who was granted READ on which binlog."""
+        """Grants of READ on binlogs to accounts."""
         return self._loop.store.grants
 
     @property
@@ -186,17 +187,17 @@ class Binlogs:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         return self._loop.store.has_tables_info
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
+        """Values that SET GLOBAL or the settings gave the binlogs' variables, by name."""
         return self._loop.store.variables
 
     @property
     def default_format(self) -> LoggingMode:
-        """How a binlog logs whose FORMAT is not said."""
+        """The logging mode of a binlog whose statement has no FORMAT."""
         return LoggingMode(self.variables.get(FORMAT, LoggingMode.ROW.value))
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
@@ -208,11 +209,11 @@ class Binlogs:
         self._loop.store.set_variables(values)
 
     def counts(self, name: str) -> Counts:
-        """What went into a binlog since this process began."""
+        """Return the counts of a binlog's contents since this process began."""
         return self._loop.outputs[name].counts
 
     def lag_s(self, name: str) -> float | None:
-        """How far a binlog is behind the source, in seconds; None where nobody can tell.
+        """Return how far a binlog is behind the source, in seconds; None where nobody can tell.
 
         It is 0 while nothing that came is left; else the age of what was routed last, or the time
         since the binlog last had everything.
@@ -226,7 +227,7 @@ class Binlogs:
         return None if latest is None else max(0.0, time.time() - latest)
 
     def feed(self, name: str) -> Feed | None:
-        """Who feeds a binlog; None for one that is stopped."""
+        """Return the feed of a binlog; None for one that is stopped."""
         return self._loop.feed_of(self._loop.outputs[name])
 
     @property

@@ -1,4 +1,4 @@
-"""What statements change of binlogs, as commands that the routing loop executes between event groups.
+"""Statements' changes of binlogs, as commands that the routing loop executes between event groups.
 
 Each says in its docstring from which position on it holds. None looks at anything before the loop
 executes it that another command could change.
@@ -48,7 +48,7 @@ class Definitions:
     """Makes the commands.
 
     Args:
-        loop: Which executes them.
+        loop: The loop that executes the commands.
     """
 
     def __init__(self, loop: RoutingLoop) -> None:
@@ -63,7 +63,7 @@ class Definitions:
         it begins at `done`, and catches up by a feed of its own. Gives where it begins.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             make: Gives the definition for a new log id.
             done: What the source had done when the statement came.
             links: Between the source's tables at that time.
@@ -113,7 +113,7 @@ class Definitions:
         statement came belongs to the definition before. Gives that position.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             change: Gives the definition that follows from another one.
             done: What the source had done when the statement came.
             links: Between the source's tables at that time.
@@ -207,7 +207,7 @@ class Definitions:
         not get it elsewhere. Gives the position from which it goes on.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             text: The position; None for where the binlog stands.
         """
 
@@ -244,7 +244,7 @@ class Definitions:
         """Note that somebody has dealt with what replicas of a binlog stop at; gives what that is.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             last: GTID or `file:position` of the last INCIDENT; None for all.
         """
 
@@ -278,7 +278,7 @@ class Definitions:
         """Let accounts read binlogs; gives whether that is new to any of them.
 
         Args:
-            names: Of the binlogs.
+            names: The names of the binlogs.
             accounts: Of the source; they were there.
             done: What the source had done before they were looked for.
         """
@@ -314,7 +314,7 @@ class Definitions:
         """Take READ on binlogs from accounts, all of it or nothing; gives whether there was any.
 
         Args:
-            names: Of the binlogs.
+            names: The names of the binlogs.
             accounts: Of the source, whether they are there or not.
             if_exists: What was not granted is no error.
         """
@@ -385,7 +385,7 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
     """Have a binlog know of the source's tables, before it gets anything by its definition.
 
     Args:
-        binlog: That has the definition.
+        binlog: The binlog that has the definition.
         links: Between tables, as the source answered.
         is_followed: Whether the binlog followed the log's DDL up to here, and goes on to do so.
     """

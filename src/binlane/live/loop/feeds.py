@@ -44,7 +44,7 @@ class FeedFailure:
     """Why a feed gets nothing.
 
     Attributes:
-        error: What was raised.
+        error: The exception that was raised.
         is_refusal: Whether somebody has to change something, at the source or here.
         is_of_dump: Whether it came behind a connect that had gone well, so that another one says
             nothing of it.
@@ -63,7 +63,7 @@ class FeedFailure:
 
     @property
     def hint(self) -> str:
-        """What to do, where there is something to do."""
+        """The error's advice on what to do; empty if there is none."""
         return self.error.hint if isinstance(self.error, BinlaneError) else ""
 
 
@@ -71,12 +71,12 @@ class Feed:
     """One connection to the source at a time, and who gets what it gives.
 
     Attributes:
-        name: For messages.
+        name: Shown in messages of the log.
         outputs: The binlogs; each has everything up to `position`, or more.
-        start: Where it began.
+        start: The position where the feed began.
         identity: Of the source, for the next connection to it.
-        router: Routes into them.
-        is_streaming: Whether groups can come.
+        router: Routes the source's groups into the outputs.
+        is_streaming: True while the source's groups can come.
         failure: Why they cannot, or could not until it is sure that they can; None while they can,
             and before the first attempt.
         due_s: When the next attempt is due, as `time.monotonic`.
@@ -103,16 +103,17 @@ class Feed:
         """Prepare; `connect` begins.
 
         Args:
-            name: For messages.
-            settings: Of the source.
-            start: From where on.
+            name: Shown in messages of the log.
+            settings: The settings of the source.
+            start: The position where the feed begins.
             identity: Of the source whose position that is; None at the first time.
             spill: Folder for groups that are too large for memory, of this feed alone.
             server_id: binlane's id at the source, on this connection.
             wake: Wakes the loop, from any thread.
-            substitution: As `Router` has it.
+            substitution: Puts statements in the places of rows; None where there are no sessions
+                that say which.
             accounts: Follows account statements in what comes; of one feed alone, which has all.
-            is_ending: As `Router` has it.
+            is_ending: Tells if no more is to be routed; asked before each group that takes long.
         """
         self.name = name
         self.outputs: list[Output] = []
@@ -159,7 +160,7 @@ class Feed:
 
     @property
     def gives(self) -> bool:
-        """Whether the source's log comes: it began to, and nothing speaks against it.
+        """True if the source's log comes: it began to, and nothing speaks against it.
 
         A source may begin a dump and refuse it behind its first words.
         """
@@ -169,22 +170,22 @@ class Feed:
 
     @property
     def lacks_untaken(self) -> bool:
-        """Whether it gets nothing since transactions without a GTID stand in the source's log."""
+        """True if the feed gets nothing since transactions without a GTID stand in the source's log."""
         return self.failure is not None and isinstance(self.failure.error, UntakenError)
 
     @property
     def is_connecting(self) -> bool:
-        """Whether an attempt is under way."""
+        """True if an attempt to connect is under way."""
         return self._connecting is not None
 
     @property
     def is_quiet(self) -> bool:
-        """Whether all was taken that came: what came last was no group, or is some time ago."""
+        """True if all was taken that came: what came last was no group, or is some time ago."""
         return not self._gave_groups or time.monotonic() - self._heard_s > _QUIET_S
 
     @property
     def is_level(self) -> bool:
-        """Whether it has given about all that the source has."""
+        """True if the feed has given about all that the source has."""
         if not self.is_streaming:
             return False
         last = self.router.last_timestamp
@@ -192,7 +193,7 @@ class Feed:
 
     @property
     def heard_s(self) -> float | None:
-        """When bytes last came, as `time.monotonic`; None before the first."""
+        """The time when bytes last came, as `time.monotonic`; None before the first."""
         return self._heard_s or None
 
     def connect(self) -> None:
@@ -300,7 +301,7 @@ class Feed:
 
     @property
     def look_at_s(self) -> float:
-        """When something is due here, unless bytes come first, as `time.monotonic`."""
+        """The time when something is due here, unless bytes come first, as `time.monotonic`."""
         if self.is_streaming and self._capture is not None:
             return self._heard_s + self._capture.silent_s + 0.01
         return self.due_s

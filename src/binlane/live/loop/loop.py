@@ -84,8 +84,8 @@ class RoutingLoop:
     """The thread, its feeds and its binlogs.
 
     Attributes:
-        store: Which it owns.
-        main: The main feed.
+        store: The store that the loop owns.
+        main: The feed of the binlogs that have caught up.
         outputs: The binlogs by name; replaced, never changed.
         accounts: Keeps grants with the source's accounts.
         marks_failure: Why watermarks cannot be saved; empty while they can.
@@ -104,10 +104,11 @@ class RoutingLoop:
         """Prepare; `start` begins.
 
         Args:
-            store: That is open.
-            settings: Of the source.
+            store: The open store, the loop's from now on.
+            settings: The settings of the source.
             wake_readers: Has `wake` called of binlogs whose readers wait; any thread may call it.
-            substitution: As `Router` has it.
+            substitution: Puts statements in the places of rows; None where there are no sessions
+                that say which.
             access_changed: Told when some account may read other binlogs than before; in the thread.
         """
         self.store = store
@@ -204,7 +205,7 @@ class RoutingLoop:
         return future
 
     def feed_of(self, output: Output) -> Feed | None:
-        """Who feeds a binlog; None for one that is stopped."""
+        """Return the feed of a binlog; None for one that is stopped."""
         return next((feed for feed in tuple(self._feeds) if output in feed.outputs), None)
 
     @property
@@ -365,7 +366,7 @@ class RoutingLoop:
             )
 
     def _recovered(self, output: Output) -> None:
-        """What failed works again."""
+        """Note that an output that had failed works again."""
         logger.info(
             "binlog %s: goes on behind %s",
             *(output.name, output.binlog.position),
@@ -600,7 +601,7 @@ class RoutingLoop:
             self._saved_position = position
 
     def _time_left_s(self) -> float:
-        """How long there is nothing to do unless somebody says something."""
+        """Return how long there is nothing to do unless somebody says something, in seconds."""
         now_s = time.monotonic()
         due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s]
         due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
@@ -629,7 +630,7 @@ def _answer(future: Future[Any], result: object = None, error: Exception | None 
 
 
 def _common(positions: list[Position]) -> Position | None:
-    """What all positions have done; None without any."""
+    """Return the intersection of all positions; None without any."""
     if not positions:
         return None
     return reduce(lambda both, other: both.intersection(other), positions)

@@ -19,7 +19,7 @@ from binlane.positions import AnyGtid, FilePosition, Position
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What SHOW BINLOGS says of how a binlog fares.
+    """A binlog's state as SHOW BINLOGS says it.
 
     Attributes:
         activity: Whether it takes what the source gives.
@@ -36,14 +36,14 @@ class State:
 
 @dataclass(slots=True)
 class Counts:
-    """What went into one binlog since this process began.
+    """Counts of one binlog's contents since this process began.
 
     Attributes:
-        event_groups: Appended.
-        events: In them.
-        rows_events: Of these, row events.
+        event_groups: Event groups that were appended.
+        events: Events in the appended event groups.
+        rows_events: Row events among the appended events.
         size_bytes: By which its files grew, their first events included.
-        incidents: INCIDENT events.
+        incidents: INCIDENT events that were appended.
         omissions: By kind, what was left out since it names outside objects.
         rows_instead: By reason, statements that are there as rows although the format asks for
             their texts.
@@ -70,10 +70,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What went wrong, be it over or not.
+    """A failure, be it over or not.
 
     Attributes:
-        text: In words.
+        text: The failure's message for the user.
         at_s: When it was first so, as `time.time`.
     """
 
@@ -87,14 +87,14 @@ class Output:
 
     Attributes:
         live: What its readers have of it.
-        counts: What went into it.
+        counts: Counts of its contents since this process began.
         is_stopped: Whether STOP BINLOG was executed.
         failure: Why nothing can be written to it; empty while it can.
         has_lost_trust: Whether what it holds in memory must be read again from its files.
         forgets_source: Whether it goes on with whatever source there is.
         since_s: Since when it has failed, as `time.time`.
         due_s: When it is tried again, as `time.monotonic`.
-        backoff: How long until then.
+        backoff: Gives the waits between attempts.
         last_timestamp: Of the last group that was routed, seconds since 1970; None before one.
         complete_s: When it last held everything that the source had, as `time.time`; None before.
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
@@ -180,7 +180,7 @@ class Output:
 
     @property
     def state(self) -> State:
-        """What SHOW BINLOGS says."""
+        """The state that SHOW BINLOGS shows."""
         if self.is_stopped:
             return State(Activity.STOPPED, "STOP BINLOG")
         if reason := self.failure or self.feed_failure():

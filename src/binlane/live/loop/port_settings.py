@@ -13,7 +13,7 @@ _JOURNAL_LEAST_BYTES: Final = 1 << 20
 
 
 class Bypass(Enum):
-    """What a binlog of statements does with changes that did not come through the port."""
+    """A statement binlog's treatment of changes that did not come through the port."""
 
     ROWS = "rows"
     MARK = "mark"
@@ -22,7 +22,7 @@ class Bypass(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortSettings:
-    """What sessions through the port may expect.
+    """Services that sessions through the port may expect.
 
     Attributes:
         enabled: Whether statements are judged before they run, and binlogs hold statements; without

@@ -1,4 +1,4 @@
-"""What a feed gives → its part in each of the feed's binlogs, appended.
+"""A feed's groups → their parts in each of the feed's binlogs, appended.
 
 What goes wrong in one binlog, be it its disk or the routing of a group into its scope, is told of
 that binlog alone; the others get what they are to get. So it is where a binlog has to wait for what
@@ -74,7 +74,7 @@ class Router:
         is_ending: Whether no more is to be routed; asked before each group that takes long.
 
     Attributes:
-        position: Likewise, moving.
+        position: Everything up to here was routed; moves on with each group.
         format: The header and body of the last FORMAT_DESCRIPTION.
         last_timestamp: Of the last group, seconds since 1970; None before one.
     """
@@ -135,11 +135,11 @@ class Router:
 
     @property
     def is_holding(self) -> bool:
-        """Whether some binlog waits for what a session has not said yet."""
+        """True if some binlog waits for what a session has not said yet."""
         return bool(self._held)
 
     def holds(self, output: Output) -> bool:
-        """Whether a binlog waits for that."""
+        """True if a binlog waits for what a session has not said yet."""
         return output in self._held
 
     def work_off(
@@ -149,7 +149,7 @@ class Router:
 
         Args:
             outputs: Those that are still fed from here.
-            on_fault: As for `take`.
+            on_fault: Called for a binlog in which something goes wrong, given to `take` as well.
             waits: Wait for what is not known, within bounds.
 
         Returns:
@@ -341,7 +341,7 @@ class Router:
         self.last_timestamp = large.timestamp
 
     def _choices(self, large: LargeGroup, outputs: Sequence[Output]) -> list[LargeChoice]:
-        """What binlogs have of a large group."""
+        """Return the binlogs' choices for a large group, in order of `outputs`."""
         substitution = self._substitution
         if substitution is None:
             return [LargeChoice(output) for output in outputs]
@@ -529,8 +529,8 @@ class _Held:
     """The groups that a binlog waits with.
 
     Attributes:
-        groups: In order.
-        size_bytes: Of all.
+        groups: The groups in order of the log.
+        size_bytes: The size of all groups together.
     """
 
     groups: deque[EventGroup | _RawHeld] = field(default_factory=deque)
@@ -542,8 +542,8 @@ class _RawHeld:
     """A group of a run that is kept.
 
     Attributes:
-        groups: Of the run.
-        number: Which of them.
+        groups: The groups of the run.
+        number: The group's number in the run.
     """
 
     groups: _Groups
@@ -559,7 +559,7 @@ class _Groups:
     """The groups of a run, each decoded once at most.
 
     Attributes:
-        run: The run.
+        run: The run as it was captured.
         own: Which of them are of sessions through the port, or may be.
         marked: Which of them hold a mark.
     """

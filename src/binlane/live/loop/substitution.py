@@ -72,10 +72,10 @@ class NotYetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LargeChoice:
-    """What a binlog has of a group that is not held.
+    """A binlog's part in a group that is not held.
 
     Attributes:
-        output: The binlog.
+        output: The binlog that gets the part.
         has_rows: Whether it has its rows, as far as they are in its scope, or nothing.
         needs_whole: Whether it has some of it, so that the group must be held.
         reason: Why it has rows in the place of statements; empty where it has not.
@@ -91,11 +91,11 @@ class LargeChoice:
 
 @dataclass(frozen=True, slots=True)
 class RunGroups:
-    """Which groups of a run are of sessions through the port, or may be.
+    """Groups of a run that are of sessions through the port, or may be.
 
     Attributes:
-        numbers: Of the groups.
-        groups: The same groups.
+        numbers: The numbers of the groups in the run.
+        groups: The same groups as they were read.
         plans: By number, the plans that are known as they come.
     """
 
@@ -105,7 +105,7 @@ class RunGroups:
 
 
 class KnownObjects(Protocol):
-    """Who knows the source's objects; called by the routing thread."""
+    """The follower of the source's objects; called by the routing thread."""
 
     def noted(self, item: Item) -> None:
         """Be told what the source gave next."""
@@ -117,10 +117,10 @@ class KnownObjects(Protocol):
 
 
 class Substitution:
-    """What routing asks of sessions through the port; used by the routing thread alone.
+    """Routing's questions to sessions through the port; used by the routing thread alone.
 
     Args:
-        attributions: What they said.
+        attributions: The plans that the sessions gave.
         bypass: What binlogs of statements do with changes that came another way.
         catalog: Gets to know the DDL that comes.
     """
@@ -218,7 +218,7 @@ class Substitution:
         """Take in that a group comes.
 
         Args:
-            group: Which.
+            group: The group that comes from the source.
             after: Everything up to here is read with it.
             format_: Of the FORMAT_DESCRIPTION before it.
         """
@@ -271,7 +271,7 @@ class Substitution:
         return True
 
     def route(self, output: Output, group: EventGroup, *, waits: bool = False) -> Routing:
-        """What a binlog gets of a group.
+        """Return a binlog's part of a group.
 
         Raises:
             NotYetError: If that is not known yet, unless it is waited for.
@@ -408,7 +408,7 @@ class Substitution:
         counts[reason] += number
 
     def of_large(self, output: Output, large: LargeGroup) -> LargeChoice:
-        """What a binlog has of a group that is not held; waits for what is not known yet."""
+        """Return a binlog's choice for a group that is not held; waits for what is not known yet."""
         read = None if large.gtid is None else _of_group(large, large.gtid, large.format)
         found = self._find(output, read, waits=True)
         if not isinstance(found, GroupPlan):
@@ -431,7 +431,7 @@ class Substitution:
 
 
 def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
-    """How many of some groups of a run have rows and were not taken out of it."""
+    """Count the untaken groups of a run that have rows, among the groups of `done`."""
     if len(taken) == run.count:
         return 0
     types = run.events[layout.EVENT_TYPE, : run.groups[layout.GROUP_END, run.count - 1]]
@@ -470,7 +470,7 @@ def _is_of_statements(output: Output) -> bool:
 
 
 def _is_mark(group: EventGroup) -> bool:
-    """Whether a group holds a mark."""
+    """True if a group holds a mark."""
     return any(
         isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
         for event in group.events
@@ -478,7 +478,7 @@ def _is_mark(group: EventGroup) -> bool:
 
 
 def _was_passed(output: Output, group: EventGroup) -> bool:
-    """Whether a MySQL gives a mark once more that a binlog of statements has gone past.
+    """True if a MySQL gives a mark once more that a binlog of statements has gone past.
 
     It had left the mark's texts out, which no file tells: behind a kill it is not known to be done.
     """
