@@ -59,7 +59,7 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveState:
-    """How the copies of one binlog fare.
+    """The state of one binlog's copies.
 
     Attributes:
         files: Closed files that are copied.
@@ -76,8 +76,8 @@ class Archive:
     """Keeps the copies up to date, in a thread of its own.
 
     Args:
-        settings: Where to.
-        data_dir: Of the store.
+        settings: The directory that gets the copies, and the interval.
+        data_dir: The data directory of the store.
     """
 
     def __init__(self, settings: ArchiveSettings, data_dir: Path) -> None:
@@ -98,7 +98,7 @@ class Archive:
         self._thread.join(timeout=2)
 
     def state(self, name: str) -> ArchiveState:
-        """How a binlog's copies fare."""
+        """Return the state of a binlog's copies."""
         return self._states.get(name, ArchiveState())
 
     def _run(self) -> None:

@@ -52,10 +52,9 @@ class Settings:
     """Everything that `serve` needs.
 
     Attributes:
-        data_dir: The store's directory.
-        source: The captured server.
+        source: The server whose log is captured.
         embedded: The server of our own that is the source; None where it is another one.
-        listen: The MySQL port.
+        listen: The MySQL port and its limits.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
@@ -81,7 +80,7 @@ class Configuration:
     """Settings, and how they came about.
 
     Attributes:
-        settings: Of all parts.
+        settings: The settings of all parts.
         origins: Setting, such as `listen.port` → `file`, `command line` or the environment
             variable; what is not there is a default.
         warnings: What is likely to be a slip, a sentence each.
@@ -92,19 +91,19 @@ class Configuration:
     warnings: tuple[str, ...]
 
     def origin(self, section: str, key: str) -> str:
-        """Where the value of a key comes from."""
+        """Return the origin of a key's value."""
         return self.origins.get(setting_of(section, key), DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigSource:
-    """Where a process has its settings from; it can be asked again.
+    """The file, variables and option that give a process its settings; it can be read again.
 
     Attributes:
-        path: The file.
+        path: The path of the configuration file.
         may_lack: Whether there need not be such a file.
-        environ: The environment.
-        is_embedded: Whether `--embedded` was said.
+        environ: The environment variables of the process.
+        is_embedded: True if the option `--embedded` was given.
     """
 
     path: Path
@@ -113,7 +112,7 @@ class ConfigSource:
     is_embedded: bool = False
 
     def read(self) -> Configuration:
-        """What is configured now.
+        """Return the configuration as it is now.
 
         Raises:
             ConfigError: If something cannot be read, or is unknown, missing or unusable; all of it

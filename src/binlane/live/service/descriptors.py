@@ -1,4 +1,4 @@
-"""How many files and connections this process may have open at a time, and for whom they are.
+"""The numbers of files and connections that this process may have open, and their shares.
 
 Who connects must never take the descriptor that the store needs for its next file.
 """
@@ -37,7 +37,7 @@ def settle(settings: Settings, *, binlogs: int) -> Settings:
     """Take as many descriptors as the system lets us have, and share them out.
 
     Args:
-        settings: As configured.
+        settings: The settings as they were configured.
         binlogs: How many there are in the store.
 
     Returns:

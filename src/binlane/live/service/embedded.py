@@ -85,7 +85,7 @@ class EmbeddedServer:
         problem: Why it does not run; empty while it does.
 
     Args:
-        settings: How it is run.
+        settings: The settings with which the server is run.
         data_dir: Of the store, which this process owns.
     """
 

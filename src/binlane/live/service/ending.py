@@ -37,7 +37,7 @@ class Ending:
         """Let the process end in this time from now on; replaces what was said before.
 
         Args:
-            seconds: From now on.
+            seconds: The time from now on, in seconds.
             status: Its exit status, if it has to be ended then.
         """
         self._deadline_s, self._status = time.monotonic() + seconds, status

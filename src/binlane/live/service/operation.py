@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the process has to do with beside its settings.
+    """The surroundings of the process, beside its settings.
 
     Attributes:
         port_file: Gets the MySQL port once logins are taken.
@@ -64,7 +64,7 @@ class Service(Protocol):
 
     @property
     def summary(self) -> str:
-        """What goes on, in a line."""
+        """A line on the service's present work, for a service manager."""
         ...
 
     async def beat(self) -> None:
@@ -77,7 +77,7 @@ class Service(Protocol):
 
 
 class Signals:
-    """What SIGTERM, SIGINT and SIGHUP ask for.
+    """Requests by SIGTERM, SIGINT and SIGHUP.
 
     Attributes:
         stopped: Set once the process is to end.
@@ -210,7 +210,7 @@ async def _reread(service: Service, surroundings: Surroundings) -> None:
 
 
 def changes(before: Settings, now: Settings) -> tuple[dict[str, object], dict[str, object]]:
-    """What differs between two settings.
+    """Return the differences between two settings.
 
     Returns:
         The new values of what a running process takes over, and of what takes a restart; None for a

@@ -1,4 +1,4 @@
-"""What this process uses, as the system tells it."""
+"""The process's use of memory, processor and descriptors, as the system tells it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ async def serve(settings: Settings, surroundings: Surroundings) -> None:
     A second signal waits for no client any more.
 
     Args:
-        settings: Of all parts.
+        settings: The settings of all parts.
         surroundings: What the process has to do with beside them.
 
     Raises:
@@ -280,7 +280,7 @@ class Service:
 
     @property
     def summary(self) -> str:
-        """What goes on, in a line."""
+        """A line on the service's present work, for a service manager."""
         return f"{len(self.binlogs.names)} binlogs, {self._gateway.sessions} sessions"
 
     async def beat(self) -> None:

@@ -1,4 +1,4 @@
-"""What somebody set: the configuration file, and environment variables above it.
+"""Values that somebody set: the configuration file, and environment variables above it.
 
 Each value is held against the kind of its key; what cannot be used is collected, so that all of it
 is told at once. What the values may be is not known here.
@@ -35,7 +35,7 @@ class Given:
         values: Section → key → value; a section is there where the file has it, or one of its keys
             was set. Relative paths of the file count from its directory already.
         origins: Setting, such as `listen.port` → where its value comes from.
-        problems: What cannot be used.
+        problems: Errors for values that cannot be used.
         warnings: What is likely to be a slip, a sentence each.
     """
 
@@ -72,8 +72,8 @@ def take_document(given: Given, document: Mapping[str, Any], base: Path) -> None
     """Take the values of a file.
 
     Args:
-        given: Gets them.
-        document: As `read_document` gives it.
+        given: Gets the values of the file.
+        document: The document that `read_document` gives.
         base: What its relative paths count from.
     """
     for name, value in document.items():
@@ -99,8 +99,8 @@ def take_environment(given: Given, environ: Mapping[str, str], base: Path) -> No
     """Take the values of environment variables; one that is empty says nothing.
 
     Args:
-        given: Gets them.
-        environ: All variables.
+        given: Gets the values of the variables.
+        environ: All variables of the environment.
         base: What relative paths count from.
     """
     for name, text in sorted(environ.items()):

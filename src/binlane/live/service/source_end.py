@@ -1,4 +1,4 @@
-"""Where the source's log ends and how it is written, asked now and then beside the capture.
+"""The end of the source's log and how it is written, asked now and then beside the capture.
 
 So it is known how many bytes are not taken yet, and that rows are or may be missing, also where
 somebody changes the source's variables while its log comes.
@@ -104,7 +104,8 @@ class SourceEnd:
         """Ask the source, and wait for its answer.
 
         Args:
-            places: As `Places`.
+            places: Names of the source's files in which readers stand who want to know how far its
+                log goes.
 
         Returns:
             For how many seconds to ask no more.

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class ListeningPort(Protocol):
-    """What serves the port."""
+    """The server of the MySQL port."""
 
     @property
     def port(self) -> int:
@@ -63,12 +63,12 @@ class ListeningPort(Protocol):
 
     @property
     def sessions_max(self) -> int:
-        """How many may be logged in."""
+        """The number of clients that may be logged in."""
         ...
 
     @property
     def counts(self) -> PortCounts:
-        """What became of those who came."""
+        """Counts of the clients that came, by outcome."""
         ...
 
 
@@ -76,10 +76,10 @@ class StatusKeeper:
     """Makes snapshots, and samples what they need from before.
 
     Args:
-        settings: Of all parts.
-        binlogs: The binlogs.
-        statements: Who serves dumps.
-        gateway: The MySQL port.
+        settings: The settings of all parts.
+        binlogs: The binlogs whose state is shown.
+        statements: Serves the dumps of replicas.
+        gateway: The server of the MySQL port.
         port: Its judges; None where nothing is judged.
         archive: Where copies go; None without one.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
@@ -271,7 +271,7 @@ class StatusKeeper:
 
 
 def _told(finding: Finding) -> str:
-    """What was found of the source, and what to do about it."""
+    """Return a finding's reason, and its hint if there is one."""
     return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
 
 

@@ -37,8 +37,8 @@ class Link:
     """One end; all of it is the event loop's.
 
     Args:
-        reader: From the other end.
-        writer: To it.
+        reader: Gives the bytes from the other end.
+        writer: Takes the bytes to the other end.
         serve: What the other end may ask for.
     """
 

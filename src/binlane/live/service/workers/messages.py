@@ -1,4 +1,4 @@
-"""What goes between a worker and the process that started it, beside the names of calls."""
+"""Messages between a worker and the process that started it, beside the names of calls."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from binlane.statements.scope.definition import Definition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogsNow:
-    """What statements are judged for.
+    """The binlogs' facts for which statements are judged.
 
     Attributes:
-        definitions: All definitions.
+        definitions: The definitions of all binlogs.
         variables: What SET GLOBAL gave the binlogs' variables, by name.
         has_tables_info: Whether binlogs are written with tables info.
     """
@@ -32,11 +32,11 @@ class BinlogsNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What a worker begins with.
+    """The facts with which a worker begins.
 
     Attributes:
         settings: Of all parts, with as many sessions as there are descriptors for.
-        binlogs: As they are now.
+        binlogs: The binlogs' facts as they are now.
         number: Which worker it is, from 0.
     """
 
@@ -80,7 +80,7 @@ class RowsToCome:
     """A result set whose rows are asked for one part after the other.
 
     Attributes:
-        columns: As of `RowsInParts`.
+        columns: The columns that `RowsInParts` has.
         key: By which they are asked for.
     """
 
@@ -90,12 +90,12 @@ class RowsToCome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a worker does.
+    """A worker's state, as the worker tells it.
 
     Attributes:
-        counts: What it has done.
+        counts: Counts of the worker's clients, by outcome.
         sessions: Clients that are logged in.
-        problem: As of `Port`.
+        problem: The `problem` of the worker's `Port`.
     """
 
     counts: PortCounts = field(default_factory=PortCounts)

@@ -28,7 +28,7 @@ class SpareProcess:
     """A process that was forked; as asyncio's Process.
 
     Attributes:
-        pid: Its number.
+        pid: The process number in the system.
         returncode: Its exit status, the negative number of a signal; None while that is not known.
     """
 
@@ -73,7 +73,7 @@ class Spares:
         """Fork; only where this process has no threads of Python's yet.
 
         Args:
-            count: How many.
+            count: How many processes are forked.
             work: What they do with their descriptors.
         """
         spares, channels = cls(), list[socket.socket]()
@@ -104,7 +104,7 @@ def leave_ends_to_parent() -> None:
 
 
 def _work(channel: socket.socket, work: Callable[[Sequence[int]], None]) -> NoReturn:
-    """What a process does that was forked: never what the one before was at."""
+    """Do a forked process's work, and nothing of the process before it."""
     status = 1
     try:
         leave_ends_to_parent()

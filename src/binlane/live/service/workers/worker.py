@@ -41,8 +41,8 @@ class Worker:
 
     Args:
         sayings: Where what sessions say is sent.
-        listening: Sockets that listen.
-        memory: As of `Crowd`.
+        listening: Sockets that listen for clients.
+        memory: The memory that `Crowd` shares between workers.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Worker:
         """Serve until the other process has done with this one.
 
         Args:
-            connection: To it.
+            connection: The connection to the other process.
         """
         tell_once_in_a_while(asyncio.get_running_loop())
         self._link = await Link.over(connection, self._serve)

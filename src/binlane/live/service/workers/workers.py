@@ -94,14 +94,14 @@ class _Worker:
     """One of the processes.
 
     Attributes:
-        number: Which, from 0.
+        number: The number of the worker, from 0.
         process: It; None while there is none.
         link: To it; None while there is none.
         is_begun: It knows what it has to.
         sessions: Its sessions that something was asked for, by number.
         report: What it told of itself last.
         before: What those did that were this number before.
-        restarts: How many these were.
+        restarts: How many processes were this number before.
         rows: Result sets that it fetches, by key.
     """
 
@@ -122,7 +122,7 @@ class AskedParts(NamedTuple):
     Attributes:
         handler: Answers statements about binlogs.
         binlogs: Have the definitions, and variables of all binlogs.
-        access: Says what sessions see.
+        access: Decides which binlogs sessions see.
         port: Knows whether the source is set up; None where nothing is judged.
         attributions: Get to know what sessions make the source log; None likewise.
     """
@@ -139,7 +139,7 @@ class Workers:
 
     Args:
         settings: Of all parts, with as many sessions as there are descriptors for.
-        parts: Asked by workers.
+        parts: The parts of this process that workers ask.
         news: Gets to know the DDL that comes.
         spares: Processes that wait to be workers.
     """
@@ -193,12 +193,12 @@ class Workers:
 
     @property
     def sessions_max(self) -> int:
-        """How many may be logged in."""
+        """The number of clients that may be logged in."""
         return self._settings.listen.max_connections
 
     @property
     def counts(self) -> PortCounts:
-        """What became of those who came, in all processes that there were."""
+        """Counts of the clients that came, by outcome, of all processes that there were."""
         counts = PortCounts()
         for worker in self._workers:
             counts.add(worker.before)
@@ -207,7 +207,7 @@ class Workers:
 
     @property
     def workers(self) -> list[WorkerStatus]:
-        """How each process does."""
+        """The state of each process."""
         return [_status(worker) for worker in self._workers]
 
     async def start(self) -> None:
@@ -274,7 +274,7 @@ class Workers:
         """Have a process run, another one whenever one has ended, until they are to stop.
 
         Args:
-            worker: Which.
+            worker: The worker that the processes stand for, one after the other.
             begun: Gets to know whether the first one could begin.
         """
         while not self._stopping.is_set():
