@@ -62,8 +62,8 @@ class Capture:
     """The log of one source from a position on, one connection after the other.
 
     Attributes:
-        settings: Which source, and how.
-        server_id: binlane's id there.
+        settings: The address of the source, and how it is captured.
+        server_id: The id that binlane has as a replica of the source.
         facts: What the source said at the last connect; None before.
         heard_at_s: When bytes last came, by `time.monotonic`; None before the first.
     """
@@ -81,7 +81,7 @@ class Capture:
         """Prepare; nothing is opened.
 
         Args:
-            settings: Which source, and how.
+            settings: The address of the source, and how it is captured.
             start: Where to begin at the first connect; later ones go on at `position`.
             spill: Folder for transactions that are too large to be held, of this capture alone.
             server_id: binlane's id there; of no other connection to the source.
@@ -109,7 +109,7 @@ class Capture:
 
     @property
     def file_position(self) -> FilePosition | None:
-        """Where the group behind those that were given begins; None before the first connect."""
+        """The place where the group behind the given ones begins; None before the first connect."""
         return self._file_position if self._stream is None else self._stream.file_position
 
     @property
@@ -119,7 +119,7 @@ class Capture:
 
     @property
     def identity(self) -> SourceIdentity | None:
-        """What to remember with `position`, to be given to the next capture of this source."""
+        """The source's identity to remember with `position`, for the next capture of this source."""
         stream = self._stream
         if stream is not None and self.facts is not None and stream.created:
             self._identity = SourceIdentity(
@@ -131,24 +131,24 @@ class Capture:
 
     @property
     def is_connected(self) -> bool:
-        """Whether groups can come."""
+        """True if groups can come."""
         return self._connection is not None
 
     @property
     def has_progressed(self) -> bool:
-        """Whether something came since the last connect, so that the connection is a good one."""
+        """True if something came since the last connect, so that the connection is a good one."""
         return self._stream is not None and self._stream.has_progressed
 
     @property
     def is_silent(self) -> bool:
-        """Whether the source said nothing for so long that it must be dead."""
+        """True if the source said nothing for so long that it must be dead."""
         if self._connection is None or self.heard_at_s is None:
             return False
         return time.monotonic() - self.heard_at_s > self.silent_s
 
     @property
     def silent_s(self) -> float:
-        """How long a source may be silent that lives, in seconds."""
+        """The longest silence of a source that lives, in seconds."""
         return max(_SILENT_PERIODS * self.settings.heartbeat_period_s, _SILENT_MIN_S)
 
     def connect(self) -> None:
@@ -213,7 +213,7 @@ class Capture:
         return EventStream(asked.format, asked.position, peer=peer)
 
     def _position_before(self, place: FilePosition, account: Account) -> Position | None:
-        """What was done before a place in the files of MySQL; None of MariaDB, which says it."""
+        """Return the GTIDs before a place in the files of MySQL; None of MariaDB, which says it."""
         with closing(self._connected()) as connection:
             request = DumpRequest(
                 account=account, start=place, server_id=self.server_id, heartbeat_period_s=0
@@ -254,10 +254,10 @@ class Capture:
     def _first_words(
         self, account: Account, place: FilePosition, *, taken: GtidSet | None = None
     ) -> tuple[int, FilePosition]:
-        """When the file of a place was begun, in seconds since 1970, and where a dump from there is.
+        """Return when a place's file was begun, in seconds since 1970, and where a dump from there is.
 
         Args:
-            account: Who logs in.
+            account: The account that logs in.
             place: Where a group begins, or the log ends.
             taken: Read on up to the first group that is not in it, or the log's end: a MySQL then
                 refuses what has no GTID, over which it passes in a dump by GTID.
@@ -292,7 +292,7 @@ class Capture:
     def _items(
         self, connection: ServerConnection, asked: Asked
     ) -> Iterator[tuple[RawStream | EventStream, Item]]:
-        """What comes of a dump that ends, waiting for it."""
+        """Give the items of a dump that ends, waiting for them."""
         with closing(self._stream_of(asked)) as stream:
             while not stream.has_ended:
                 for item in stream.feed(connection.read_into(stream.room), has_more=False):
@@ -381,7 +381,7 @@ def _result(flow: PacketFlow[Asked]) -> Asked:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether another attempt may help though nobody does anything."""
+    """True if another attempt may help though nobody does anything."""
     if isinstance(error, PeerError):
         if error.errno is None:
             return error.phase in _TRANSIENT_PHASES

@@ -1,4 +1,4 @@
-"""Whether a source still is the one whose log was taken before.
+"""Recognition of a source whose log was taken before.
 
 GTIDs alone do not tell: a server that was reset counts from 1 again, and once it has passed what
 was taken, its first groups would be missed in silence. So the file is remembered, too, in which the
@@ -36,7 +36,7 @@ class UntakenError(PeerError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceIdentity:
-    """What to remember of a source, with the position that was taken.
+    """The facts of a source to remember with the position that was taken.
 
     Attributes:
         server: MySQL's UUID of it, MariaDB's server id.
@@ -50,7 +50,7 @@ class SourceIdentity:
 
 
 def lacks(position: Position, facts: SourceFacts) -> bool:
-    """Whether `check_position` refuses."""
+    """True if `check_position` refuses."""
     try:
         check_position(position, facts, peer="")
     except PeerError:
@@ -96,7 +96,7 @@ def check_file(identity: SourceIdentity, created: int, *, peer: str) -> None:
     Args:
         identity: What was remembered of the same server.
         created: When its file of that name was begun.
-        peer: The source.
+        peer: The source's address, for messages.
 
     Raises:
         PeerError: With what happened and what to do.
@@ -116,7 +116,7 @@ def check_missing_file(
         identity: What was remembered of the same server.
         oldest: The first file that it has.
         refused: What it said when it was asked for the place in the file.
-        peer: The source.
+        peer: The source's address, for messages.
 
     Raises:
         PeerError: With what happened and what to do.
@@ -128,7 +128,7 @@ def check_missing_file(
 
 
 def goes_beyond(item: Item, position: Position) -> bool:
-    """Whether what stands in a log goes beyond a position."""
+    """True if an item of a log goes beyond a position."""
     gtids = map(item.gtid, range(item.count)) if isinstance(item, RawRun) else (item.gtid,)
     return any(gtid is not None and not position.covers(gtid) for gtid in gtids)
 
@@ -138,8 +138,8 @@ def check_anonymous(refused: PeerError, position: Position, *, peer: str) -> Non
 
     Args:
         refused: What it said when it was asked for its log from where the next group was to come.
-        position: What was taken.
-        peer: The source.
+        position: The position that was taken.
+        peer: The source's address, for messages.
 
     Raises:
         UntakenError: If that is so.

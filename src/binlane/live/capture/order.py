@@ -11,9 +11,9 @@ def passed(position: Position | None, gtid: AnyGtid, *, at: FilePosition, peer: 
 
     Args:
         position: None where the source has not said it.
-        gtid: Of the group.
-        at: Where it begins.
-        peer: The source.
+        gtid: The GTID of the group.
+        at: The place where the group begins.
+        peer: The source's address, for messages.
 
     Raises:
         PeerError: If the position is not known, or has the group done already.

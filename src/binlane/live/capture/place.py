@@ -1,4 +1,4 @@
-"""What was done before a place in a source's files."""
+"""The position before a place in a source's files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Dump(Protocol):
 
     @property
     def first_position(self) -> Position | None:
-        """What was done before its first group; None until the source said it."""
+        """The position before the dump's first group; None until the source said it."""
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the group behind those that were given begins."""
+        """The place where the group behind the given ones begins."""
 
 
 def position_before(place: FilePosition, items: Iterable[tuple[Dump, Item]]) -> Position:
@@ -55,7 +55,7 @@ def position_before(place: FilePosition, items: Iterable[tuple[Dump, Item]]) -> 
 
 
 class _Search:
-    """How far a file was read.
+    """The state of reading a file up to a place.
 
     Attributes:
         done: With the groups before the place; None before the first group.

@@ -1,4 +1,4 @@
-"""What a source sends → runs of event groups as bytes, by kernels; without a socket.
+"""A source's bytes → runs of event groups as bytes, by kernels; without a socket.
 
 The network's bytes are unpacked into a window of the source's file, in which the kernel `scan`
 finds the groups. Whatever is no plain event, such as the source's word on its files, is looked at
@@ -76,7 +76,7 @@ class Spilled(Protocol):
         """
 
     def chunks(self) -> Iterator[bytes]:
-        """What was put aside, each time anew.
+        """Give the bytes that were put aside, each time anew.
 
         Raises:
             StoreError: If it cannot be read.
@@ -87,7 +87,7 @@ class Spilled(Protocol):
 
 
 class Spill(Protocol):
-    """Where groups are put aside."""
+    """The store where large groups are put aside."""
 
     def begin(self) -> Spilled:
         """Begin with one.
@@ -102,7 +102,7 @@ class RawStream:
 
     Attributes:
         position: Every group up to here was given; None until the source says where it starts.
-        first_position: Where that was.
+        first_position: The position where the dump starts.
         format_description: Of the source's current file; None before the first.
         created: When that file was begun, in seconds since 1970; 0 as long as it did not say so.
         has_progressed: Whether a group or a heartbeat came: the dump works.
@@ -126,7 +126,7 @@ class RawStream:
                 server's version and `@master_binlog_checksum`.
             position: Where the dump was asked to start; None for the beginning of a file, which
                 then says it.
-            peer: The source, for messages.
+            peer: The source's address, for messages.
             spill: Where a large group is put aside.
             held_bytes_max: Of a group; a larger one is put aside.
             window_bytes: How many bytes come in one run, about.
@@ -154,19 +154,19 @@ class RawStream:
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the group behind those that were given begins in the source's files."""
+        """The place where the group behind the given ones begins in the source's files."""
         return FilePosition(self._file, self._next_position)
 
     @property
     def room(self) -> memoryview:
-        """Where the next bytes of the source belong."""
+        """The memory for the next bytes of the source."""
         return self._room[self._came_end :] if self._came_end else self._room
 
     def feed(self, count: int, *, has_more: bool) -> Iterator[Item]:
         """Take bytes that were put into `room`; give what they complete.
 
         Args:
-            count: How many.
+            count: The number of bytes in `room`.
             has_more: Whether more will follow at once: runs then grow.
 
         Yields:
@@ -382,7 +382,7 @@ class RawStream:
             scanner.scan(self._window.data, self._window.end)
 
     def _groups(self) -> Iterator[Item]:
-        """What the window holds whole."""
+        """Give the groups that the window holds whole."""
         while self._window.end:
             scanner = self._scanner
             if self._reference is not None or scanner is None:
@@ -525,7 +525,7 @@ class RawStream:
         self._reference = _Reference(self._file)
 
     def _decoded(self) -> Iterator[Item]:
-        """What the reference makes of the window, up to where the kernels can go on."""
+        """Give the reference's groups of the window, up to where the kernels can go on."""
         reference, window = self._reference, self._window
         assert reference is not None, "it was begun"
         at = 0
@@ -575,5 +575,5 @@ class _Reference:
 
 
 def _is_of_log(group: EventGroup) -> bool:
-    """Whether a control group says nothing that changes anything."""
+    """True if a control group is about the log itself, and changes nothing."""
     return group.events[0].header.type_code in CONTROL_TYPES

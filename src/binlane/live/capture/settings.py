@@ -1,4 +1,4 @@
-"""Which server is captured, as whom, and from where on."""
+"""The settings of capture: the server, the account, and the start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEARTBEAT_PERIOD_MAX_S: Final = 4294967.0
 
 
 class StartAt(Enum):
-    """Where a first capture begins when no position is known."""
+    """The place where a first capture begins when no position is known."""
 
     NOW = "now"
     OLDEST = "oldest"
