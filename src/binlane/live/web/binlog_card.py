@@ -41,8 +41,8 @@ def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator
     """All that is known of a binlog.
 
     Args:
-        binlog: The binlog.
-        at_s: When that was so.
+        binlog: The facts of the binlog.
+        at_s: The time of the snapshot, in seconds since 1970.
         is_open: Whether more than its first line is seen at once.
     """
     id_ = identifier("binlog", binlog.name)
@@ -114,7 +114,7 @@ def _lag(lag_s: float | None, lag_bytes: int | None, written: Callable[[int], st
 
 
 def _stopping(binlog: BinlogStatus) -> Iterator[str]:
-    """What replicas stop at, and what to do about it."""
+    """Tell the INCIDENTs at which replicas stop, and what to do about them."""
     first, last = binlog.first_incident, binlog.last_incident
     if not binlog.stopping or first is None or last is None:
         return

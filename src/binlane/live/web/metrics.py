@@ -1,4 +1,7 @@
-"""What Prometheus scrapes. Labels have few values: binlogs, their readers, reasons, error numbers."""
+"""Metrics for Prometheus.
+
+Labels have few values: binlogs, their readers, reasons, error numbers.
+"""
 
 from __future__ import annotations
 

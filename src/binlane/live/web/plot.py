@@ -21,7 +21,7 @@ def figure(
 
     Args:
         what: Such as `Event groups a second`.
-        series: The rate.
+        series: The rate over the last hour.
         until_at_s: Where it ends, as seconds since 1970.
         written: How a rate is written.
     """

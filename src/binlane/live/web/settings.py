@@ -1,4 +1,4 @@
-"""Where operators ask over HTTP."""
+"""The settings of HTTP: its address, port and password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the page writes numbers, sizes and times; pure."""
+"""The page's notation of numbers, sizes and times; pure."""
 
 from __future__ import annotations
 
