@@ -53,12 +53,12 @@ logger = logging.getLogger(__name__)
 def port_context(
     settings: GatewaySettings, data_dir: Path, *, is_told: bool = True
 ) -> ssl.SSLContext | None:
-    """What clients of the port are shown inside of TLS; None where that is off.
+    """Return the TLS context that clients of the port are shown; None where TLS is off.
 
     Where no files are given those of `data_dir` are used, and made if they are not there.
 
     Args:
-        settings: Which files.
+        settings: The files to use, and if TLS is on.
         data_dir: Holds those of binlane's own.
         is_told: Whether the log gets to know which certificate it is.
 
@@ -208,7 +208,7 @@ class _Pair:
 
     @property
     def lasts(self) -> bool:
-        """Whether it is valid, and will be for some time."""
+        """True if the certificate is valid, and will be for some time."""
         begin, end = self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
         return begin <= _now() < end - _ENDS_SOON
 
@@ -226,10 +226,10 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _OwnFiles:
-    """What binlane has made for itself.
+    """The key and certificates that binlane has made for itself.
 
     Attributes:
-        directory: Where it lives.
+        directory: The directory that holds the files.
     """
 
     directory: Path

@@ -57,10 +57,10 @@ class PrivateServer:
     Attributes:
         name: What its directory is called.
         directory: Holds `data/`, `error.log` and, where its path is short enough, `server.sock`.
-        program: Which server it is.
+        program: The program that runs as the server.
         options: Options given to it beyond those that make it private.
         port: Where it listens on 127.0.0.1.
-        socket_path: Its Unix socket.
+        socket_path: The path of its Unix socket.
 
     Args:
         start_timeout_s: How long it may take to accept connections, a recovery included.
@@ -99,10 +99,10 @@ class PrivateServer:
 
         Args:
             directory: Where `name/` is made. Servers that share it are installed once and copied.
-            name: Such as `source`.
+            name: The name of the server, such as `source`.
             options: As on its command line, such as `SOURCE_OPTIONS` of a MariaDB.
             port: TCP port on 127.0.0.1; any free one by default.
-            program: Which server.
+            program: The program that runs as the server.
 
         Raises:
             ConfigError: If `port` is taken.
@@ -144,7 +144,7 @@ class PrivateServer:
 
     @property
     def error_log(self) -> Path:
-        """What it says, from its first start on."""
+        """The file of the server's messages, from its first start on."""
         return self.directory / "error.log"
 
     @property
@@ -155,12 +155,12 @@ class PrivateServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process lives."""
+        """True if the process lives."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def exit_status(self) -> int | None:
-        """What a process that ended by itself gave, the negative number of a signal; else None."""
+        """The exit status of a process that ended by itself, the negative number of a signal; else None."""
         return None if self._process is None else self._process.poll()
 
     def interrupt(self) -> None:
@@ -304,7 +304,7 @@ def _free_port() -> int:
 
 
 def _greets(path: Path) -> bool:
-    """Whether a server behind the socket sends its greeting: only then it takes logins."""
+    """True if a server behind the socket sends its greeting: only then it takes logins."""
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_START_TIMEOUT_S)

@@ -156,7 +156,7 @@ class MysqlProgram:
 
     @property
     def is_there(self) -> bool:
-        """Whether it can be started."""
+        """True if the server can be started."""
         return self._mysqld() is not None
 
     def command(self, *, data: Path) -> list[str]:
@@ -199,7 +199,7 @@ class MysqlProgram:
         return [found] if found is not None and _is_mysql(found) else None
 
     def _places(self) -> list[str]:
-        """Where a server that stands in a folder finds what it was built to find in the root."""
+        """Return options that show a server in a folder the places that it was built to find in the root."""
         if self.folder is None:
             return []
         usr = self.folder / "usr"

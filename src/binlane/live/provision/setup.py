@@ -95,9 +95,9 @@ class NewAccount:
     """An account for binlane, to be made where it is missing.
 
     Attributes:
-        user: Its name.
+        user: The account's name without a host.
         host: From where it may log in, such as `%`.
-        password: Its password.
+        password: The account's password in plain text.
     """
 
     user: str
@@ -112,7 +112,7 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """How a server was left.
+    """The state in which a server was left.
 
     Attributes:
         lacking: What still has to be done.
@@ -122,7 +122,7 @@ class SetUp:
 
 
 class Purpose(Enum):
-    """What a source is prepared for."""
+    """The purpose for which a source is prepared."""
 
     ROWS = "rows"
     """Its log, and binlogs of rows: an account with REPLICATION SLAVE is all they need."""
@@ -145,9 +145,9 @@ def set_up(
 
     Args:
         url: The server, and the account that does it.
-        password: Of the account.
+        password: The password of that account.
         say: Takes the script, line by line, as it is run.
-        is_check: Whether nothing is changed.
+        is_check: True if nothing is to be changed.
         new: The account that `serve` will use; that of `url` where it is None.
         purpose: What the source is prepared for.
 
@@ -207,12 +207,12 @@ class _Preparation:
         return SetUp(lacking)
 
     def _findings(self, facts: SourceFacts) -> list[Finding]:
-        """What the log and the account are like."""
+        """Return the findings on the log and the account."""
         found = facts.findings()
         return found if self._purpose is Purpose.ROWS else [*found, facts.log_end()]
 
     def _log_filters(self, facts: SourceFacts) -> Dialogue[list[Finding]]:
-        """What the source leaves out of its log, where this account may ask."""
+        """Return findings on databases that the source leaves out of its log, where this account may ask."""
         rows = yield from self._rows(log_end_statement(facts.version))
         return [facts.log_filters(only, ignored) for _, _, only, ignored, *_ in rows]
 

@@ -76,10 +76,10 @@ _RETRIED: Final = frozenset(
 
 @dataclass(slots=True)
 class Tally:
-    """What the sessions did.
+    """Counts of the sessions' transactions.
 
     Attributes:
-        committed: Transactions.
+        committed: Transactions that were committed.
         rolled_back: Transactions that a session took back itself.
         retried: Transactions that the server took back, tried again.
     """
@@ -146,8 +146,8 @@ class Shop:
         """Trade in several sessions at once, with the two DDL statements in mid-flight.
 
         Args:
-            sessions: Concurrent sessions.
-            transactions: Of each session.
+            sessions: How many sessions run at once.
+            transactions: How many transactions each session makes.
 
         Yields:
             The transactions done so far, now and then, and once at the end.
