@@ -42,10 +42,10 @@ NOTED: Final = GTIDS | {EventType.INCIDENT}
 
 
 class LeftOut:
-    """What a dump has to say of left-out transactions, as far as it has come.
+    """Left-out transactions of which a dump has to tell, as far as it has come.
 
     Args:
-        has: What the replica has.
+        has: The GTIDs that the replica has.
     """
 
     def __init__(self, has: GtidSet) -> None:
@@ -61,7 +61,7 @@ class LeftOut:
         Args:
             done: What was done before it. Of the first one, or of one before it of which the replica
                 has all that is in between: what came earlier is not told of.
-            format_: Of the file.
+            format_: The format of the file's events.
         """
         self._gtids.format = format_
         if self._done is None:
@@ -107,13 +107,13 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where empty transactions are made.
+    """The place where empty transactions are made.
 
     Attributes:
         position: In the file, in bytes.
-        server_id: Of the log.
+        server_id: The server id of the log.
         timestamp: What they have for the time of their commit, seconds since 1970.
-        format: Of the file.
+        format: The format of the file's events.
     """
 
     position: int

@@ -1,4 +1,4 @@
-"""What a dump sends, packet by packet: bytes of files in, packets out.
+"""The packets of a dump, one by one: bytes of files in, packets out.
 
 Events of a file are forwarded as they are, only their headers are looked at; those that are larger
 than what is read at once pass in parts. Statements with tables info are made plain, for readers that
@@ -139,7 +139,7 @@ class Dump:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
 
         Args:
-            head: The file's first events.
+            head: The first events of the file.
             position: Where to start in it, in bytes; an event begins there.
             after: Of the first file by GTID: where the log begins of which the replica has all that
                 stands before this file; None for the beginning of this file.
@@ -186,17 +186,17 @@ class Dump:
 
     @property
     def is_inside_event(self) -> bool:
-        """Whether a part of an event was sent: nothing else may stand before the rest of it."""
+        """True if a part of an event was sent: nothing else may stand before the rest of it."""
         return bool(self._passing_bytes)
 
     @property
     def tells_left_out(self) -> bool:
-        """Whether `left_out` has something to say, now or later."""
+        """True if `left_out` has something to give, now or later."""
         return self._left_out is not None
 
     @property
     def can_be_packed(self) -> bool:
-        """Whether what comes next may be packed: nothing is left out but what has its own type."""
+        """True if the next bytes may be packed: nothing is left out but what has its own type."""
         is_plain = self._inside is None and not self._passing_bytes
         return is_plain and (self._skipper is None or self._skipper.is_done)
 
@@ -338,7 +338,7 @@ class Dump:
         them the replica is told where it stands, since it has counted their bytes.
 
         Args:
-            done: What is done here.
+            done: The position up to this place.
             timestamp: What they have for the time of their commit, seconds since 1970.
 
         Returns:
@@ -379,7 +379,7 @@ class Dump:
         return frame(error_packet(error), self._sequence)
 
     def _is_sent(self, data: bytes, offset: int, parts: list[bytes | memoryview]) -> bool:
-        """Whether the event at `offset` is sent; what has to stand before it is put into `parts`."""
+        """True if the event at `offset` is sent; packets that have to stand before it go into `parts`."""
         type_code = data[offset + _TYPE_OFFSET]
         if self._inside is not None and type_code not in ROWS_TYPES:
             head, self._inside = self._inside, None

@@ -35,7 +35,7 @@ _KERNELS: Final = frozenset({"packets"})
 
 
 class Packed(NamedTuple):
-    """What became of some bytes of a file.
+    """The packets of some bytes of a file.
 
     Attributes:
         size: Bytes of whole events, all of which are done.
@@ -88,5 +88,5 @@ class Packer:
 
 @cache
 def can_pack() -> bool:
-    """Whether the kernel is there, compiled: dumps do not wait until it is."""
+    """True if the kernel is there, compiled: dumps do not wait until it is."""
     return is_compiled(_KERNELS)

@@ -49,7 +49,7 @@ def plain_event(event: bytes, format_: Format) -> bytes:
     """A Query event without its tables info, as long as it was.
 
     Args:
-        event: One of `QUERIES`, whole.
+        event: A whole event of a type in `QUERIES`.
         format_: Of its file, which has tables info.
 
     Raises:

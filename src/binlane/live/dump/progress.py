@@ -1,4 +1,4 @@
-"""How far a dump is, for whoever shows it."""
+"""A dump's progress, for whoever shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TIMESTAMP_LENGTH: Final = 4
 
 @dataclass(slots=True, eq=False)
 class DumpProgress:
-    """How far one dump is; its task changes it, any thread may look.
+    """The progress of one dump; its task changes it, any thread may look.
 
     Attributes:
         begun_s: When it began, as `time.time`.
@@ -42,11 +42,11 @@ class DumpProgress:
             self.last_timestamp = timestamp
 
     def lag_s(self, left_bytes: int | None, now_s: float) -> float | None:
-        """How far the reader is behind the end of its binlog, in seconds; None where it cannot be told.
+        """Return how far the reader is behind its binlog's end, in seconds; None where it cannot be told.
 
         Args:
             left_bytes: What lies between it and the end; None where that is not known.
-            now_s: As `time.time`.
+            now_s: The present time, as `time.time`.
         """
         if left_bytes == 0:
             return 0.0

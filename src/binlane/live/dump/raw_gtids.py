@@ -57,7 +57,7 @@ class RawGtids:
         """The GTIDs of events that begin at some offsets.
 
         Args:
-            data: Bytes.
+            data: The bytes that hold the events.
             offsets: Of GTID_LOG and GTID_TAGGED_LOG events, in order.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Where a dump begins: by file and position, or in the file that a GTID position leads to.
+"""The place where a dump begins: by file and position, or in the file that a GTID position leads to.
 
 Pure: the heads of files are bytes that somebody else has read. Every GTID position of the source
 from where the binlog begins to its watermark is a valid start, in strict mode too and whether or
@@ -44,10 +44,10 @@ class FileHead:
     """The first events of a file.
 
     Attributes:
-        file: Base name.
-        format_description: Its first event.
+        file: The base name of the file.
+        format_description: The file's first event, FORMAT_DESCRIPTION.
         done: What its GTID_LIST or PREVIOUS_GTIDS says was done before it; empty where it has none.
-        size_bytes: Where these events end.
+        size_bytes: Where these events end in the file.
     """
 
     file: str
@@ -60,7 +60,7 @@ class FileHead:
         """Read the head.
 
         Args:
-            file: Base name.
+            file: The base name of the file.
             data: The file's first bytes, at most `HEAD_LENGTH_MAX` are needed.
 
         Raises:
@@ -75,7 +75,7 @@ class FileHead:
 
     @property
     def format(self) -> Format:
-        """What the FORMAT_DESCRIPTION decides."""
+        """The format that the FORMAT_DESCRIPTION decides."""
         body = self.format_description.body
         assert isinstance(body, FormatDescriptionEvent), "decode() saw to it"
         return body.format
@@ -93,8 +93,8 @@ def check_connect_state(
         connect_state: What the replica has done.
         begin: What was done before the first file that is there.
         watermark: What the binlog is complete up to.
-        name: Of the binlog.
-        source_id: A MySQL source's UUID.
+        name: The name of the binlog.
+        source_id: The UUID of a MySQL source.
 
     Raises:
         StatementError: With the texts of the servers.
@@ -148,7 +148,7 @@ def _check_set(
 
 
 def gtids_ahead(connect_state: Position, watermark: Position, source_id: str = "") -> Position:
-    """What a replica has of this source that lies behind the watermark.
+    """Return the part of a replica's position, of this source, that lies behind the watermark.
 
     Args:
         connect_state: What the replica has done.
@@ -173,7 +173,7 @@ class BeginningFile(Protocol):
 
     @property
     def begin(self) -> Position:
-        """What was done before it."""
+        """The position before the file."""
         ...
 
 
@@ -206,7 +206,7 @@ def check_position(start: FilePosition, data: bytes, *, end: int) -> None:
     """See that an event begins at a position, or that the file ends there.
 
     Args:
-        start: The position asked for.
+        start: The position that was asked for.
         data: The file's bytes from there: the whole event, where there is one.
         end: Where the file ends, in bytes.
 
@@ -243,7 +243,7 @@ def _event_at(data: bytes, position: int, format_: Format | None) -> Event:
 
 
 def _done_before(data: bytes, position: int, format_: Format) -> tuple[GtidPosition | GtidSet, int]:
-    """What was done before a file, and where the event ends that says so."""
+    """Return the position before a file, and where the event ends that says so."""
     has_event = len(data) >= position + HEADER_LENGTH
     if not has_event or data[position + _TYPE_OFFSET] not in _DONE_BEFORE:
         return nothing_done(format_.flavor.value), position

@@ -100,9 +100,9 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
 
     Args:
         request: What the replica asks for.
-        live: The binlog.
+        live: The binlog that is sent.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
-        source_id: A MySQL source's UUID.
+        source_id: The UUID of a MySQL source.
         ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
         refusal_of: Gives the error with which the dump is to end behind the event group that it is
             at, once there is one; the binlog's readers are woken then.
@@ -382,7 +382,7 @@ class _Stream:
 
     @property
     def _is_ending(self) -> bool:
-        """Whether the dump ends behind the event group that it is at."""
+        """True if the dump ends behind the event group that it is at."""
         return self._live.is_ending or self._refusal_of() is not None
 
     def _check_read(self, read: int, size: int, position: int) -> None:
