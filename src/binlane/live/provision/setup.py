@@ -235,7 +235,7 @@ class _Preparation:
         return replace(facts, account=new.name, grants=grants)
 
     def _hashed(self, password: str, flavor: Flavor) -> Dialogue[tuple[str, str]]:
-        """How a statement says what a server keeps of a password, and that."""
+        """Return the SQL before a stored password in a statement, and the password as it is stored."""
         if flavor is Flavor.MARIADB:
             return "BY PASSWORD", native_hash(password.encode())
         rows = yield from self._rows(_ROUNDS_STATEMENT)
