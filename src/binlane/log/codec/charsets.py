@@ -181,13 +181,13 @@ def python_codec(charset: str) -> str | None:
 
 
 def codec_differences(charset: str) -> Mapping[int, int]:
-    """Where the servers have another character than Python's codec: its code point → theirs."""
+    """Return code points where the servers' character is another than Python's codec's → theirs."""
     return _DIFFERENCES.get(charset, _NO_DIFFERENCES)
 
 
 @cache
 def text_decoder(charset: str) -> TextDecoder | None:
-    """How to decode text; None for `binary` and for what is no character set."""
+    """Return a decoder of text; None for `binary` and for what is no character set."""
     if charset in _TABLES:
         return partial(_decode_by_table, _TABLES[charset])
     codec = _PYTHON_CODECS.get(charset)

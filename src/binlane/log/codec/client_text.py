@@ -72,18 +72,18 @@ class ClientCodec(NamedTuple):
 
 
 def is_alike(text: str) -> bool:
-    """Whether a text says the same in every character set that a client may have."""
+    """True if a text says the same in every character set that a client may have."""
     return text.isascii() and _OTHER_IN_SWE7.search(text) is None
 
 
 def is_lexed_alike(text: str) -> bool:
-    """Whether a text has the same tokens in every such character set."""
+    """True if a text has the same tokens in every character set that a client may have."""
     return text.isascii() and _LETTER_OF_SWE7.search(text) is None
 
 
 @cache
 def client_codec(charset: str) -> ClientCodec | None:
-    """How texts in a character set are read and written; None if a client cannot have it."""
+    """Return the reading and writing of a character set's texts; None if a client cannot have it."""
     if charset in _NOT_OF_CLIENTS:
         return None
     if charset in AS_IT_IS:
@@ -107,7 +107,7 @@ def client_codec(charset: str) -> ClientCodec | None:
 
 
 def _errors(charset: str) -> str:
-    """How bytes without a character are decoded: as many at a time as the servers' lexers skip."""
+    """Return the name of an error handler that skips as many bytes at a time as the servers' lexers."""
     pattern = _MULTIBYTE.get(charset)
     if pattern is None:
         return _ERRORS
@@ -160,8 +160,8 @@ def read_text(data: bytes, charset: str) -> str | None:
     A byte that belongs to no character is a lone surrogate.
 
     Args:
-        data: As it was sent.
-        charset: character_set_client.
+        data: The text as the client sent it.
+        charset: The value of character_set_client.
     """
     codec = client_codec(charset)
     if codec is None:
@@ -185,13 +185,13 @@ def written_text(text: str, charset: str) -> bytes | None:
 
 
 def told_text(text: str, charset: str) -> str:
-    """What the server makes of a name in quotes, or of a string, in a text."""
+    """Return the server's reading of a name in quotes, or of a string, in a text."""
     codec = client_codec(charset)
     return text if codec is None or not codec.told else text.translate(codec.told)
 
 
 def text_telling(content: str, charset: str) -> str | None:
-    """What stands in a text for a name in quotes, or a string; None where nothing does.
+    """Return the text for the content of a name in quotes, or of a string; None where there is none.
 
     What `told_text` makes of it is the content.
     """
@@ -203,7 +203,7 @@ def text_telling(content: str, charset: str) -> str | None:
 
 
 def text_of_name(name: str, charset: str, mark: str = "`") -> str | None:
-    """What stands in a text for a name; None where nothing does.
+    """Return the text for a name; None where there is none.
 
     Args:
         name: As the server has it.

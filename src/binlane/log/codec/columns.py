@@ -55,7 +55,7 @@ class Column:
     """One column of a TABLE_MAP.
 
     Attributes:
-        index: From 0.
+        index: The column's number in the table, from 0.
         type: The real type: ENUM and SET are STRING in the log.
         metadata: As `mariadb-binlog -vv` prints it; the properties below say what it means.
         is_nullable: Whether it can be NULL.
@@ -126,7 +126,7 @@ class Column:
 
 
 def value_decoder(column: Column) -> ValueDecoder:
-    """What decodes the column's values, never NULL, from a row image.
+    """Return the decoder of the column's values, never NULL, from a row image.
 
     Raises:
         CodecError: If the column's metadata is impossible.

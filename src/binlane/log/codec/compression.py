@@ -37,7 +37,7 @@ def decompress_record(record: bytes) -> bytes:
 
 
 def compress_record(plain: bytes) -> bytes:
-    """What `decompress_record` reads."""
+    """Compress bytes for `decompress_record`."""
     length_bytes = max(1, (len(plain).bit_length() + 7) // 8)
     head = bytes((_RECORD | length_bytes,))
     return head + len(plain).to_bytes(length_bytes, "big") + zlib.compress(plain)
@@ -78,7 +78,7 @@ def _inflate(stream: bytes, length: int, *, is_raw: bool = False) -> bytes:
     """Decompress a zlib stream that must give exactly `length` bytes.
 
     Args:
-        stream: The whole stream.
+        stream: The whole stream of compressed bytes.
         length: Of the result, in bytes.
         is_raw: Whether the stream lacks zlib's header and checksum.
 

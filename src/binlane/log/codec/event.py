@@ -32,7 +32,7 @@ class EventHeader:
         length: Of the whole event with header and checksum, in bytes.
         next_position: `end_log_pos` as written: 0 in artificial events and inside cached groups of
             MariaDB >= 11.7; 32 bits, so it wraps in files over 4 GiB.
-        flags: `HeaderFlag` bits.
+        flags: The `HeaderFlag` bits as written.
     """
 
     timestamp: int
@@ -88,7 +88,7 @@ class Event:
     """One event.
 
     Attributes:
-        header: The common header.
+        header: The header common to all events.
         body: The decoded body; an `OpaqueEvent` where the type has no decoder.
         position: Where the event's first byte stands in its file; 0 outside of a file. An event
             inside a TRANSACTION_PAYLOAD stands where its carrier does.
@@ -112,7 +112,7 @@ class Event:
 
     @property
     def next_position(self) -> int:
-        """Where the next event of the file starts: computed, since the header may say 0."""
+        """Start of the next event of the file: computed, since the header may say 0."""
         return self.position + (self.carrier_length or self.header.length)
 
 
@@ -183,7 +183,7 @@ def encode_event(event: Event, format_: Format | None) -> bytes:
 
     Args:
         event: Its `header.length` is not read.
-        format_: As for `decode_event`.
+        format_: The format that `decode_event` takes.
     """
     if isinstance(event.body, FormatDescriptionEvent):
         has_checksum = knows_checksums(event.body.server_version)

@@ -1,4 +1,4 @@
-"""What a FORMAT_DESCRIPTION event decides for all events after it."""
+"""The format that a FORMAT_DESCRIPTION event decides for all events after it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Format:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether QUERY events are extended by tables info (WL#40), which nothing else tells."""
+        """True if QUERY events are extended by tables info (WL#40), which nothing else tells."""
         return self.post_header_length(EventType.QUERY) == _EXTENDED_QUERY
 
     def post_header_length(self, event_type: EventType) -> int:
@@ -135,7 +135,7 @@ def lengths_with_tables_info(post_header_lengths: bytes, *, has_tables_info: boo
     Args:
         post_header_lengths: As `Format` has them; unchanged where their writer has fields of its
             own in QUERY events, which no other form has room for.
-        has_tables_info: Which form is wanted.
+        has_tables_info: True for the form with tables info.
     """
     plain = _WITH_QUERY[EventType.QUERY]
     if post_header_lengths[EventType.QUERY - 1] not in (plain, plain + _EXTENDED_BY):
@@ -154,7 +154,7 @@ def flavor_of(server_version: str) -> Flavor:
 
 
 def knows_checksums(server_version: str) -> bool:
-    """Whether a writer of this version ends its FORMAT_DESCRIPTION with algorithm and checksum.
+    """True if a writer of this version ends its FORMAT_DESCRIPTION with algorithm and checksum.
 
     Source: MariaDB sql/log_event.cc; aware are MySQL >= 5.6.1 and MariaDB >= 5.3.
     """

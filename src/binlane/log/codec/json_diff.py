@@ -24,7 +24,7 @@ Leg = str | int
 
 
 class JsonOperation(IntEnum):
-    """What a diff does at its path."""
+    """The operation of a diff at its path."""
 
     REPLACE = 0
     INSERT = 1

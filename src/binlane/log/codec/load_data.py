@@ -20,7 +20,7 @@ class FileBlockEvent:
 
     Attributes:
         file_id: Number that the statement refers to.
-        data: At most 128 KiB.
+        data: The block, at most 128 KiB.
     """
 
     file_id: int
@@ -55,7 +55,7 @@ class DeleteFileEvent:
     """A LOAD DATA that failed after its first block: the file is forgotten.
 
     Attributes:
-        file_id: Of the file.
+        file_id: The number of the file.
     """
 
     file_id: int
@@ -73,7 +73,7 @@ class DeleteFileEvent:
 
 
 class DuplicateHandling(IntEnum):
-    """What LOAD DATA does with rows whose key is there already."""
+    """The treatment by LOAD DATA of rows whose key is there already."""
 
     ERROR = 0
     IGNORE = 1
@@ -86,10 +86,10 @@ class ExecuteLoadQueryEvent:
 
     Attributes:
         statement: As a QUERY event holds it.
-        file_id: Whose blocks it loads.
+        file_id: The number of the file whose blocks it loads.
         name_start: Where in the text the part with the file name begins, in bytes.
         name_end: Where it ends, behind INTO.
-        duplicate_handling: `DuplicateHandling` code.
+        duplicate_handling: The `DuplicateHandling` code as written.
     """
 
     statement: QueryEvent

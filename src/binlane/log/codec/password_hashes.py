@@ -1,4 +1,4 @@
-"""What servers keep in the place of passwords, for each plugin that can be asked for such a value.
+"""Password hashes as servers store them, for each plugin that can be asked for such a value.
 
 A hash is what `mysql.global_priv` and `mysql.user` hold and what statements take in the place of a
 password. Salts are arguments.
@@ -67,7 +67,7 @@ def parsec_hash(password: bytes, salt: bytes) -> str:
 
     Args:
         password: In the character set of whoever set it.
-        salt: At least 18 bytes.
+        salt: Random bytes, at least 18 of them.
     """
     salt = salt[:_PARSEC_SALT_LENGTH]
     secret = hashlib.pbkdf2_hmac("sha512", password, salt, _PARSEC_ROUNDS, _POINT_LENGTH)
@@ -78,7 +78,7 @@ def caching_sha2_hash(password: bytes, salt: bytes, rounds: int = SHA2_ROUNDS) -
     """Of `caching_sha2_password`; the empty password has an empty one.
 
     Args:
-        password: In UTF-8.
+        password: The password as text in UTF-8.
         salt: At least 20 bytes, of which seven bits each count.
         rounds: Of the hash; thousands, as `caching_sha2_password_digest_rounds` says.
     """
@@ -110,12 +110,12 @@ _PLUGINS: Final[Mapping[str, Callable[[bytes, bytes], str]]] = MappingProxyType(
 
 
 def hash_of(plugin: str, password: bytes, salt: bytes) -> str | None:
-    """What a server keeps of a password; None if that is not known, or the password is too long.
+    """Return a server's hash of a password; None if that is not known, or the password is too long.
 
     Args:
         plugin: Its name, in any case.
         password: As the server gets it.
-        salt: `SALT_LENGTH` bytes.
+        salt: Random bytes, `SALT_LENGTH` of them.
     """
     made = _PLUGINS.get(plugin.lower())
     return None if made is None or len(password) > LENGTH_MAX else made(password, salt)

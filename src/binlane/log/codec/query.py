@@ -38,7 +38,6 @@ class QueryEvent:
         execution_time: Seconds from the start of the statement to its logging.
         error_code: 0, or the error with which a replica must fail as well.
         status_vars: As written; `codec.status_vars` tells what they say.
-        database: The session's default database.
         query: In the session's character set.
         tables_info: Of the extended format of WL#40 (seed 003 §1); None in a plain one.
         record: MariaDB's compressed form of `query` as written; None in a plain event.

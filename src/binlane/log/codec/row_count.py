@@ -1,4 +1,4 @@
-"""How many rows an event holds, without decoding their values; pure.
+"""Counts of the rows of events, without decoding their values; pure.
 
 A row's end is found from the columns' lengths alone: fixed ones are added up, others begin with how
 long they are.
@@ -37,7 +37,7 @@ def count_rows(event: RowsEvent, columns: Sequence[Column]) -> int:
 
     Args:
         event: Its images are not copied.
-        columns: Of its table.
+        columns: The columns of the event's table.
 
     Raises:
         UnsupportedError: If a column's length cannot be known.
@@ -102,7 +102,7 @@ class _Shape(NamedTuple):
     joined: tuple[_Width, ...]
 
     def end(self, data: bytes, offset: int) -> int:
-        """Where an image ends, which may be behind the end of `data`."""
+        """Return the end of an image, which may be behind the end of `data`."""
         bitmap_length = (len(self.widths) + 7) // 8
         nulls = int.from_bytes(data[offset : offset + bitmap_length], "little")
         offset += bitmap_length

@@ -18,7 +18,7 @@ _Image = dict[int, bytes | None]
 
 
 def changed_columns(images: bytes, widths: Widths, before: int, after: int) -> int:
-    """Which columns differ between before and after image in any row of an UPDATE, a bit each.
+    """Return the columns that differ from before to after image in any row of an UPDATE, a bit each.
 
     Args:
         images: Pairs of images, not compressed.
@@ -46,7 +46,7 @@ def cut_images(
     """Row images without some of their columns.
 
     Args:
-        images: Not compressed.
+        images: The images, which are not compressed.
         widths: Of all columns of the table.
         present: The columns that images hold, a bit each; of an UPDATE before and after.
         kept: Those of them that stay, likewise.

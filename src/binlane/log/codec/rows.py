@@ -26,9 +26,9 @@ class TableMapEvent:
 
     Attributes:
         table_id: Number that rows events refer to.
-        flags: 1 is BIT_LEN_EXACT.
+        flags: The event's flags: 1 is BIT_LEN_EXACT.
         database: Name; the servers write it in UTF-8.
-        table: Likewise.
+        table: Name; the servers write it in UTF-8.
         column_types: One `ColumnType` code a column.
         metadata: Of all columns, packed by type.
         null_bits: A bit a column, least significant first: 1 can be NULL.
@@ -105,9 +105,9 @@ class RowsEvent:
 
     Attributes:
         table_id: Of a TABLE_MAP in the same statement.
-        flags: `RowsFlag` bits.
+        flags: The `RowsFlag` bits as written.
         extra: V2 only: what follows its length field; None in V1.
-        column_count: Columns of the table.
+        column_count: How many columns the table has.
         columns_present: Bitmap of the columns in the images, least significant bit first; of the
             before images in an UPDATE.
         columns_present_after: Bitmap of an UPDATE's after images, else None.
@@ -181,7 +181,7 @@ class RowsEvent:
 
     @property
     def ends_statement(self) -> bool:
-        """Whether the statement's table maps are forgotten after this event."""
+        """True if the statement's table maps are forgotten after this event."""
         return bool(self.flags & RowsFlag.STMT_END)
 
     @property

@@ -30,7 +30,7 @@ def string_decoder(
     """Decoder of a text or binary column.
 
     Args:
-        read: Reads the bytes stored.
+        read: Reads the bytes that are stored.
         collation_id: None where the log names none: then what is valid UTF-8 is text.
         fixed_length: Of a BINARY column, whose trailing zero bytes the log leaves out.
 
@@ -61,7 +61,7 @@ def enum_decoder(
     """Decoder of an ENUM: its member, "" for 0; the number where the members are unknown.
 
     Args:
-        length: Bytes of the number.
+        length: The bytes that the number takes.
         members: None where the log does not tell.
         is_lenient: They come from elsewhere: a number beyond them is given as it is, no error.
     """

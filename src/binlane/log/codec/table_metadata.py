@@ -1,4 +1,4 @@
-"""What a TABLE_MAP says of its table: the columns with all that is known of them, and the key."""
+"""A TABLE_MAP's facts of its table: the columns with all that is known of them, and the key."""
 
 from __future__ import annotations
 

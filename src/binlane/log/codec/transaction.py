@@ -51,8 +51,7 @@ class GtidEvent:
     """The start of an event group (MariaDB); the GTID's server id is the header's.
 
     Attributes:
-        sequence: Number within the domain.
-        domain_id: Replication domain.
+        sequence: The number within the domain.
         flags: `GtidFlag` bits (`flags2` in the servers' source).
         commit_id: Of a group commit, else None.
         xid: Of an XA transaction, else None.
@@ -118,12 +117,12 @@ class GtidEvent:
 
     @property
     def is_standalone(self) -> bool:
-        """Whether exactly one event follows in the group."""
+        """True if exactly one event follows in the group."""
         return bool(self.flags & GtidFlag.STANDALONE)
 
     @property
     def is_undone(self) -> bool:
-        """Whether the statement of the group has no effect: it is begun here only, or rolled back."""
+        """True if the statement of the group has no effect: it is begun here only, or rolled back."""
         return bool((self.flags_extra or 0) & UNDONE_ALTER)
 
     def gtid(self, server_id: int) -> Gtid:

@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Flavor(Enum):
-    """Whose dialect of the format: it decides collation ids, GTIDs and the codes above 41."""
+    """The dialect of the format: it decides collation ids, GTIDs and the codes above 41."""
 
     MARIADB = "mariadb"
     MYSQL = "mysql"

@@ -33,7 +33,7 @@ _MICROSECONDS: Final = Struct("<I")
 
 
 def opens_cursor(payload: bytes) -> bool:
-    """Whether a command, not empty, is a COM_STMT_EXECUTE whose rows shall be fetched.
+    """True if a command, not empty, is a COM_STMT_EXECUTE whose rows shall be fetched.
 
     Its first `FLAGS_END` bytes are enough.
     """
@@ -92,7 +92,7 @@ class Execution:
     """COM_STMT_EXECUTE.
 
     Attributes:
-        statement_id: Which one.
+        statement_id: The number of the prepared statement.
         flags: Which cursor is to be opened.
         types: Of the values: `ColumnType`, with 0x8000 for unsigned integers.
         values: As many as there are types, without those that were sent before (None).
@@ -118,7 +118,7 @@ class Execution:
         """Read the command; query attributes are left out.
 
         Args:
-            payload: With its command byte.
+            payload: The packet with its command byte.
             parameter_count: How many the statement has.
             types: Of the execution before; None if there was none.
             given: Numbers of the parameters whose values were sent before, which are not here.

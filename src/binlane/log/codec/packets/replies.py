@@ -36,11 +36,11 @@ class OkPacket:
     """A command succeeded, or, with DEPRECATE_EOF, a result set ended.
 
     Attributes:
-        affected_rows: Rows changed.
-        insert_id: Last AUTO_INCREMENT value.
-        status: Of the session.
+        affected_rows: The number of rows that were changed.
+        insert_id: The last AUTO_INCREMENT value.
+        status: The status of the session.
         warnings: How many SHOW WARNINGS has.
-        info: For people.
+        info: A text for people, mostly empty.
         session_state: What the session tracker says, undecoded; with SESSION_STATE_CHANGED.
         ends_rows: Whether it stands in the place of an EOF packet.
     """
@@ -99,8 +99,7 @@ class ErrPacket:
     """A command, a login or a dump failed.
 
     Attributes:
-        errno: The server's error number.
-        message: Its text.
+        message: The text of the error.
         sqlstate: Five characters; None where the server refuses before the login.
     """
 
@@ -134,7 +133,7 @@ class EofPacket:
 
     Attributes:
         warnings: How many SHOW WARNINGS has.
-        status: Of the session.
+        status: The status of the session.
     """
 
     warnings: int = 0
@@ -169,17 +168,17 @@ def _state(reader: Reader) -> bytes:
 
 
 def is_ok(payload: bytes) -> bool:
-    """Whether a reply is OK, where no rows are expected."""
+    """True if a reply is OK, where no rows are expected."""
     return payload[:1] == bytes((OK_MARK,))
 
 
 def is_error(payload: bytes) -> bool:
-    """Whether a reply is ERR."""
+    """True if a reply is ERR."""
     return payload[:1] == bytes((ERR_MARK,))
 
 
 def is_eof(payload: bytes) -> bool:
-    """Whether a reply is an EOF packet of either length that clients without DEPRECATE_EOF get."""
+    """True if a reply is an EOF packet of either length that clients without DEPRECATE_EOF get."""
     return payload[:1] == bytes((EOF_MARK,)) and len(payload) <= _EOF_LENGTH_MAX
 
 
