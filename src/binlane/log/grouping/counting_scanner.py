@@ -1,4 +1,4 @@
-"""What drives the kernel `summarise`: its tables, and what it knows of tables and statements."""
+"""Drives the kernel `summarise`: its tables, and the known facts of tables and statements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CountingScanner(Scanner):
     """Counts the events of one file in a buffer.
 
     Args:
-        format_: Of the events.
+        format_: The format of the events.
         is_inner: Whether they stand in a TRANSACTION_PAYLOAD.
 
     Attributes:

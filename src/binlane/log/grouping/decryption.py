@@ -68,7 +68,7 @@ def plain_chunks(
 
 
 def is_encrypted(head: bytes) -> bool:
-    """Whether a file that begins with these bytes, 4 KiB or more if it has them, is encrypted."""
+    """True if a file that begins with these bytes, 4 KiB or more if it has them, is encrypted."""
     if head.startswith(MAGIC_ENCRYPTED):
         return True
     source = Pieces((head,))
@@ -199,7 +199,7 @@ def _event(source: Pieces) -> bytes:
 
 
 def _is_event(data: bytes, format_: Format, position: int) -> bool:
-    """Whether these bytes are the event that a server writes first behind START_ENCRYPTION."""
+    """True if these bytes are the event that a server writes first behind START_ENCRYPTION."""
     try:
         event = decode_event(data, format_, position=position)
     except CodecError:

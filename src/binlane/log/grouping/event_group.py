@@ -97,12 +97,12 @@ class EventGroup:
 
     @property
     def position(self) -> int:
-        """Where the group's first byte stands in its file."""
+        """Start of the group in its file, in bytes."""
         return self.events[0].position
 
     @property
     def next_position(self) -> int:
-        """Where the next group starts in the file."""
+        """Start of the next group in the file, in bytes."""
         return self.events[-1].next_position
 
     @property
@@ -118,7 +118,7 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an event stands among event groups.
+    """The place of an event among event groups.
 
     Attributes:
         gtid: Of the group it belongs to; None in control events, anonymous groups and logs
@@ -197,7 +197,7 @@ class Grouper:
 
     @property
     def is_open(self) -> bool:
-        """Whether a group has begun that has not ended."""
+        """True if a group has begun that has not ended."""
         return bool(self._events)
 
     def feed(self, event: Event) -> Iterator[EventGroup]:
@@ -258,12 +258,12 @@ def whole_group(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _begins_group(event: Event) -> bool:
-    """Whether an event outside of any group opens one."""
+    """True if an event outside of any group opens one."""
     return event.header.type_name not in LONE_NAMES
 
 
 def is_begin(event: Event) -> bool:
-    """Whether an event is a statement that opens a transaction."""
+    """True if an event is a statement that opens a transaction."""
     body = event.body
     return isinstance(body, QueryEvent) and (
         body.query == b"BEGIN" or body.query.startswith((b"XA START", b"XA BEGIN"))

@@ -1,4 +1,4 @@
-"""What a log begins with, as whoever drives a kernel over its window needs it."""
+"""The first event of a log, as whoever drives a kernel over its window needs it."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def description_in(window: Window) -> Event | None:
 
 
 def format_of(event: Event) -> Format:
-    """What a FORMAT_DESCRIPTION decides."""
+    """Return the format that a FORMAT_DESCRIPTION decides."""
     assert isinstance(event.body, FormatDescriptionEvent), "nothing else decides a format"
     return event.body.format

@@ -31,7 +31,7 @@ def check_flavor(type_code: int, format_: Format | None) -> None:
     """Check that an event's GTIDs can be those of its file.
 
     Args:
-        type_code: Of the event.
+        type_code: The type code of the event.
         format_: Of the FORMAT_DESCRIPTION before it.
 
     Raises:

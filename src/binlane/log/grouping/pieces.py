@@ -10,7 +10,7 @@ class Pieces:
     """The bytes of a file in order.
 
     Args:
-        chunks: Pieces of any size.
+        chunks: The file's bytes in pieces of any size.
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:

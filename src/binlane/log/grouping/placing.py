@@ -39,7 +39,7 @@ def moved(event: Event, position: int, before: Format) -> bytes:
 
     Args:
         event: That was read, and stays as it is but for its place.
-        position: Where it shall stand.
+        position: The place where it shall stand, in bytes.
         before: Of the file that it comes from.
     """
     assert event.raw is not None, "it was read"
@@ -52,9 +52,9 @@ def shifted(event: bytes | memoryview, position: int, format_: Format) -> bytes:
     """The bytes of an event at another position of its file.
 
     Args:
-        event: The whole event.
-        position: Where it shall stand.
-        format_: Of the file.
+        event: The whole event with its header.
+        position: The place where it shall stand, in bytes.
+        format_: The format of the file.
     """
     return _at(bytearray(event), position, format_.checksum_length)
 
@@ -82,7 +82,7 @@ def place_group(
     Args:
         events: From the GTID event, if there is one, to the end of the group.
         position: Where the group shall begin, in bytes.
-        format_: Of the file.
+        format_: The format of the file.
         clock: What is added to MySQL's logical timestamps.
         is_alone: Whether these are to say that all before it must be applied first.
     """
@@ -103,9 +103,9 @@ def fitted(body: MysqlGtidEvent, others: int, format_: Format, *, clock: int) ->
     """A GTID event as it is to stand before so many bytes.
 
     Args:
-        body: Of the source.
+        body: The event's body from the source.
         others: Bytes of the transaction but for this body.
-        format_: Of the file.
+        format_: The format of the file.
         clock: What is added to the logical timestamps.
     """
     # 0 is the clock of what was never committed in order.

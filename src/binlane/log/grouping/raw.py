@@ -80,12 +80,12 @@ class RawRun:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
+        """The number of groups in the run."""
         return int(self.groups.shape[1])
 
     @property
     def next_position(self) -> int:
-        """Where the last group ends in the file."""
+        """The end of the last group in the file, in bytes."""
         end = int(self.events[layout.EVENT_END, self.groups[layout.GROUP_END, -1] - 1])
         return self.base + end + self.format.checksum_length
 
@@ -200,7 +200,7 @@ class RawRun:
         return position, self.count
 
     def _are_in_order(self, position: Position) -> bool:
-        """Whether all GTIDs come as they should; False also where that is not seen at once."""
+        """True if all GTIDs come as they should; False also where that is not seen at once."""
         first = self.groups[layout.GROUP_FIRST]
         types = self.events[layout.EVENT_TYPE, first]
         offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
@@ -229,8 +229,8 @@ class RawRun:
         """A position with the first groups of the run done, with all of them by default.
 
         Args:
-            position: Before them.
-            count: How many are done.
+            position: The position before the groups of the run.
+            count: How many groups are done; None for all.
             start: How many of these `position` has.
         """
         first = self.groups[layout.GROUP_FIRST, start:count]

@@ -66,7 +66,7 @@ def find_event(
     Args:
         bytes_from: Gives the file's bytes from a position on, not encrypted.
         position: Where to begin to look.
-        format_: Of the log.
+        format_: The format of the log's events.
         shift: How far headers were ahead of the file before the damage.
     """
     for asked in (shift, None):
@@ -86,7 +86,7 @@ def find_group(
     Args:
         chunks: The file's bytes from `position` on, in pieces of any size.
         position: Of the first byte, from the start of the file.
-        format_: Of the file.
+        format_: The format of the file's events.
         stop: Where to give up; None for the end.
 
     Returns:
@@ -159,7 +159,7 @@ class _Search:
         return shift if is_certain else None
 
     def _is_plausible(self, offset: int, shift: int) -> bool:
-        """Whether an event seems to start here, in a log without checksums."""
+        """True if an event seems to start here, in a log without checksums."""
         if self._pieces.fill(offset + HEADER_LENGTH) < offset + HEADER_LENGTH:
             return False
         header = self._header(offset)

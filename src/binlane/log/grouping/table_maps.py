@@ -1,4 +1,4 @@
-"""Which table a rows event means: TABLE_MAP events, remembered until their statement ends."""
+"""The tables of rows events: TABLE_MAP events, remembered until their statement ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TableMaps:
         """Take one event in log order.
 
         Args:
-            event: Any event.
+            event: An event of any type.
             file: The file it stands in, for the error.
 
         Returns:

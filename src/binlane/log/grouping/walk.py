@@ -137,7 +137,7 @@ def walk(chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None) -> 
 
 
 def _begins_relay_log(event: Event) -> bool:
-    """Whether what follows was copied from another log, whose positions its headers keep.
+    """True if the events that follow were copied from another log, whose positions their headers keep.
 
     Relay logs say so in their FORMAT_DESCRIPTION since MySQL 5.6; in all of them the source's ROTATE,
     which stands in no file of its own, comes before the source's events.
