@@ -1,4 +1,4 @@
-"""Where the files of this package lie: also where Python imports it from an archive.
+"""The folder of this package's files: also where Python imports them from an archive.
 
 Spark brings archives to its workers (`--py-files`). Python imports sources from them, but compiled
 modules are files that the system loads, so those of an archive are unpacked beside it, once.

@@ -1,4 +1,4 @@
-"""Where things stand in the arrays that kernels and their callers share, and the codes in them."""
+"""Places in the arrays that kernels and their callers share, and the codes in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things stand in the states of `unpack` and `pack`, and what they return."""
+"""Places in the states of `unpack` and `pack`, and the codes that they return."""
 
 from __future__ import annotations
 

@@ -55,9 +55,9 @@ def unpack(came: Bytes, end: int, state: Numbers, window: Bytes, room: int) -> i
 
     Args:
         came: What came from the source; `state[PACKET_AT]` says from where on it is new.
-        end: Bytes in it.
+        end: The number of bytes in it.
         state: What lives between two calls.
-        window: Gets the events.
+        window: Gets the events one by one.
         room: How many bytes may stand in it.
 
     Returns:
@@ -127,7 +127,7 @@ def pack(
 
     Args:
         file: Bytes of a file; an event begins at `state[FILE_AT]`.
-        end: Bytes in it.
+        end: The number of bytes in it.
         left_out: Type of events that get no packet; -1 for none.
         state: What lives between two calls.
         packets: Gets the packets, from `state[PACKETS_END]` on.

@@ -1,4 +1,4 @@
-"""Where things stand in the arrays that the routing kernels and their callers share."""
+"""Places in the arrays that the routing kernels and their callers share."""
 
 from __future__ import annotations
 

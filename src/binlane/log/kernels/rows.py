@@ -202,7 +202,7 @@ def locate(
     """Find the values of the row images of one table's events.
 
     Args:
-        data: The buffer.
+        data: The buffer of the events.
         columns: Of the table: bytes that a value takes, or minus those of its length; and the
             row of `positions` that is its own, or -1.
         effects: INSERTS, UPDATES or DELETES for each event type.
@@ -294,8 +294,8 @@ def repeat_texts(
     Args:
         owners: Which text each row has.
         texts: The texts, `room` bytes each.
-        lengths: Of them.
-        room: See `texts`.
+        lengths: The length of each text in bytes.
+        room: The bytes that each text has in `texts`.
         out: Receives the texts, one behind the other.
         offsets: Receives where each begins, and where the last one ends.
 

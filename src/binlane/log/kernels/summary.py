@@ -254,7 +254,7 @@ def summarise(
 
     Args:
         data: The buffer; `state[BASE]` is the position in the file of its first byte.
-        end: Bytes in it.
+        end: The number of bytes in it.
         classes: The class of each of the 256 event types.
         state: What lives between two calls, as for `scan`.
         figures: What was counted, and what is known of the open group.

@@ -1,4 +1,4 @@
-"""How many rows an event has, found from the lengths of its columns: part of `summarise`."""
+"""Counts of an event's rows, found from the lengths of its columns: part of `summarise`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IS_DAMAGED: Final = -3
 
 @register_jitable
 def _count_bits(data: Bytes, bitmap: int, columns: int) -> int:
-    """How many columns a bitmap has."""
+    """Return the number of columns in a bitmap."""
     count = 0
     for column in range(columns):
         count += (int(data[bitmap + (column >> 3)]) >> (column & 7)) & 1
@@ -45,18 +45,18 @@ def _image_end(
     first: int,
     columns: int,
 ) -> int:
-    """Where a row image ends that begins at `start`, or -1.
+    """Return the end of the row image that begins at `start`, or -1.
 
     Args:
-        data: Has the images.
-        start: Where this one begins.
+        data: The buffer that has the images.
+        start: Where this image begins in it.
         end: Where the last one ends.
         present: Has the bitmap of the columns.
-        bitmap: Where it stands.
+        bitmap: Where the bitmap stands there.
         count: How many columns it has.
         widths: Of the columns of all tables.
         first: Where those of this one stand.
-        columns: How many they are.
+        columns: The number of the table's columns.
     """
     at = start + (count + 7) // 8
     if at > end:
@@ -90,16 +90,16 @@ def count_rows(
     widths: Small,
     plain: Bytes,
 ) -> int:
-    """How many rows an event has, or why it is not known.
+    """Return the number of an event's rows, or a code that says why it is not known.
 
     Args:
-        data: The buffer.
-        at: Where the event begins.
-        stop: Where its images end.
-        kind: Its class.
+        data: The buffer of the events.
+        at: Where the event begins in it.
+        stop: Where the images of the event end.
+        kind: The class of the event.
         number: Of its table map, negative if it has none.
         figures: Where somebody may have told.
-        tables: All of them.
+        tables: The tables of the kernel.
         widths: Of the columns of all tables.
         plain: The plain images of a compressed event.
     """

@@ -83,7 +83,7 @@ def print_events(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, lay
 
 @register_jitable(forceinline=True)
 def _is_sound(data: Bytes, state: Longs, offset: int, length: int) -> bool:
-    """Whether checksum and end position are right; without a format nothing is."""
+    """True if checksum and end position are right; without a format nothing is."""
     if state[lay.CHECKSUM] < 0:
         return False
     if state[lay.CHECKSUM]:

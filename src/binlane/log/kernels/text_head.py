@@ -29,7 +29,7 @@ _texts = bytearray()
 
 
 def phrase(text: bytes) -> Phrase:
-    """Where a fixed text stands in PHRASES, and its length."""
+    """Add a fixed text to PHRASES; return its place there and its length."""
     start = len(_texts)
     _texts.extend(text + _PHRASE_PADDING)
     return start, len(text)
@@ -174,7 +174,7 @@ def begin_event(data: Bytes, state: Longs, buffers: Buffers) -> int:
 
 @register_jitable(forceinline=True)
 def body_end(data: Bytes, state: Longs) -> int:
-    """Where the event at OFFSET ends, but for its checksum."""
+    """Return the end of the event at OFFSET, but for its checksum."""
     offset = state[lay.OFFSET]
     return int(offset + load_u32(data, offset + 9) - state[lay.CHECKSUM])
 

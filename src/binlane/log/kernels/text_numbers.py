@@ -95,8 +95,8 @@ def put_integer(out: Bytes, at: int, value: int, size: int) -> int:
     """A column's integer; the log does not tell its sign, so a negative one is given both ways.
 
     Args:
-        out: Where it goes.
-        at: Position there.
+        out: The buffer that receives the text.
+        at: The text's position in that buffer.
         value: As if it were signed.
         size: Bytes that it has in the row, 1 to 8.
     """
@@ -140,12 +140,12 @@ def put_decimal(out: Bytes, at: int, data: Bytes, start: int, precision: int, sc
     """A DECIMAL; FAILED where the bytes are none, or a zero that is negative.
 
     Args:
-        out: Where it goes.
-        at: Position there.
-        data: The row.
+        out: The buffer that receives the text.
+        at: The text's position in that buffer.
+        data: The buffer of the row.
         start: Where the value begins, whose `decimal_size` is inside of `data`.
-        precision: Digits in all.
-        scale: Digits behind the point.
+        precision: The number of digits in all.
+        scale: The number of digits behind the point.
     """
     whole_digits = precision - scale
     sign = -1 if data[start] < 0x80 else 1
