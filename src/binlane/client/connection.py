@@ -29,7 +29,7 @@ class ServerConnection:
         is_tls: Whether all goes through TLS by now.
 
     Args:
-        url: The server.
+        url: The address of the server.
         bind_address: Own address to connect from; any by default.
         connect_s: Longest wait for the connection.
         silent_s: Longest wait for the server's next bytes.

@@ -1,4 +1,4 @@
-"""What is known of a server's objects: which questions were answered, and what they told.
+"""Knowledge of a server's objects: the questions that were answered, and their answers.
 
 Grows by answers, and shrinks by DDL, after which what it may have changed is not known any more.
 What a statement needs is followed from its text through all that belongs to what it names.
@@ -63,17 +63,17 @@ _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
 def _has_table(answer: Answer) -> bool:
-    """Whether the answer to what a table is tells of one, or of a view, be it understood or not."""
+    """True if the answer to what a table is tells of one, or of a view, be it understood or not."""
     told = answer.objects
     return bool(told.tables or told.views or told.unknown)
 
 
 class KnownObjects:
-    """What is known of one server.
+    """The known objects of one server.
 
     Attributes:
-        flavor: Of the server.
-        server_version: Its own.
+        flavor: The flavor of the server.
+        server_version: The version of the server.
         store: The objects. Its dictionaries grow as they are, and are replaced by others where
             something is forgotten: who shares them sees what comes, and keeps what he had.
         version: Another object whenever something that was known is not known any more. What was
@@ -97,7 +97,7 @@ class KnownObjects:
 
     @property
     def asked(self) -> Asked:
-        """What questions hang on, as it is now."""
+        """The facts that questions hang on, as they are now."""
         return Asked(
             flavor=self.flavor,
             version=self.server_version,
@@ -112,12 +112,12 @@ class KnownObjects:
 
     @property
     def ignores_case(self) -> bool:
-        """Whether names are kept in lower case."""
+        """True if names are kept in lower case."""
         return self.store.settings.get("lower_case_table_names", "0") != "0"
 
     @property
     def dialect(self) -> Dialect:
-        """How the server reads statements without an sql_mode."""
+        """The dialect in which the server reads statements without an sql_mode."""
         return Dialect(
             flavor=self.flavor.value,
             version=self.server_version,
@@ -125,7 +125,7 @@ class KnownObjects:
         )
 
     def covers(self, facts: StatementFacts, database: str) -> bool:
-        """Whether all is known that a statement uses."""
+        """True if all is known that a statement uses."""
         shape = facts.shape
         if shape is not None:
             if (shape, database) in self._shapes:
@@ -144,7 +144,7 @@ class KnownObjects:
         return True
 
     def lacking(self, facts: StatementFacts, database: str) -> Iterator[Question]:
-        """What has to be asked next for a statement; more may come of the answers.
+        """Give the questions to ask next for a statement; more may come of the answers.
 
         Raises:
             NotUnderstoodError: If the answer to something was not understood.
@@ -164,14 +164,14 @@ class KnownObjects:
         yield from self._lacking(tuple(Need(one) for one in questions))
 
     def is_asked(self, question: Question) -> bool:
-        """Whether the answer to a question is known, be it understood or not."""
+        """True if the answer to a question is known, be it understood or not."""
         try:
             return self._answer(self._normal(Need(question)).question) is not None
         except NotUnderstoodError:
             return True
 
     def missed(self, names: Iterable[TableName]) -> tuple[Question, ...]:
-        """What nobody asked of objects that were looked for, and are not among those known."""
+        """Return unasked questions about objects that were looked for, and are not among those known."""
         questions = (
             Question(topic, name if topic is Topic.TABLE else small(name))
             for name in names
@@ -181,7 +181,7 @@ class KnownObjects:
         return tuple(one for one in questions if not self.is_asked(one))
 
     def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
-        """What belongs to some things, and what is known of it; without what only keys refer to.
+        """Return known answers about all that belongs to some things, but for what only keys refer to.
 
         Raises:
             NotUnderstoodError: If the answer to something was not understood.
@@ -244,14 +244,14 @@ class KnownObjects:
         return None if key in programs.routines else _ABSENT
 
     def before(self, question: Question) -> Question:
-        """What has to be asked first for the answer to a question: itself, if nothing."""
+        """Return the question to ask first for the answer to a question: itself, if none."""
         database = question.name.database
         if question.topic in _BY_PROGRAMS and database not in self._programs:
             return Question(Topic.PROGRAMS, TableName(database, ""))
         return question
 
     def _hanging_on(self, question: Question, answer: Answer) -> Iterator[Need]:
-        """What belongs to a table that its definition does not say."""
+        """Give the needs of a table that its definition does not say."""
         if question.topic is not Topic.TABLE or not answer.objects.tables:
             return
         name = question.name
@@ -427,12 +427,12 @@ class KnownObjects:
         yield from (name for name in names if name not in renamed)
 
     def _is_absent(self, name: TableName) -> bool:
-        """Whether a table or view is known not to be there."""
+        """True if a table or view is known not to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
         return found is not None and not _has_table(found)
 
     def _is_there(self, name: TableName) -> bool:
-        """Whether a table or view is known to be there."""
+        """True if a table or view is known to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
         return found is not None and _has_table(found)
 

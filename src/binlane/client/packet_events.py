@@ -60,7 +60,7 @@ class PacketEvents:
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the next event stands in the server's files."""
+        """The place of the next event in the server's files."""
         return FilePosition(self.file, self._next_position)
 
     def feed(self, payload: bytes) -> Event:
@@ -86,7 +86,7 @@ class PacketEvents:
         return event
 
     def _position_of(self, header: EventHeader) -> int:
-        """Where an event stands: headers say the low 32 bits of its end, or 0 for "next".
+        """Return an event's place: headers say the low 32 bits of its end, or 0 for "next".
 
         Events in between may have been left out; none stands before the last one.
         """
@@ -141,5 +141,5 @@ def _mended(data: bytes) -> bytes:
 
 
 def is_artificial(event: Event) -> bool:
-    """Whether an event was made for the dump, and stands in no file."""
+    """True if an event was made for the dump, and stands in no file."""
     return bool(event.header.flags & _ARTIFICIAL)

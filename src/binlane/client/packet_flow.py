@@ -35,7 +35,7 @@ class PacketFlow(Generic[_Result]):
 
     Attributes:
         dialogue: The conversation that comes first.
-        peer: The server, for messages.
+        peer: The server's address, for messages.
         result: What the conversation ended with; None until then.
     """
 
@@ -83,7 +83,7 @@ class PacketFlow(Generic[_Result]):
             yield from map(self.take_step, steps)
 
     def take_step(self, step: Step) -> Send | StartTls:
-        """What one step of a conversation, or a command behind it, sends."""
+        """Return the bytes, or the start of TLS, for a step of a conversation or a command behind it."""
         if isinstance(step, UpgradeToTls):
             return StartTls()
         if isinstance(step, Command):

@@ -1,4 +1,4 @@
-"""What a server is asked of its objects, one question at a time, and what its answers tell.
+"""Questions to a server about its objects, one at a time, and the reading of its answers.
 
 A question is a generator: it yields statements and is given their rows; who sends them, in which
 session, is its driver. Errors of the server are thrown into it. Nothing here waits or knows of
@@ -82,11 +82,11 @@ _CONFIGURED: Final = (
 
 
 class NotUnderstoodError(StatementError):
-    """What the server says of an object is not understood; asking again says the same."""
+    """A server's answer about an object is not understood; asking again gives the same."""
 
 
 class Topic(Enum):
-    """What a question is about."""
+    """The kind of objects that a question is about."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -119,7 +119,7 @@ class Question(NamedTuple):
     """One question.
 
     Attributes:
-        topic: What it is about.
+        topic: The kind of objects asked about.
         name: Of what; of a database the `database` alone; nothing of the whole server.
     """
 
@@ -135,10 +135,10 @@ BASE: Final = tuple(
 
 
 class Need(NamedTuple):
-    """What belongs to an object.
+    """A question whose answer a statement needs.
 
     Attributes:
-        question: About what.
+        question: The question that is to be answered.
         is_deep: Also what belongs to that.
     """
 
@@ -148,13 +148,13 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the server told.
+    """A server's answer about objects.
 
     Attributes:
         objects: What it is about; nothing where there is none.
         needs: What else a statement needs to know that uses it.
         triggers: By table the names of its triggers, in the order in which they run.
-        tables: By trigger the table.
+        tables: By trigger the table that it belongs to.
         routines: Whether it is a function, and its name in small letters.
         children: By table those that have foreign keys to it.
     """
@@ -169,11 +169,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is known already and questions hang on.
+    """The known facts on which questions hang.
 
     Attributes:
-        flavor: Of the server.
-        version: Its own.
+        flavor: The flavor of the server.
+        version: The version of the server.
         store: Databases, settings and accounts; not to be changed.
         programs: By database the answer to PROGRAMS.
         users: Whose accounts in `store` are not as they are any more; None: all.
@@ -189,12 +189,12 @@ class Asked:
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether the server is a MariaDB."""
+        """True if the server is a MariaDB."""
         return self.flavor is Flavor.MARIADB
 
     @property
     def ignores_case(self) -> bool:
-        """Whether names are kept in lower case."""
+        """True if names are kept in lower case."""
         return self.store.settings.get("lower_case_table_names", "0") != "0"
 
     def empty(self, database: str = "") -> SchemaCatalog:
@@ -209,7 +209,7 @@ class Asked:
 
 
 def is_of_server(name: TableName) -> bool:
-    """Whether an object is one that every server has, of which nothing is asked."""
+    """True if an object is one that every server has, of which nothing is asked."""
     return name.database.lower() in _SYSTEM
 
 
@@ -366,7 +366,7 @@ def _created(kind: str, column: int, name: TableName) -> Generator[str, Rows, st
 def _shown(
     kind: str, column: int, name: TableName
 ) -> Generator[str, Rows, list[str | None] | None]:
-    """What SHOW CREATE tells, the statement in one of its columns; None if there is no object."""
+    """Ask SHOW CREATE; return its row, the statement in one of its columns; None if there is no object."""
     try:
         rows = yield f"SHOW CREATE {kind} {name}"
     except StatementError as error:
@@ -379,7 +379,7 @@ def _shown(
 
 
 def creation_context(row: Sequence[str | None], column: int) -> CreationContext:
-    """How a program is read and runs, as SHOW CREATE tells it beside the text.
+    """Return the context in which a program is read and runs, from SHOW CREATE's row.
 
     Args:
         row: Of SHOW CREATE FUNCTION, PROCEDURE, TRIGGER or EVENT.
@@ -521,7 +521,7 @@ def _accounts(_: TableName, asked: Asked) -> Asking:
 
 
 def _is_touched(name: AccountName, known: Grantee, users: frozenset[str] | None) -> bool:
-    """Whether an account may have other rights than are known."""
+    """True if an account may have other rights than are known."""
     if users is None or name.user in users:
         return True
     return any(role.user in users for role in (*known.roles, *known.default_roles))
@@ -571,10 +571,10 @@ _VIEW_KINDS: Final = frozenset(
 
 
 def questions_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
-    """What a statement needs to be known.
+    """Return the needs of a statement.
 
     Args:
-        facts: Of its text.
+        facts: The facts of its text.
         database: Its default database; empty without one.
     """
     return tuple(dict.fromkeys(_questions_of(facts, database)))
@@ -644,7 +644,7 @@ def _needs_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
 
 
 def _needs_of_table(table: Table) -> tuple[Need, ...]:
-    """What a table leads to by itself; who refers to it is not told by its definition."""
+    """Return the needs of a table by itself; its definition does not tell who refers to it."""
     needs = [Need(Question(Topic.TABLE, key.parent), is_deep=False) for key in table.foreign_keys]
     needs += [Need(Question(Topic.TABLE, name)) for name in table.union]
     for column in table.definition.columns:
@@ -655,7 +655,7 @@ def _needs_of_table(table: Table) -> tuple[Need, ...]:
 
 
 def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...]:
-    """What a body leads to; of one that is not understood whoever runs it is told."""
+    """Return the needs of a body; whoever runs one that is not understood is told of it."""
     use = body_use(program.body, database, program.dialect)
     found = (need for facts in use.facts for need in questions_of(facts, database))
     return tuple(dict.fromkeys(found))

@@ -53,11 +53,11 @@ _RARE_TYPES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRequest:
-    """What is asked of a server.
+    """A request for a server's log.
 
     Attributes:
-        account: Who logs in.
-        file: Of the server's log.
+        account: The account that logs in.
+        file: The name of a file of the server's log.
         position: Where to start in it.
         server_id: As whom to appear; 0 is nobody, whom no replica can displace.
         waits: Whether the server shall wait for more at the end of its log.
@@ -81,7 +81,7 @@ class RemoteEvent:
     Attributes:
         file: The server's file that it stands in.
         event: Decoded, with its position there.
-        data: Its bytes.
+        data: The event's bytes as they came.
     """
 
     file: str

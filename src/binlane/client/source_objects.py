@@ -57,7 +57,7 @@ class SourceSession:
         server: The source's flavor and version.
         database: The default database; empty without one.
         variables: Session variables that bear on logging.
-        is_in_transaction: A transaction is open.
+        is_in_transaction: True while a transaction is open.
     """
 
     server: Server
@@ -88,7 +88,7 @@ class Source:
     """The source, asked for a limited time.
 
     Args:
-        session: The client's.
+        session: The session of the client.
         sql_mode: Its own, where it is known; `circumstances` finds it out.
         is_patient: Locks are waited for as long as the session does, and what it hears counts for
             others: nothing may be lost in its character set.
@@ -208,7 +208,7 @@ class Source:
             )
 
     async def circumstances(self) -> SourceSession:
-        """How the client's session is set.
+        """Ask the source for the facts of the client's session.
 
         Raises:
             StatementError: If the source refuses to tell.
@@ -252,7 +252,7 @@ class Source:
 
 
 def _may_lack_letters(answer: ResultSet, rows: list[list[str | None]]) -> bool:
-    """Whether letters may stand as question marks which character_set_results has not."""
+    """True if letters may stand as question marks which character_set_results has not."""
     charsets = {charset_of(head.character_set) for head in answer.heads}
     return not charsets <= _HAS_ALL and any("?" in (cell or "") for row in rows for cell in row)
 
