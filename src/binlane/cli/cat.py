@@ -207,11 +207,11 @@ class _Run:
 
 
 def _nothing() -> None:
-    """What a renderer that holds nothing back does where a group is cut off."""
+    """Do nothing where a group is cut off: for a renderer that holds nothing back."""
 
 
 def _cutter(renderer: Renderer, output: TextIO) -> Callable[[], None]:
-    """What has a renderer end the group that was cut off by damage."""
+    """Return a function that has a renderer end the group that was cut off by damage."""
     from binlane.binlogs.cat.renderer import HoldsGroups  # noqa: PLC0415  # after --help
 
     if not isinstance(renderer, HoldsGroups):

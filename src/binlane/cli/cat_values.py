@@ -1,4 +1,4 @@
-"""What the options of `cat` take: times, positions, ids and GTID sets, read from their text."""
+"""Values of the options of `cat`: times, positions, ids and GTID sets, read from their text."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class GroupedOption(click.Option):
     """An option that stands under a heading.
 
     Attributes:
-        group: The heading.
+        group: The heading above the option.
     """
 
     def __init__(self, *declarations: Any, group: str, **attributes: Any) -> None:
@@ -48,7 +48,7 @@ class GroupedOption(click.Option):
         return "".join(short) + name + value, record[1]
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """What is told beside the help text; ranges are told where they are broken."""
+        """Return the texts beside the help text; ranges are told where they are broken."""
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
@@ -185,7 +185,7 @@ class _Syntax:
             yield option.secondary_opts[-1]
 
     def _wants_value(self, plain: str) -> bool:
-        """Whether the next argument is this option's value."""
+        """True if the next argument is this option's value."""
         if plain.startswith("--"):
             return self._takes_value(plain)
         letters = plain[1:]

@@ -34,7 +34,7 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
     """The options, as a command line takes them.
 
     Args:
-        make: The class of options.
+        make: The class that makes the options.
         attributes: What it takes beside what every option does.
     """
     return (
@@ -101,16 +101,16 @@ def load_schema(path: str | Path, catalog: SchemaCatalog) -> None:
 
 
 def has_filter(given: Mapping[str, Any]) -> bool:
-    """Whether databases or tables are named."""
+    """True if databases or tables are named."""
     return any(given[name] for name in _NAMES)
 
 
 def filter_terms(given: Mapping[str, Any], *, kinds: Iterable[str] = ()) -> FilterTerms:
-    """What the options ask for.
+    """Return the filter that the options ask for.
 
     Args:
         given: Their values, by the names that click gives them.
-        kinds: Kinds of statements.
+        kinds: The kinds of statements to keep.
 
     Raises:
         click.UsageError: If a name or kind is none.

@@ -172,7 +172,7 @@ def _open_standard_streams() -> None:
 
 
 def _let_go_of_stdout() -> None:
-    """What could not be written must not be tried again at exit."""
+    """Turn standard output away: what could not be written must not be tried again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file that is written whole or not at all."""
+"""The output of results: standard output, or a file that is written whole or not at all."""
 
 from __future__ import annotations
 

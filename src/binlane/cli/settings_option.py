@@ -1,4 +1,4 @@
-"""Where `serve` and `config check` have their settings from."""
+"""The options that name the settings of `serve` and `config check`."""
 
 from __future__ import annotations
 
