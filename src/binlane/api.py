@@ -90,7 +90,7 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
     """The row changes of binlog files as Arrow record batches.
 
     Args:
-        path: As of `read`.
+        path: One file or several, as `read` takes them.
         tables: Databases and tables: `shop`, `shop.orders`; all if None.
         columns: Names of the tables' columns to keep; all if None.
         start: From here on: `FILE:POSITION`, a time (UTC unless it says a zone), or a GTID
@@ -136,7 +136,7 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
 
 
 def _filter_terms(filters: Mapping[str, str | Iterable[str]], rename: str) -> FilterTerms:
-    """What a filter lets through.
+    """Return the terms of a filter by the arguments of `scan` and `land`.
 
     Raises:
         ConfigError: If there is no such list, or if a name is none.
@@ -173,7 +173,7 @@ def land(  # noqa: PLR0913 - each argument is a setting
         source: Binlog files, a directory of them, or `DATA#name`.
         into: URI or path of the target: gets `current/<database>/<table>`, `changes/…` and so on.
         mode: Which kinds of tables: `current`, `changes`, `history`.
-        table_format: `delta`, `iceberg` or `parquet`.
+        table_format: The tables' format: `delta`, `iceberg` or `parquet`.
         tables: Which of the log's tables: `shop.orders`, or the lists of CREATE BINLOG; all if
             empty.
         engine: Who runs the tasks: by default processes of this machine;
@@ -257,7 +257,7 @@ def _warn(notes: Iterable[str]) -> None:
 
 
 def _catalog(schema: Path) -> SchemaCatalog:
-    """What a schema file tells.
+    """Return the catalog of the objects in a schema file.
 
     Raises:
         StoreError: If it cannot be read.
@@ -276,7 +276,7 @@ def _paths(path: Path | Iterable[Path]) -> list[str]:
 
 
 def _ranges(path: str, keys: str | None) -> list[LogRange]:
-    """What a path names: a file, or all files of a log.
+    """Return the ranges that a path names: a file, or all files of a log.
 
     Raises:
         ConfigError: If it names no log.
@@ -291,7 +291,7 @@ def _ranges(path: str, keys: str | None) -> list[LogRange]:
     from binlane.tables.ranges.sources import Sources  # noqa: PLC0415 - likewise
 
     def end_of(file: LogFile) -> int | None:
-        """Where the last whole group of a file ends that is being written; a server knows itself."""
+        """Return the end of the last whole group of a file that is being written; a server knows itself."""
         if not file.is_live or is_server(file.uri):
             return None
         facts = KnownFacts(keys=keys).of(file)
@@ -311,7 +311,7 @@ def _ranges(path: str, keys: str | None) -> list[LogRange]:
 
 
 def _is_file(path: str) -> bool:
-    """Whether a path is what is to be read itself: a file, a pipe, or standard input."""
+    """True if a path is to be read itself: a file, a pipe, or standard input."""
     return path == "-" or (os.path.exists(path) and not os.path.isdir(path))  # noqa: PTH110, PTH112 - any path
 
 

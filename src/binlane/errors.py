@@ -33,9 +33,9 @@ class Diagnostic(NamedTuple):
     """A line of SHOW WARNINGS.
 
     Attributes:
-        level: `Error`, `Warning` or `Note`.
-        errno: The servers' number.
-        text: In words.
+        level: One of `Error`, `Warning` and `Note`.
+        errno: The number that the servers give it.
+        text: The text that the servers give it.
     """
 
     level: str
@@ -111,7 +111,7 @@ class StatementError(BinlaneError):
 
     Attributes:
         errno: Server error number, 1 to 65535.
-        sqlstate: Five characters.
+        sqlstate: The state in five characters.
         diagnostics: What SHOW WARNINGS lists of it; nothing for its message and its hint.
     """
 
@@ -176,7 +176,7 @@ class LoadDataError(UnsafeStatementError):
 
 
 class UnjudgedError(UnsafeStatementError):
-    """What a statement would do is not known, so that some binlog may not have it as it must."""
+    """A statement's effect is not known, so that some binlog may not have it as it must."""
 
 
 class NotLoggableError(StatementError):
@@ -212,7 +212,7 @@ class StoreError(BinlaneError):
     """A data directory or a file in it that cannot be used.
 
     Attributes:
-        path: The file or directory.
+        path: The path of that file or directory.
     """
 
     def __init__(self, message: str, *, path: str, hint: str = "") -> None:
