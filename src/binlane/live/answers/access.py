@@ -38,10 +38,10 @@ from binlane.statements.scope.definition import Definition, unknown_binlog
 from binlane.statements.sql.accounts import AccountName
 
 FOLLOWED_TIMEOUT_S: Final = 10.0
-"""How long a session waits for the source's account statements to be read up to its question."""
+"""Longest wait of a session for the source's account statements to be read up to its question."""
 
 DUMP_TIMEOUT_S: Final = 600.0
-"""How long a replica waits for it that wants heartbeats, and gets them."""
+"""Longest such wait of a replica that wants heartbeats, and gets them."""
 NOT_IN_TIME: Final = 1205
 """ER_LOCK_WAIT_TIMEOUT, at which clients try again."""
 
@@ -51,7 +51,7 @@ _POLL_LONGEST_S: Final = 0.05
 _BY_GRANT: Final = frozenset(
     (Privilege.READ, Privilege.MONITOR, Privilege.EVENTS, Privilege.REPLICAS)
 )
-"""What READ on a binlog allows, for that binlog."""
+"""Privileges that READ on a binlog gives, for that binlog."""
 _BESIDE: Final = "READ on a binlog, or "
 
 # In digits: a client may have set any character set for results.
@@ -91,10 +91,10 @@ class Holder:
     """A session's account and its rights.
 
     Attributes:
-        account: By which the source knows it.
+        account: The name by which the source knows the account.
         names: The account, its active roles and those that these were granted.
-        privileges: On `*.*` of the source.
-        log_ids: Of the binlogs on which it was granted READ.
+        privileges: The account's privileges on `*.*` of the source.
+        log_ids: The ids of the binlogs on which the account was granted READ.
     """
 
     account: AccountName
@@ -115,7 +115,7 @@ def allowed(
 
     Args:
         holder: The account and what it may.
-        privilege: What is to be done.
+        privilege: The privilege that the account needs.
         definitions: All binlogs' definitions, sorted by name.
         rule: The rule by which accounts may read.
     """
@@ -134,11 +134,11 @@ class _Asked:
     Attributes:
         age: The session's age when the source was asked.
         version: The version of access when the source was asked.
-        since: What the source had done when its login was first looked at: whose account was dropped
+        since: The source's position when its login was first looked at: whose account was dropped
             or renamed behind that is gone.
-        done: What it had done when it said this.
-        account: By which it knows it.
-        role: That is active; None without one.
+        done: The source's position when it gave this answer.
+        account: The name by which the source knows the session's account.
+        role: The role that is active; None without one.
         privileges: The account's privileges on `*.*`.
     """
 
@@ -155,7 +155,7 @@ class Access:
     """Decides what sessions see.
 
     Args:
-        binlogs: What there is, and who was granted what.
+        binlogs: The binlogs, and the grants on them.
         rule: The rule by which accounts may read.
     """
 
@@ -187,7 +187,7 @@ class Access:
 
         Args:
             session: The session of the account.
-            privilege: What it is to have.
+            privilege: The privilege that the account needs.
             timeout_s: How long the source's account statements may take to be read.
 
         Raises:
@@ -214,7 +214,7 @@ class Access:
 
         Args:
             session: The session of the account.
-            privilege: What it is to have beside that of defining binlogs.
+            privilege: The privilege that the account needs beside that of defining binlogs.
 
         Raises:
             StatementError: If its account is gone.

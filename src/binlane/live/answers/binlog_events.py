@@ -44,7 +44,7 @@ class _Listing:
     """A file and the part of it that is to be listed.
 
     Attributes:
-        file: With its published size, behind which nothing is read.
+        file: The file with its published size, behind which nothing is read.
         statement: Gives the position and LIMIT.
     """
 
@@ -135,8 +135,8 @@ async def show_events(file: BinlogFile, statement: ShowBinlogEvents) -> RowsInPa
     """List what stands in a file.
 
     Args:
-        file: As it is published now.
-        statement: Its file name does not matter any more.
+        file: The file as it is published now.
+        statement: The statement; its file name does not matter any more.
 
     Raises:
         StatementError: If no event begins at the position, or the file cannot be read.

@@ -85,10 +85,10 @@ async def explain_binlog(
 
     Args:
         session: The session of the client.
-        statement: What is to be explained.
+        statement: The statement to explain.
         definitions: All binlogs that are told of; without any, the source's own log is meant.
         live: The source's objects, also those that the client may not see.
-        model: What the client's session is like. Without one of these, and where the objects cannot
+        model: A model of the client's session. Without one of these, and where the objects cannot
             be read, the source is asked in the client's session.
 
     Raises:

@@ -35,7 +35,7 @@ _MARKS: Final = (
 )
 _LOOK_AGAIN_S: Final = 10.0
 _LOOK_S: Final = 1.0
-"""So long whoever asks for the problem waits for the source."""
+"""Longest wait for the source of whoever asks for the problem."""
 _SILENT: Final = "the source has not said yet whether statements are judged"
 _TIMEOUT_S: Final = 10.0
 _PRIVILEGES: Final = (
@@ -82,11 +82,11 @@ class Port:
 
     Args:
         settings: The source, and binlane's own account there.
-        binlogs: What the statements are for.
+        binlogs: The binlogs that the statements are for.
         sayings: Gets to know what sessions make the source log.
         catalog: Knows the objects of the source.
         seen: The source's objects that sessions see, given to `PortParts`.
-        is_told: Whether the log gets to know of `problem`.
+        is_told: True if the log gets to know of `problem`.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ async def evaluated_time(session: SessionContext, expression: str) -> float:
 
 
 def _not_plain(flavor: Flavor) -> StatementError:
-    """That a time is more than an expression, for which MySQL has no syntax."""
+    """Return the error for a time that is more than an expression, for which MySQL has no syntax."""
     if flavor is Flavor.MARIADB:
         return StatementError(
             "PURGE..BEFORE does not support subqueries or stored functions",

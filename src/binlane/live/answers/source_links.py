@@ -55,7 +55,7 @@ class SourceLinks:
 
     Attributes:
         links: Between all tables that the account sees; complete if it sees all there are.
-        are_logged: Whether the source logs what its foreign keys change, as MySQL 9.6 and later.
+        are_logged: True if the source logs what its foreign keys change, as MySQL 9.6 and later.
     """
 
     links: TableLinks
@@ -89,14 +89,14 @@ class SourceLinks:
 
 
 NO_SOURCE_LINKS: Final = SourceLinks(links=NO_LINKS, are_logged=False)
-"""Of a source that was not asked."""
+"""The links of a source that was not asked."""
 
 
 async def source_links(query: Query) -> SourceLinks:
     """Ask a source for the links between its tables.
 
     Args:
-        query: In a session of whoever defines a binlog.
+        query: Asks the source in a session of whoever defines a binlog.
 
     Raises:
         StatementError: If the source refuses a question.

@@ -122,11 +122,11 @@ class ConnectedReplica:
         peer: The address of the replica.
         user: Account that it logged in with.
         binlog: Name of the binlog that it reads.
-        host: Its `report_host`, empty if it has none.
-        port: Its `report_port`, 0 if it has none.
-        uuid: Its `server_uuid`, empty if it has none.
-        thread_id: Of its session, on the source.
-        keeps_gtids: Whether it keeps MySQL's GTIDs.
+        host: The replica's `report_host`, empty if it has none.
+        port: The replica's `report_port`, 0 if it has none.
+        uuid: The replica's `server_uuid`, empty if it has none.
+        thread_id: The thread id of its session on the source.
+        keeps_gtids: True if it keeps MySQL's GTIDs.
         is_tls: True if its connection is encrypted.
         progress: How far its dump has come.
     """
@@ -174,7 +174,7 @@ class Statements:
     """Answers the gateway's sessions.
 
     Args:
-        binlogs: What the statements are about.
+        binlogs: The binlogs that the statements are about.
         port: Has statements judged; None lets all pass.
         access: Says what sessions may see; None: by their privileges and grants.
         ask: Asks the source what the session may not see; None: nobody does.

@@ -53,7 +53,7 @@ class UnknownNames:
         Args:
             which: The list that names it.
             what: The kind and name of the missing object.
-            near: What there is; empty for nothing.
+            near: The similar name that is there; empty for none.
         """
         told = f"{which.value} names what is not there: {what} that this account sees{near}"
         (self.slips if near else self.missing).append(told)
@@ -63,9 +63,10 @@ async def unknown_names(query: Query, scope: Scope, before: Scope | None = None)
     """Look for the names of a scope that the source does not have.
 
     Args:
-        query: In the session of whoever defines the binlog: what its account does not see is not there.
+        query: Asks in the session of whoever defines the binlog: what its account does not see is
+            not there.
         scope: The scope that is to be.
-        before: That was: what stands there was told; None of a new binlog.
+        before: The scope that was: names in it have been checked before; None of a new binlog.
     """
     try:
         return await _Looking(query, scope).look(before or Scope(ignores_case=scope.ignores_case))
@@ -110,7 +111,7 @@ class _Looking:
         return [bytes.fromhex(row[0] or "").decode() for row in await self.query(text + ALL_ROWS)]
 
     async def _as_table(self, name: ScopeObject) -> str:
-        """That a name which is no database's is a table's."""
+        """Return a hint that a name which is no database's is a table's."""
         if isinstance(name, TableName):
             return ""
         homes = await self._names(_HOMES, name)

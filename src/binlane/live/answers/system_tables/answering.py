@@ -44,7 +44,7 @@ class SystemTables:
     Args:
         snapshot: Gives the rows of all tables, as far as a session may see them.
         access: Decides which sessions may ask, and what they see.
-        limits: What one question may use.
+        limits: The limits of one question.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ class Session:
 
     Attributes:
         database: The default database, empty if there is none.
-        modes: Its sql_mode, a word for each.
+        modes: The words of the session's sql_mode.
     """
 
     database: str = ""

@@ -25,7 +25,7 @@ from binlane.statements.scope.scope import SYSTEM_DATABASE
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _INTERRUPTED: Final = 1317
 _TIMEOUT: Final = MappingProxyType({Flavor.MARIADB: 1969, Flavor.MYSQL: 3024})
-"""What queries end with that pass max_statement_time or max_execution_time."""
+"""Errors that end queries which pass max_statement_time or max_execution_time."""
 _SYNTAX: Final = 1064
 _OUT_OF_RESOURCES: Final = 1041
 _INVALID_TEXT: Final = 1300
@@ -33,7 +33,7 @@ _LESS: Final = "ask for less; a recursive query needs an end"
 _AT_ONCE_MAX: Final = 3
 """Questions of administrators that are answered at a time, and as many of others; the rest waits."""
 _OF_ACCOUNT_MAX: Final = 2
-"""Of these of one account, so that there is a place for others."""
+"""Questions of one account among these, so that there is a place for others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class QueryRunner:
             sql: The query in SQLite's own notation.
             snapshot: The rows of all tables.
             circumstances: Values of the session's functions.
-            is_administrator: Whether its account may define binlogs.
+            is_administrator: True if its account may define binlogs.
 
         Raises:
             StatementError: If it is wrong, or uses more than it may.

@@ -240,7 +240,7 @@ _FUNCTIONS: Final[dict[str, tuple[int, Callable[..., Value]]]] = {
     "greatest": (-1, _extreme(max)),
     "least": (-1, _extreme(min)),
 }
-"""What the servers have and SQLite has not, or has otherwise: how many arguments, and what it does."""
+"""Functions that the servers have and SQLite lacks, or has otherwise: number of arguments, and code."""
 
 
 class GroupConcat:
