@@ -34,7 +34,7 @@ class ArchiveSettings:
     """The section `[archive]`.
 
     Attributes:
-        uri: Of a directory that `pyarrow.fs` opens; `file://` for one of this machine.
+        uri: The URI of a directory that `pyarrow.fs` opens; `file://` for one of this machine.
         interval_s: How often to look for more, and to write watermarks.
     """
 

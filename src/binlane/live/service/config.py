@@ -37,7 +37,7 @@ from binlane.live.web.settings import HttpSettings
 from binlane.statements.sql.servers import LoggingMode
 
 DEFAULT: Final = "default"
-"""Where a value comes from that nobody set."""
+"""The origin of a value that nobody set."""
 
 _DAY_S: Final = 86_400
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -58,9 +58,9 @@ class Settings:
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
-        port: What sessions through the port do to binlogs.
-        access: What lets accounts read binlogs.
-        log: What is logged, and how.
+        port: The services of the port, and their effects on binlogs.
+        access: The rule by which accounts may read binlogs.
+        log: The log's level and form.
     """
 
     data_dir: Path
@@ -83,7 +83,7 @@ class Configuration:
         settings: The settings of all parts.
         origins: Setting, such as `listen.port` → `file`, `command line` or the environment
             variable; what is not there is a default.
-        warnings: What is likely to be a slip, a sentence each.
+        warnings: Likely slips, a sentence each.
     """
 
     settings: Settings
@@ -101,7 +101,7 @@ class ConfigSource:
 
     Attributes:
         path: The path of the configuration file.
-        may_lack: Whether there need not be such a file.
+        may_lack: True if there need not be such a file.
         environ: The environment variables of the process.
         is_embedded: True if the option `--embedded` was given.
     """
@@ -144,7 +144,7 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
 
     Args:
         document: Sections and keys as in `KEYS`.
-        base: What relative paths count from.
+        base: The directory that relative paths count from.
 
     Raises:
         ConfigError: As `ConfigSource.read`.

@@ -15,17 +15,17 @@ from binlane.live.service.config import Settings
 from binlane.live.web.settings import CONNECTIONS_MAX
 
 _RESERVE: Final = 256
-"""For the store's files, the connections of capture, libraries."""
+"""Descriptors for the store's files, the connections of capture, libraries."""
 
 _OF_A_SESSION: Final = 6
 """The client's connection, the source's, the file that a replica reads, and one client each that
 waits, is accepted and is sent away."""
 
 _ACCEPTED_AT_ONCE: Final = 100
-"""What asyncio accepts before it lets anybody look at them."""
+"""Connections that asyncio accepts before it lets anybody look at them."""
 
 _PLENTY: Final = 1 << 20
-"""What is taken where the system sets no limit."""
+"""The limit that is taken where the system sets none."""
 
 _NO_ACCEPT: Final = "socket.accept() out of system resource"
 _TOLD_EVERY_S: Final = 60.0

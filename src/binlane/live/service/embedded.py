@@ -58,7 +58,7 @@ _DEFAULTS: Final = (
     "--innodb-log-file-size=96M",
     f"--binlog-expire-logs-seconds={_WEEK_S}",
 )
-"""Which `[embedded] options` may change."""
+"""Options that `[embedded] options` may change."""
 _FIXED: Final = (
     *SOURCE_OPTIONS,
     "--sync-binlog=1",
@@ -66,8 +66,11 @@ _FIXED: Final = (
     "--skip-networking=1",
     "--unix-socket=OFF",
 )
-"""What the whole rests on: nothing of a transaction is lost, nobody comes from the network, and
-nobody is taken for the system account that we run as."""
+"""Options that nobody may change.
+
+Nothing of a transaction is lost, nobody comes from the network, and nobody is taken for the system
+account that we run as.
+"""
 
 _OTHERS: Final = (
     "SELECT User, Host FROM mysql.global_priv"
@@ -86,7 +89,7 @@ class EmbeddedServer:
 
     Args:
         settings: The settings with which the server is run.
-        data_dir: Of the store, which this process owns.
+        data_dir: The data directory of the store, which this process owns.
     """
 
     def __init__(self, settings: EmbeddedSettings, data_dir: Path) -> None:
@@ -167,7 +170,7 @@ class EmbeddedServer:
         _write(self._home / _VERSION_FILE, f"{version}\n")
 
     def _version_before(self) -> str | None:
-        """Of the server that used the data last; None before the first."""
+        """Return the version of the server that used the data last; None before the first."""
         with suppress(FileNotFoundError):
             return (self._home / _VERSION_FILE).read_text(encoding="utf-8").strip()
         return None

@@ -51,7 +51,7 @@ def embedded_source(data_dir: Path, values: Mapping[str, Any]) -> SourceSettings
 
     Args:
         data_dir: The data directory of the store.
-        values: What else the section `[source]` says.
+        values: The other values of the section `[source]`.
 
     Raises:
         ConfigError: As `SourceSettings`.

@@ -38,7 +38,7 @@ class Ending:
 
         Args:
             seconds: The time from now on, in seconds.
-            status: Its exit status, if it has to be ended then.
+            status: The process's exit status, if it has to be ended then.
         """
         self._deadline_s, self._status = time.monotonic() + seconds, status
         if self._thread is None:

@@ -35,7 +35,7 @@ class Surroundings:
 
     Attributes:
         port_file: Gets the MySQL port once logins are taken.
-        manager: Who is told how it does.
+        manager: The service manager that is told of the process's state.
         read_again: Gives the settings that are configured now, for SIGHUP; None where there are no
             others.
         set_log: Changes what is logged, and how.
@@ -54,7 +54,7 @@ class Service(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """Those that it works by."""
+        """The settings that the service works by."""
         ...
 
     @property

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from binlane.live.web.guard import Guard
 
 _SWITCH_S: Final = 0.001
-"""How long one of routing and dumps may keep the other waiting, once both have something to do."""
+"""Longest time that one of routing and dumps keeps the other waiting, if both have something to do."""
 
 EMBEDDED_STOP_S: Final = 75.0
 """A little more than the embedded server gets for its shutdown."""
 
 LEFT_BEHIND_S: Final = 0.5
-"""For threads that wait for a source which does not answer."""
+"""Time for threads that wait for a source which does not answer."""
 
 _PATIENCE_S: Final = 10.0
 
@@ -68,7 +68,7 @@ async def serve(settings: Settings, surroundings: Surroundings) -> None:
 
     Args:
         settings: The settings of all parts.
-        surroundings: What the process has to do with beside them.
+        surroundings: The surroundings of the process beside its settings.
 
     Raises:
         BinlaneError: What keeps the service from starting. Nothing that happens to the source or
@@ -127,7 +127,7 @@ class Service:
     """The parts of one process, wired together.
 
     Attributes:
-        settings: Those that it works by.
+        settings: The settings that the service works by.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class Kind:
 
     Attributes:
         name: The kind in words, for errors.
-        is_one: Whether a value of TOML is of this kind.
+        is_one: Tells if a value of TOML is of this kind.
         read: The value of an environment variable's text; raises ValueError.
     """
 
@@ -84,8 +84,8 @@ class Key:
 
     Attributes:
         kind: The kind of the key's values.
-        means: What it is, in a line.
-        at_sighup: Whether a running process takes a new value over.
+        means: The key's meaning in a line.
+        at_sighup: True if a running process takes a new value over.
     """
 
     kind: Kind

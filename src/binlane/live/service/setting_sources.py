@@ -36,7 +36,7 @@ class Given:
             was set. Relative paths of the file count from its directory already.
         origins: Setting, such as `listen.port` → where its value comes from.
         problems: Errors for values that cannot be used.
-        warnings: What is likely to be a slip, a sentence each.
+        warnings: Likely slips, a sentence each.
     """
 
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def take_document(given: Given, document: Mapping[str, Any], base: Path) -> None
     Args:
         given: Gets the values of the file.
         document: The document that `read_document` gives.
-        base: What its relative paths count from.
+        base: The directory that the file's relative paths count from.
     """
     for name, value in document.items():
         if name in KEYS[""]:
@@ -101,7 +101,7 @@ def take_environment(given: Given, environ: Mapping[str, str], base: Path) -> No
     Args:
         given: Gets the values of the variables.
         environ: All variables of the environment.
-        base: What relative paths count from.
+        base: The directory that relative paths count from.
     """
     for name, text in sorted(environ.items()):
         if not name.startswith(VARIABLE_PREFIX) or not text:

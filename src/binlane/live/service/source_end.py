@@ -26,10 +26,10 @@ from binlane.live.capture.source_facts import (
 from binlane.positions import FilePosition
 
 STALE_S: Final = 60.0
-"""For so long what was heard counts."""
+"""Time for which an answer of the source counts."""
 
 LOOK_S: Final = 10.0
-"""How often the source is asked."""
+"""Interval of questions to the source."""
 
 _AGAIN_S: Final = 1.0
 _FIRST_S: Final = 0.05
@@ -50,8 +50,8 @@ class SourceEnd:
     Attributes:
         end: Where the log ended at the last look; None where that is not known.
         problem: Why that is not known; empty where it is, or was not asked yet.
-        has_looked: Whether the source was asked, be it in vain.
-        findings: What is not as it should be, at the last look.
+        has_looked: True if the source was asked, be it in vain.
+        findings: The settings that are not as they should be, at the last look.
 
     Args:
         settings: The source, and binlane's account there.

@@ -80,7 +80,7 @@ class StatusKeeper:
         binlogs: The binlogs whose state is shown.
         statements: Serves the dumps of replicas.
         gateway: The server of the MySQL port.
-        port: Its judges; None where nothing is judged.
+        port: The judges of the port's sessions; None where nothing is judged.
         archive: Where copies go; None without one.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
             well.
@@ -152,7 +152,7 @@ class StatusKeeper:
         """The state of the moment.
 
         Args:
-            with_rates: Whether the last hour is told, too.
+            with_rates: True if the last hour is told, too.
         """
         now_s = time.time()
         readers = defaultdict(list)

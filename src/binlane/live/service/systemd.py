@@ -30,7 +30,7 @@ class Manager:
 
     Attributes:
         watchdog_s: After so many seconds without a sign of life the process is ended; None for never.
-        is_ready: Whether it was told that the start is over.
+        is_ready: True if it was told that the start is over.
 
     Args:
         address: Path of the socket, or @NAME of an abstract one; None where nobody listens.

@@ -39,7 +39,7 @@ class Link:
     Args:
         reader: Gives the bytes from the other end.
         writer: Takes the bytes to the other end.
-        serve: What the other end may ask for.
+        serve: Executes the calls that the other end may make.
     """
 
     def __init__(

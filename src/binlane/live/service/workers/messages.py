@@ -21,8 +21,8 @@ class BinlogsNow:
 
     Attributes:
         definitions: The definitions of all binlogs.
-        variables: What SET GLOBAL gave the binlogs' variables, by name.
-        has_tables_info: Whether binlogs are written with tables info.
+        variables: Values that SET GLOBAL gave the binlogs' variables, by name.
+        has_tables_info: True if binlogs are written with tables info.
     """
 
     definitions: tuple[Definition, ...] = ()
@@ -35,9 +35,9 @@ class Beginning:
     """The facts with which a worker begins.
 
     Attributes:
-        settings: Of all parts, with as many sessions as there are descriptors for.
+        settings: The settings of all parts, with as many sessions as there are descriptors for.
         binlogs: The binlogs' facts as they are now.
-        number: Which worker it is, from 0.
+        number: The number of the worker, from 0.
     """
 
     settings: Settings
@@ -50,7 +50,8 @@ class SessionFacts:
     """The values of a worker's session when something is asked for it.
 
     Attributes:
-        number: Of the session among those of its worker. All others are as of `SessionContext`.
+        number: The session's number among those of its worker. All others are fields of
+            `SessionContext`.
     """
 
     number: int
@@ -81,7 +82,7 @@ class RowsToCome:
 
     Attributes:
         columns: The columns that `RowsInParts` has.
-        key: By which they are asked for.
+        key: The key by which the rows are asked for.
     """
 
     columns: Sequence[ColumnDefinition | str]

@@ -29,7 +29,8 @@ class SpareProcess:
 
     Attributes:
         pid: The process number in the system.
-        returncode: Its exit status, the negative number of a signal; None while that is not known.
+        returncode: The process's exit status, the negative number of a signal; None while that is
+            not known.
     """
 
     def __init__(self, pid: int, channel: socket.socket) -> None:
@@ -41,7 +42,7 @@ class SpareProcess:
         """Give it its work.
 
         Args:
-            descriptors: As `worker.main` has them for arguments.
+            descriptors: The arguments of `worker.main`.
 
         Raises:
             OSError: If it has ended.
@@ -55,7 +56,7 @@ class SpareProcess:
             os.kill(self.pid, signal.SIGKILL)
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended."""
+        """Wait for the end of the process; return its exit status."""
         if self.returncode is None:
             status = (await asyncio.to_thread(os.waitpid, self.pid, 0))[1]
             self.returncode = os.waitstatus_to_exitcode(status)
@@ -74,7 +75,7 @@ class Spares:
 
         Args:
             count: How many processes are forked.
-            work: What they do with their descriptors.
+            work: The work of the processes, done with their descriptors.
         """
         spares, channels = cls(), list[socket.socket]()
         for _ in range(count):

@@ -33,7 +33,7 @@ class KnownBinlogs:
         now: The binlogs' facts at the start.
 
     Attributes:
-        now: As they were told last.
+        now: The facts that were told last.
     """
 
     def __init__(self, link: Link, now: BinlogsNow) -> None:
@@ -153,7 +153,7 @@ class WorkerHandler:
         Args:
             session: The session that is served.
             method: The name of a method of `Handler`.
-            arguments: Of the method, behind the session.
+            arguments: The method's arguments behind the session.
 
         Raises:
             BinlaneError: What it raises.

@@ -45,13 +45,13 @@ from binlane.log.grouping.raw import Item
 from binlane.statements.sql.servers import Dialect
 
 _LOOK_S: Final = 0.05
-"""How often it is looked whether binlogs have changed by themselves."""
+"""Interval of looks if binlogs have changed by themselves."""
 _AGAIN_S: Final = 1.0
 _BIND_S: Final = 5.0
-"""How long the workers of a process that was killed may still have the port."""
+"""Longest time for which the workers of a process that was killed may still have the port."""
 _BIND_AGAIN_S: Final = 0.05
 _ENDS_S: Final = 2.0
-"""For what workers do once their clients have gone: they leave their own connections to the source."""
+"""Time for workers once their clients have gone: they leave their own connections to the source."""
 
 logger = logging.getLogger(__name__)
 
@@ -95,12 +95,12 @@ class _Worker:
 
     Attributes:
         number: The number of the worker, from 0.
-        process: It; None while there is none.
-        link: To it; None while there is none.
-        is_begun: It knows what it has to.
-        sessions: Its sessions that something was asked for, by number.
-        report: What it told of itself last.
-        before: What those did that were this number before.
+        process: The running process; None while there is none.
+        link: The link to the process; None while there is none.
+        is_begun: True if the process knows what it has to.
+        sessions: The sessions that something was asked for, by number.
+        report: The last report of the process on itself.
+        before: Counts of the processes that were this number before.
         restarts: How many processes were this number before.
         rows: Result sets that it fetches, by key.
     """
@@ -138,7 +138,7 @@ class Workers:
     """The port, served by several processes.
 
     Args:
-        settings: Of all parts, with as many sessions as there are descriptors for.
+        settings: The settings of all parts, with as many sessions as there are descriptors for.
         parts: The parts of this process that workers ask.
         news: Gets to know the DDL that comes.
         spares: Processes that wait to be workers.
