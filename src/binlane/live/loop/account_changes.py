@@ -40,7 +40,7 @@ _MAKING: Final = frozenset(("CREATE USER", "CREATE ROLE"))
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """There is no account of this name, or it is a new one."""
+    """A name of no account any more, or of a new one."""
 
     account: AccountName
 
@@ -58,8 +58,8 @@ class LoggedAccounts:
     """An account statement of a log.
 
     Attributes:
-        changes: What it makes of accounts, in order; nothing where it changes only what they may.
-        is_understood: Whether that is all of it.
+        changes: The changes of accounts, in order; none where only the accounts' rights change.
+        is_understood: True if that is all of it.
         doubtful: Accounts of a statement that failed in part: not known are their names.
     """
 
@@ -74,7 +74,7 @@ def account_name(
     """An account as the source keeps it: hosts in small letters, without one from everywhere.
 
     Args:
-        account: As it is written where an account stands, and no role of MariaDB.
+        account: The account as a statement writes it, and no role of MariaDB.
         flavor: The flavor of the source.
         current: The account that CURRENT_USER stands for.
     """
@@ -137,8 +137,9 @@ def followed(
 
     Args:
         grants: The grants before the account statement.
-        changes: What it does, in order.
-        gtid: Its own: what was granted behind it is of the account that has the name since.
+        changes: The statement's changes of accounts, in order.
+        gtid: The statement's GTID: what was granted behind it is of the account that has the name
+            since.
     """
     kept = tuple(grants)
     for change in changes:

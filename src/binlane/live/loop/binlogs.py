@@ -32,7 +32,7 @@ from binlane.statements.sql.accounts import AccountName
 from binlane.statements.sql.servers import LoggingMode
 
 BUSY_S: Final = 30.0
-"""For so long the routing thread may be at one thing."""
+"""Longest time that the routing thread may take for one thing."""
 
 _T = TypeVar("_T")
 
@@ -46,7 +46,7 @@ class Binlogs:
         """Prepare; `start` begins, in the event loop in which all else is called.
 
         Args:
-            store: That is open; the routing loop's from now on.
+            store: The open store, the routing loop's from now on.
             settings: The settings of the source.
             substitution: Given to the feeds' routers to put statements in the places of rows; None
                 without a port.
@@ -182,7 +182,7 @@ class Binlogs:
 
     @property
     def read_position(self) -> Position | None:
-        """Up to where the source's log was read; None before it was reached."""
+        """The position up to which the source's log was read; None before it was reached."""
         return self._loop.main.position
 
     @property
@@ -412,7 +412,7 @@ class Binlogs:
         """Wait until a binlog is complete up to a position of the source.
 
         Returns:
-            Whether it is; False after `timeout_s` seconds, and at once for one that is stopped.
+            True if it is; False after `timeout_s` seconds, and at once for one that is stopped.
         """
         live = self.live(name)
         deadline_s = time.monotonic() + timeout_s

@@ -29,13 +29,13 @@ from binlane.statements.scope.definition import Definition, duplicate_binlog, un
 from binlane.statements.sql.accounts import AccountName
 
 SOURCE_TIMEOUT_S: Final = 10.0
-"""How long CREATE BINLOG waits for capture's first word from the source."""
+"""Longest wait of CREATE BINLOG for capture's first word from the source."""
 
 MAIN_TIMEOUT_S: Final = 3.0
-"""How long CREATE BINLOG waits for the main feed to come to where the new binlog may begin."""
+"""Longest wait of CREATE BINLOG for the main feed to come to where the new binlog may begin."""
 
 COMPLETE_TIMEOUT_S: Final = 10.0
-"""How long what describes a binlog waits for it to be complete up to the source."""
+"""Longest wait of descriptions of a binlog for it to be complete up to the source."""
 
 _UNKNOWN_TARGET_BINLOG: Final = 1373
 _LOCK_TIMEOUT: Final = 1205
@@ -65,7 +65,7 @@ class Definitions:
         Args:
             name: The name of the binlog.
             make: Gives the definition for a new log id.
-            done: What the source had done when the statement came.
+            done: The source's position when the statement came.
             links: Between the source's tables at that time.
         """
 
@@ -115,7 +115,7 @@ class Definitions:
         Args:
             name: The name of the binlog.
             change: Gives the definition that follows from another one.
-            done: What the source had done when the statement came.
+            done: The source's position when the statement came.
             links: Between the source's tables at that time.
         """
 
@@ -279,8 +279,8 @@ class Definitions:
 
         Args:
             names: The names of the binlogs.
-            accounts: Of the source; they were there.
-            done: What the source had done before they were looked for.
+            accounts: Accounts of the source, which were there.
+            done: The source's position before the accounts were looked for.
         """
 
         def execute(waited_s: float) -> bool | None:
@@ -315,8 +315,8 @@ class Definitions:
 
         Args:
             names: The names of the binlogs.
-            accounts: Of the source, whether they are there or not.
-            if_exists: What was not granted is no error.
+            accounts: Accounts of the source, whether they are there or not.
+            if_exists: True if a grant that is missing is no error.
         """
 
         def execute(_waited_s: float) -> bool:
@@ -387,7 +387,7 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
     Args:
         binlog: The binlog that has the definition.
         links: Between tables, as the source answered.
-        is_followed: Whether the binlog followed the log's DDL up to here, and goes on to do so.
+        is_followed: True if the binlog followed the log's DDL up to here, and goes on to do so.
     """
     memory = binlog.memory
     if not is_followed:

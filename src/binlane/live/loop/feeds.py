@@ -45,10 +45,10 @@ class FeedFailure:
 
     Attributes:
         error: The exception that was raised.
-        is_refusal: Whether somebody has to change something, at the source or here.
-        is_of_dump: Whether it came behind a connect that had gone well, so that another one says
+        is_refusal: True if somebody has to change something, at the source or here.
+        is_of_dump: True if it came behind a connect that had gone well, so that another one says
             nothing of it.
-        since_s: Since when nothing comes, as `time.time`.
+        since_s: The time since when nothing comes, as `time.time`.
     """
 
     error: Exception
@@ -58,7 +58,7 @@ class FeedFailure:
 
     @property
     def reason(self) -> str:
-        """In words."""
+        """The error's message, or its type's name."""
         return str(self.error) or type(self.error).__name__
 
     @property
@@ -74,13 +74,13 @@ class Feed:
         name: Shown in messages of the log.
         outputs: The binlogs; each has everything up to `position`, or more.
         start: The position where the feed began.
-        identity: Of the source, for the next connection to it.
+        identity: The source's identity, for the next connection to it.
         router: Routes the source's groups into the outputs.
         is_streaming: True while the source's groups can come.
         failure: Why they cannot, or could not until it is sure that they can; None while they can,
             and before the first attempt.
         due_s: When the next attempt is due, as `time.monotonic`.
-        facts: What the source said at the last connect; None before the first.
+        facts: The source's facts at the last connect; None before the first.
         connected_s: When that was, as `time.time`.
         file_position: Everything before it in the source's log was given; None before the first.
         last_failure: The last `failure`, also once it is over.
@@ -106,7 +106,7 @@ class Feed:
             name: Shown in messages of the log.
             settings: The settings of the source.
             start: The position where the feed begins.
-            identity: Of the source whose position that is; None at the first time.
+            identity: The identity of the source whose position that is; None at the first time.
             spill: Folder for groups that are too large for memory, of this feed alone.
             server_id: binlane's id at the source, on this connection.
             wake: Wakes the loop, from any thread.
@@ -252,7 +252,7 @@ class Feed:
         return None
 
     def fileno(self) -> int:
-        """Of the connection, for a selector."""
+        """Return the connection's file descriptor, for a selector."""
         assert self._capture is not None, "it streams"
         return self._capture.fileno()
 

@@ -43,10 +43,10 @@ from binlane.positions import Position
 from binlane.statements.sql.servers import LoggingMode
 
 _LOOK_AGAIN_S: Final = 0.1
-"""How often a command that waits for something is looked at, at least."""
+"""Longest interval of looks at a command that waits for something."""
 
 _HELD_S: Final = 0.003
-"""How often groups are looked at that wait for what a session says."""
+"""Interval of looks at groups that wait for what a session says."""
 
 _BETWEEN_READS_S: Final = 0.005
 """A source that says something all the time is listened to this often: many groups at once cost
@@ -89,7 +89,7 @@ class RoutingLoop:
         outputs: The binlogs by name; replaced, never changed.
         accounts: Keeps grants with the source's accounts.
         marks_failure: Why watermarks cannot be saved; empty while they can.
-        crash: What ended the thread, if that was no stop.
+        crash: The exception that ended the thread, if that was no stop.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class RoutingLoop:
             self.attach(output, self.main)
 
     def _common_start(self, opened: Iterable[Output]) -> Position | None:
-        """From where on the main feed has all that binlogs lack, and grants; None for anywhere."""
+        """Return the position from which the main feed has all that binlogs and grants lack, if any."""
         known = self.accounts.known if self.accounts.is_watching else None
         reached = [output.binlog.reached for output in opened]
         return _common(reached if known is None else [*reached, known])
@@ -210,7 +210,7 @@ class RoutingLoop:
 
     @property
     def busy_s(self) -> float:
-        """For how long it has been at what it does now; 0 while it waits."""
+        """Time that the thread's present work has taken, in seconds; 0 while the thread waits."""
         began_s = self._turn_began_s
         return 0.0 if began_s is None else time.monotonic() - began_s
 

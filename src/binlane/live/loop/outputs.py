@@ -22,7 +22,7 @@ class State:
     """A binlog's state as SHOW BINLOGS says it.
 
     Attributes:
-        activity: Whether it takes what the source gives.
+        activity: Progress: open, catching up, or stopped.
         reason: Why it does not; empty while it does.
     """
 
@@ -42,11 +42,11 @@ class Counts:
         event_groups: Event groups that were appended.
         events: Events in the appended event groups.
         rows_events: Row events among the appended events.
-        size_bytes: By which its files grew, their first events included.
+        size_bytes: Bytes by which its files grew, their first events included.
         incidents: INCIDENT events that were appended.
-        omissions: By kind, what was left out since it names outside objects.
-        rows_instead: By reason, statements that are there as rows although the format asks for
-            their texts.
+        omissions: Changes that were left out since they name outside objects, by kind.
+        rows_instead: Statements that are there as rows although the format asks for their texts, by
+            reason.
     """
 
     event_groups: int = 0
@@ -86,25 +86,26 @@ class Output:
     """A binlog and how it fares; the routing loop changes it, any thread may look.
 
     Attributes:
-        live: What its readers have of it.
+        live: The part of it that its readers share.
         counts: Counts of its contents since this process began.
-        is_stopped: Whether STOP BINLOG was executed.
+        is_stopped: True if STOP BINLOG was executed.
         failure: Why nothing can be written to it; empty while it can.
-        has_lost_trust: Whether what it holds in memory must be read again from its files.
-        forgets_source: Whether it goes on with whatever source there is.
-        since_s: Since when it has failed, as `time.time`.
+        has_lost_trust: True if what it holds in memory must be read again from its files.
+        forgets_source: True if it goes on with whatever source there is.
+        since_s: The time since when it has failed, as `time.time`.
         due_s: When it is tried again, as `time.monotonic`.
         backoff: Gives the waits between attempts.
-        last_timestamp: Of the last group that was routed, seconds since 1970; None before one.
+        last_timestamp: The time of the last group that was routed, in seconds since 1970; None
+            before one.
         complete_s: When it last held everything that the source had, as `time.time`; None before.
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
-        is_on_main: Whether the main feed feeds it.
-        told: What its readers were last told of.
+        is_on_main: True if the main feed feeds it.
+        told: The facts that its readers were last told.
         threads: Connections of the source whose temporary tables it has, or lacks.
         drops_temporary: Replicas are to drop all temporary tables before anything else.
         stopped_at: The group past the port that it stopped before; None without one.
         accepted: Groups past the port up to here it takes, although it was to stop.
-        counted: Up to here its files were counted.
+        counted: The place up to which its files were counted.
         last_failure: The last `failure`, also once it is over; None before one.
     """
 

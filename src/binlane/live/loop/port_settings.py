@@ -25,13 +25,13 @@ class PortSettings:
     """Services that sessions through the port may expect.
 
     Attributes:
-        enabled: Whether statements are judged before they run, and binlogs hold statements; without
+        enabled: True if statements are judged before they run, and binlogs hold statements; without
             that they are relayed, and binlogs hold rows.
         workers: Processes that serve the port, each on a core of its own.
-        bypass: What binlogs of FORMAT STATEMENT and MIXED do with rows whose statement did not come
-            through the port: hold them; hold them and say so for each group; or stop.
-        journal_max_bytes: Of the journal of what statements make; what is more goes, the oldest
-            first, and binlogs that lack those groups still get their rows.
+        bypass: The treatment, by binlogs of FORMAT STATEMENT and MIXED, of rows whose statement did
+            not come through the port: hold them; hold them and say so for each group; or stop.
+        journal_max_bytes: The largest size of the journal of sessions' plans; what is more goes,
+            the oldest first, and binlogs that lack those groups still get their rows.
     """
 
     enabled: bool = True

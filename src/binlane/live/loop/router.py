@@ -71,12 +71,12 @@ class Router:
         position: Everything up to here was routed; None where that is not known yet.
         substitution: Puts statements in the places of rows; None where there are no sessions that
             say which.
-        is_ending: Whether no more is to be routed; asked before each group that takes long.
+        is_ending: Tells if no more is to be routed; asked before each group that takes long.
 
     Attributes:
         position: Everything up to here was routed; moves on with each group.
         format: The header and body of the last FORMAT_DESCRIPTION.
-        last_timestamp: Of the last group, seconds since 1970; None before one.
+        last_timestamp: The time of the last group, in seconds since 1970; None before one.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Router:
         """Route an item into binlogs, to be published by their next `sync`.
 
         Args:
-            item: What the source gives next.
+            item: The item that the source gives next.
             after: Everything up to here is done with it.
             outputs: The binlogs; each has everything up to `position`, or more.
             on_fault: Told which of them must get nothing more, and why.
@@ -148,12 +148,12 @@ class Router:
         """Give binlogs the groups that were held, as far as all is known of them now.
 
         Args:
-            outputs: Those that are still fed from here.
+            outputs: The binlogs that are still fed from here.
             on_fault: Called for a binlog in which something goes wrong, given to `take` as well.
             waits: Wait for what is not known, within bounds.
 
         Returns:
-            Whether there is less to wait for.
+            True if there is less to wait for.
         """
         has_moved = False
         for output, held in tuple(self._held.items()):
@@ -551,7 +551,7 @@ class _RawHeld:
 
     @property
     def size_bytes(self) -> int:
-        """Of its events."""
+        """The size of the group's events."""
         return self.groups.run.size_bytes(self.number)
 
 
@@ -560,8 +560,8 @@ class _Groups:
 
     Attributes:
         run: The run as it was captured.
-        own: Which of them are of sessions through the port, or may be.
-        marked: Which of them hold a mark.
+        own: The groups that are of sessions through the port, or may be.
+        marked: The numbers of the groups that hold a mark.
     """
 
     def __init__(self, run: RawRun, own: RunGroups, marked_groups: list[int]) -> None:

@@ -76,10 +76,10 @@ class LargeChoice:
 
     Attributes:
         output: The binlog that gets the part.
-        has_rows: Whether it has its rows, as far as they are in its scope, or nothing.
-        needs_whole: Whether it has some of it, so that the group must be held.
+        has_rows: True if it has its rows, as far as they are in its scope, or nothing.
+        needs_whole: True if it has some of it, so that the group must be held.
         reason: Why it has rows in the place of statements; empty where it has not.
-        image: What its session wants to stay of its rows.
+        image: The part of its rows' images that its session wants to stay.
     """
 
     output: Output
@@ -96,7 +96,7 @@ class RunGroups:
     Attributes:
         numbers: The numbers of the groups in the run.
         groups: The same groups as they were read.
-        plans: By number, the plans that are known as they come.
+        plans: The plans that are known as they come, by number of the group.
     """
 
     numbers: tuple[int, ...] = ()
@@ -121,7 +121,7 @@ class Substitution:
 
     Args:
         attributions: The plans that the sessions gave.
-        bypass: What binlogs of statements do with changes that came another way.
+        bypass: The treatment, by binlogs of statements, of changes that came another way.
         catalog: Gets to know the DDL that comes.
     """
 
@@ -141,8 +141,8 @@ class Substitution:
         """Be told of a connection to the source.
 
         Args:
-            position: Behind which its groups come.
-            is_new: Whether it may be another source than before, whose GTIDs mean other groups.
+            position: The position behind which the source's groups come.
+            is_new: True if it may be another source than before, whose GTIDs mean other groups.
         """
         if is_new:
             self._attributions.forget()
@@ -220,7 +220,7 @@ class Substitution:
         Args:
             group: The group that comes from the source.
             after: Everything up to here is read with it.
-            format_: Of the FORMAT_DESCRIPTION before it.
+            format_: The format of the FORMAT_DESCRIPTION before it.
         """
         groups: list[ReadGroup] = []
         if group.gtid is not None and format_ is not None and self._has_source:
@@ -453,7 +453,7 @@ def _of_run(run: RawRun, number: int, gtid: AnyGtid) -> ReadGroup:
 
 
 def _of_group(group: EventGroup | LargeGroup, gtid: AnyGtid, format_: Format) -> ReadGroup:
-    """Likewise of a group that is decoded, or of which only the beginning is."""
+    """Return the read facts of a group that is decoded, or of which only the beginning is."""
     if isinstance(group, LargeGroup):
         head = EventGroup(gtid=gtid, events=tuple(islice(group.events(), 2)), file=group.file)
         return ReadGroup(gtid, thread_of(head, group.format))
