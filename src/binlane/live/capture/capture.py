@@ -64,7 +64,7 @@ class Capture:
     Attributes:
         settings: The address of the source, and how it is captured.
         server_id: The id that binlane has as a replica of the source.
-        facts: What the source said at the last connect; None before.
+        facts: The source's facts at the last connect; None before.
         heard_at_s: When bytes last came, by `time.monotonic`; None before the first.
     """
 
@@ -85,9 +85,9 @@ class Capture:
             start: Where to begin at the first connect; later ones go on at `position`.
             spill: Folder for transactions that are too large to be held, of this capture alone.
             server_id: binlane's id there; of no other connection to the source.
-            identity: What was remembered with the position that is started from; None at the
+            identity: The identity that was remembered with the position of the start; None at the
                 first time.
-            uses_kernels: Whether groups come as bytes, where the kernels for it are compiled.
+            uses_kernels: True if groups come as bytes, where the kernels for it are compiled.
         """
         self.settings = settings
         self.server_id = server_id
@@ -114,7 +114,7 @@ class Capture:
 
     @property
     def format_description(self) -> FormatDescriptionEvent | None:
-        """Of the source's current file; None while not connected, and until it has come."""
+        """FORMAT_DESCRIPTION of the source's current file; None while not connected, and before it came."""
         return None if self._stream is None else self._stream.format_description
 
     @property
@@ -299,7 +299,7 @@ class Capture:
                     yield stream, item
 
     def fileno(self) -> int:
-        """Of the connection, for a selector.
+        """Return the connection's file descriptor, for a selector.
 
         Raises:
             ValueError: If there is none.

@@ -35,8 +35,8 @@ class EventStream:
         first_position: The position where the dump starts.
         created: When the current file was begun, in seconds since 1970; 0 as long as it did not
             say so.
-        has_progressed: Whether a group or a heartbeat came: the dump works.
-        has_ended: Whether the source ended the dump without an error.
+        has_progressed: True if a group or a heartbeat came: the dump works.
+        has_ended: True if the source ended the dump without an error.
     """
 
     def __init__(self, format_: Format, position: Position | None, *, peer: str) -> None:
@@ -63,7 +63,7 @@ class EventStream:
 
     @property
     def format_description(self) -> FormatDescriptionEvent | None:
-        """Of the current file; None before the first."""
+        """The FORMAT_DESCRIPTION of the current file; None before the first."""
         return self._events.format_description
 
     @property

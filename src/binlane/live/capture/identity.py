@@ -17,9 +17,9 @@ from binlane.log.grouping.raw import Item, RawRun
 from binlane.positions import FilePosition, GtidPosition, GtidSet, Position
 
 PHASE: Final = "position"
-"""Of the errors here: the place in the source's log to go on from."""
+"""The phase of the errors here: the place in the source's log to go on from."""
 _ANONYMOUS: Final = "anonymous transaction"
-"""In what a MySQL's sender says, in every language."""
+"""Words in the message of a MySQL's sender, in every language."""
 
 _HINT: Final = (
     "to go on with what the source has now: START BINLOG 'name' FROM 'position', or DROP BINLOG "
@@ -94,7 +94,7 @@ def check_file(identity: SourceIdentity, created: int, *, peer: str) -> None:
     """Refuse a server whose file is another one than that of its name before.
 
     Args:
-        identity: What was remembered of the same server.
+        identity: The identity of the same server that was remembered.
         created: When its file of that name was begun.
         peer: The source's address, for messages.
 
@@ -113,9 +113,9 @@ def check_missing_file(
     """Refuse a server that lacks the remembered file, or its end, unless it only was purged.
 
     Args:
-        identity: What was remembered of the same server.
+        identity: The identity of the same server that was remembered.
         oldest: The first file that it has.
-        refused: What it said when it was asked for the place in the file.
+        refused: The server's answer when it was asked for the place in the file.
         peer: The source's address, for messages.
 
     Raises:
@@ -137,7 +137,8 @@ def check_anonymous(refused: PeerError, position: Position, *, peer: str) -> Non
     """Tell what a MySQL refuses to send on since it has no GTID.
 
     Args:
-        refused: What it said when it was asked for its log from where the next group was to come.
+        refused: The source's answer when it was asked for its log from where the next group was to
+            come.
         position: The position that was taken.
         peer: The source's address, for messages.
 

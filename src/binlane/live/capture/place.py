@@ -32,7 +32,7 @@ def position_before(place: FilePosition, items: Iterable[tuple[Dump, Item]]) -> 
 
     Args:
         place: Where a group begins, or the file ends.
-        items: Of that file from its beginning, and maybe of those behind it.
+        items: The items of that file from its beginning, and maybe of those behind it.
 
     Raises:
         ConfigError: If no group begins there.
@@ -58,9 +58,9 @@ class _Search:
     """The state of reading a file up to a place.
 
     Attributes:
-        done: With the groups before the place; None before the first group.
-        end: Of the last of these.
-        is_behind: Whether what comes stands behind the place.
+        done: The position with the groups before the place; None before the first group.
+        end: The end of the last of these groups.
+        is_behind: True if what comes stands behind the place.
     """
 
     def __init__(self, place: FilePosition) -> None:

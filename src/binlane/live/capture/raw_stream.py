@@ -57,7 +57,7 @@ from binlane.log.kernels.packet_layout import (
 from binlane.positions import AnyGtid, FilePosition, Position
 
 HELD_BYTES_MAX: Final = 32 << 20
-"""Of a group that comes from a source; a larger one is spilled."""
+"""Largest size of a group from a source that is held; a larger one is spilled."""
 WINDOW_BYTES: Final = 4 << 20
 TABLES_MAX = 4096
 """Table maps that are remembered over the source's files; with more a file begins with none."""
@@ -103,10 +103,10 @@ class RawStream:
     Attributes:
         position: Every group up to here was given; None until the source says where it starts.
         first_position: The position where the dump starts.
-        format_description: Of the source's current file; None before the first.
+        format_description: The event of the source's current file; None before the first.
         created: When that file was begun, in seconds since 1970; 0 as long as it did not say so.
-        has_progressed: Whether a group or a heartbeat came: the dump works.
-        has_ended: Whether the source ended the dump without an error.
+        has_progressed: True if a group or a heartbeat came: the dump works.
+        has_ended: True if the source ended the dump without an error.
     """
 
     def __init__(  # what a dump is, and its limits
@@ -128,7 +128,7 @@ class RawStream:
                 then says it.
             peer: The source's address, for messages.
             spill: Where a large group is put aside.
-            held_bytes_max: Of a group; a larger one is put aside.
+            held_bytes_max: The largest size of a group that is held; a larger one is put aside.
             window_bytes: How many bytes come in one run, about.
         """
         self.position = self.first_position = position
@@ -167,7 +167,7 @@ class RawStream:
 
         Args:
             count: The number of bytes in `room`.
-            has_more: Whether more will follow at once: runs then grow.
+            has_more: True if more will follow at once: runs then grow.
 
         Yields:
             FORMAT_DESCRIPTIONs as control groups, and whole groups. Runs and large groups are good

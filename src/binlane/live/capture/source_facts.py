@@ -84,11 +84,11 @@ class Finding:
     Attributes:
         key: The server's variable, `privilege`, or binlane's setting.
         value: The value that was found.
-        wanted: What it should be; empty where anything will do.
+        wanted: The value that it should be; empty where anything will do.
         weight: The meaning of the value for capture.
-        reason: What goes wrong as it is; empty where nothing does.
+        reason: The harm of the value as it is; empty where there is none.
         mend: Statements for the source, in order, that mend it; empty where none can.
-        note: What else is to be done, such as a restart with an option; mostly empty.
+        note: The other work that is to be done, such as a restart with an option; mostly empty.
     """
 
     key: str
@@ -127,7 +127,7 @@ class SourceFacts:
         purged: MySQL: the GTIDs that are no more in its log.
         last_gtids: MariaDB: the last GTID of each domain and server in its log.
         lower_case_table_names: The variable's value: 0, 1 or 2.
-        account: Who binlane is there, `user@host`; empty where it was not asked.
+        account: The account of binlane there, `user@host`; empty where it was not asked.
         grants: The account's, a line each; empty where they were not asked for.
         variables: All that was asked for, by name in lower case; those that it lacks are missing.
     """

@@ -20,7 +20,7 @@ class SpillFolder:
     """The folder for a capture's large transactions, each in a file that is removed after use.
 
     Args:
-        folder: Of this capture alone; made where it is missing.
+        folder: The folder of this capture alone; made where it is missing.
     """
 
     def __init__(self, folder: Path) -> None:
