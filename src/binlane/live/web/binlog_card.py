@@ -21,7 +21,7 @@ from binlane.live.web.words import (
 )
 
 READERS_MAX: Final = 100
-"""So many readers of a binlog are shown, those that are furthest behind."""
+"""Most readers of a binlog that are shown, those that are furthest behind."""
 
 _REASONS_MAX: Final = 50
 _STATES: Final = MappingProxyType(
@@ -43,7 +43,7 @@ def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator
     Args:
         binlog: The facts of the binlog.
         at_s: The time of the snapshot, in seconds since 1970.
-        is_open: Whether more than its first line is seen at once.
+        is_open: True if more than its first line is seen at once.
     """
     id_ = identifier("binlog", binlog.name)
     yield f'<details class="card" id="{id_}"{" open" if is_open else ""}>'

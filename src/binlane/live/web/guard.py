@@ -22,7 +22,7 @@ from binlane.errors import ConfigError
 from binlane.live.web.settings import HttpSettings
 
 MAY_KNOW: Final = web.RequestKey("may_know", bool)
-"""Whether who asks is to be told more than that all is well, or not."""
+"""True if whoever asks is to be told more than that all is well, or not."""
 UNGUARDED_PATHS: Final = frozenset(("/healthz",))
 """Paths that answer without the password, too: who restarts what is not well need not have it."""
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAMPLE_S: Final = 10.0
-"""How often a sample is to be taken."""
+"""Interval of samples."""
 
 WINDOW_S: Final = 3600.0
 STEP_S: Final = 30.0
-"""What a rate that is shown is taken over."""
+"""The time over which a shown rate is taken."""
 
 _SAMPLES_MAX: Final = round(WINDOW_S / SAMPLE_S) + 1
 

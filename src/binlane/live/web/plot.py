@@ -20,7 +20,7 @@ def figure(
     """A plot with its caption and its axis.
 
     Args:
-        what: Such as `Event groups a second`.
+        what: The caption, such as `Event groups a second`.
         series: The rate over the last hour.
         until_at_s: Where it ends, as seconds since 1970.
         written: How a rate is written.

@@ -55,7 +55,7 @@ class IncidentStatus:
         at_s: When the source did what it stands for.
         file: Where it stands in the binlog: a base name.
         position_bytes: Where it stands in that file, in bytes.
-        gtid: Of its group; empty where it has none.
+        gtid: The GTID of its group; empty where it has none.
     """
 
     text: str
@@ -73,18 +73,19 @@ class ReaderStatus:
         server_id: Given by the reader when it registers or begins to dump.
         user: Account that it logged in with.
         peer: Address and port that it comes from.
-        host: Its `report_host`; empty if it has none.
-        port: Its `report_port`; 0 if it has none.
-        uuid: Its `server_uuid`; empty if it has none.
-        connection_id: Of its session, on the source.
-        is_tls: Whether it is encrypted; None where that is not told.
+        host: The reader's `report_host`; empty if it has none.
+        port: The reader's `report_port`; 0 if it has none.
+        uuid: The reader's `server_uuid`; empty if it has none.
+        connection_id: The thread id of its session on the source.
+        is_tls: True if it is encrypted; None where that is not told.
         since_at_s: When its dump began, in seconds since 1970.
         file: Where it is in the binlog: a base name, empty while it looks for its place.
         position_bytes: Where it is in that file, in bytes.
-        sent_bytes: What its connection has taken.
-        lag_bytes: From there to the end of the binlog.
+        sent_bytes: The bytes that its connection has taken.
+        lag_bytes: The bytes from there to the end of the binlog.
         lag_s: Age of what was sent last, or the time since it last had everything; 0 at the end.
-        blocked_s: For how long its connection has taken nothing; None while it does.
+        blocked_s: The time for which its connection has taken nothing, in seconds; None while it
+            does.
     """
 
     server_id: int
@@ -117,8 +118,8 @@ class BinlogStatus:
         files: How many files the binlog has.
         size_bytes: The size of all files together.
         gtid_complete: The watermark as a text of GTIDs.
-        gtid_before: What lies before its first file.
-        log_all: Whether it logs all that it does not ignore.
+        gtid_before: The position before its first file.
+        log_all: True if it logs all that it does not ignore.
         log: LOG list as SHOW prints it.
         ignore: IGNORE list as SHOW prints it.
         format: The logging mode as its keyword.
@@ -129,9 +130,9 @@ class BinlogStatus:
         rows_instead: Statements that are there as rows although the format asks for them, by reason.
         full_images: Row events that are full although ROW_IMAGE asks for less, by reason.
         incidents: INCIDENT events, at which replicas stop.
-        unacknowledged: Of all in its files, those that nobody has acknowledged; they are known
-            from before this process, too.
-        stopping: What replicas stop at, in words; empty where all are acknowledged.
+        unacknowledged: The INCIDENTs in its files that nobody has acknowledged; they are known from
+            before this process, too.
+        stopping: The reason at which replicas stop, in words; empty where all are acknowledged.
         unreadable: Why a file of it could not be read for a replica; empty where none could not.
         first_incident: The first one that is not acknowledged.
         last_incident: The last one that is not acknowledged.
@@ -140,7 +141,8 @@ class BinlogStatus:
         readers: Replicas and tools that read it now, the one that is furthest behind first.
         lag_s: Seconds between a change on the source and now, for the last change that was
             routed; 0 when nothing more is to come.
-        lag_bytes: Of the source's log, as far as it went some seconds ago, not routed yet.
+        lag_bytes: The bytes of the source's log, as far as it went some seconds ago, that are not
+            routed yet.
         rates: The rates over the last hour.
         archived_files: Closed files that are copied to the archive; None without one.
         archive_pending_files: Closed files that are not copied yet; None without one.
@@ -221,18 +223,20 @@ class SourceStatus:
     Attributes:
         url: The source's URL without a password.
         flavor: The word `mariadb` or `mysql`.
-        version: As it says; empty before the first connection.
+        version: The version that the source says; empty before the first connection.
         is_connected: True while the source's log comes.
-        connected_at_s: Since when; None while it does not.
+        connected_at_s: The time since when its log comes, in seconds since 1970; None while it does
+            not.
         gtid: Everything up to here was taken; empty before that is known.
-        file: Likewise, in the source's log; empty before that is known.
+        file: The file in the source's log up to which everything was taken; empty before that is
+            known.
         position_bytes: How far that file was taken, in bytes.
-        silent_s: Since it last said something; None before it has.
+        silent_s: The time since it last said something, in seconds; None before it has.
         end_file: Where its log ended some seconds ago; empty where that is not known.
         end_bytes: The size of `end_file` at that time; None where that is not known.
         end_problem: Why that is not known; empty where it is, or was not asked yet.
         gaps: Why rows are or may be missing in its log, and so in all binlogs.
-        warnings: What else is not as it should be.
+        warnings: Texts on other settings that are not as they should be.
         last_failure: The last reason why nothing came, be it over or not.
     """
 
@@ -285,11 +289,11 @@ class WorkerStatus:
 
     Attributes:
         number: The number of the worker, from 0.
-        process_id: Its number; None while there is none.
-        sessions: Its clients that are logged in.
+        process_id: The number of the process; None while there is none.
+        sessions: The number of its clients that are logged in.
         restarts: How often another process took its place.
         cpu_s: Processor time that it used.
-        resident_bytes: Its memory; None where the system does not tell.
+        resident_bytes: The process's memory; None where the system does not tell.
     """
 
     number: int
@@ -310,7 +314,7 @@ class PortStatus:
         sessions_max: How many clients may be logged in; None where that is not told.
         logins: Clients that connected, by what became of them.
         judged: Statements, by what became of them.
-        refused: By error number, statements and dumps that binlane refused.
+        refused: Statements and dumps that binlane refused, by error number.
         faults: Faults of binlane's own while it judged, followed or answered statements.
         problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
         workers: The processes that serve it; none where this one does.
