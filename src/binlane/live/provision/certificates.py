@@ -60,7 +60,7 @@ def port_context(
     Args:
         settings: The files to use, and if TLS is on.
         data_dir: Holds those of binlane's own.
-        is_told: Whether the log gets to know which certificate it is.
+        is_told: True if the log gets to know which certificate it is.
 
     Raises:
         ConfigError: If a file cannot be used: it cannot be read, is a key of another certificate,
@@ -193,7 +193,7 @@ class _Pair:
 
     @classmethod
     def read(cls, certificate: Path, key: Path) -> Self | None:
-        """Those of two files; None where they are no pair that binlane has made."""
+        """Read the pair of two files; None where they are no pair that binlane has made."""
         try:
             found = x509.load_pem_x509_certificate(certificate.read_bytes())
             its_key = load_pem_private_key(key.read_bytes(), None)
@@ -246,7 +246,7 @@ class _OwnFiles:
 
     @property
     def key(self) -> Path:
-        """Its key."""
+        """Key of the server's certificate."""
         return self.directory / "server-key.pem"
 
     def make(self, names: Sequence[str]) -> None:

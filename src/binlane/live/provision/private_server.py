@@ -29,7 +29,7 @@ SOURCE_OPTIONS: Final = (
     "--binlog-row-metadata=FULL",
     "--gtid-strict-mode=ON",
 )
-"""What makes a MariaDB a source whose log says everything: rows in full, with names and types."""
+"""Options that make a MariaDB a source whose log says everything: rows in full, with names and types."""
 
 MYSQL_SOURCE_OPTIONS: Final = (
     "--log-bin=binlog",
@@ -55,7 +55,7 @@ class PrivateServer:
     """A running `mariadbd` or `mysqld`, stopped at the end of its `with` block.
 
     Attributes:
-        name: What its directory is called.
+        name: The name of its directory.
         directory: Holds `data/`, `error.log` and, where its path is short enough, `server.sock`.
         program: The program that runs as the server.
         options: Options given to it beyond those that make it private.
@@ -100,7 +100,7 @@ class PrivateServer:
         Args:
             directory: Where `name/` is made. Servers that share it are installed once and copied.
             name: The name of the server, such as `source`.
-            options: As on its command line, such as `SOURCE_OPTIONS` of a MariaDB.
+            options: Options of the command line, such as `SOURCE_OPTIONS` of a MariaDB.
             port: TCP port on 127.0.0.1; any free one by default.
             program: The program that runs as the server.
 
@@ -139,7 +139,7 @@ class PrivateServer:
 
     @property
     def data_directory(self) -> Path:
-        """Its data directory, which holds its binlog files too."""
+        """The data directory, which holds the server's binlog files too."""
         return self.directory / "data"
 
     @property

@@ -89,7 +89,7 @@ class MariadbProgram:
             )
 
     def version(self) -> str:
-        """As the program says it, such as `10.11.19-MariaDB-0+deb12u1`.
+        """Return the version that the program says, such as `10.11.19-MariaDB-0+deb12u1`.
 
         Raises:
             PeerError: If it is not installed, or does not say it.

@@ -96,7 +96,7 @@ class NewAccount:
 
     Attributes:
         user: The account's name without a host.
-        host: From where it may log in, such as `%`.
+        host: The host from which it may log in, such as `%`.
         password: The account's password in plain text.
     """
 
@@ -115,7 +115,7 @@ class SetUp:
     """The state in which a server was left.
 
     Attributes:
-        lacking: What still has to be done.
+        lacking: The findings that still have to be mended.
     """
 
     lacking: tuple[Finding, ...]
@@ -125,7 +125,7 @@ class Purpose(Enum):
     """The purpose for which a source is prepared."""
 
     ROWS = "rows"
-    """Its log, and binlogs of rows: an account with REPLICATION SLAVE is all they need."""
+    """The source's log, and binlogs of rows: an account with REPLICATION SLAVE is all they need."""
     JUDGED = "judged"
     """Statements at the port are judged, and binlogs may hold them, but for temporary tables."""
     ALL = "all"
@@ -149,7 +149,7 @@ def set_up(
         say: Takes the script, line by line, as it is run.
         is_check: True if nothing is to be changed.
         new: The account that `serve` will use; that of `url` where it is None.
-        purpose: What the source is prepared for.
+        purpose: The purpose for which the source is prepared.
 
     Raises:
         PeerError: If the server cannot be reached, or refuses what everybody may ask.

@@ -19,12 +19,12 @@ from binlane.live.capture.source_facts import Finding, SourceFacts, Weight, quot
 from binlane.log.codec.types import Flavor
 
 VERSION: Final = 2
-"""Of the table; stands in its comment."""
+"""The version of the table; it stands in the table's comment."""
 _DATABASE: Final = MARKS.database
 _COMMENT: Final = "of binlane, version "
 _OLD_PROCEDURES: Final = ("lane", "mark")
 _OLD_ACCOUNT: Final = "binlane_lane@localhost"
-"""What a binlane of before had beside the table."""
+"""The account that an earlier binlane had beside the table."""
 _OWN: Final = frozenset(
     (("table", MARKS.table), *(("procedure", name) for name in _OLD_PROCEDURES))
 )
@@ -52,11 +52,11 @@ class SourceSchema:
     """The marks, and what they need, on a source, as far as the account that asks may see it.
 
     Attributes:
-        facts: Of the source, and the account that `serve` uses.
-        objects: Of the database: kind (`table`, `procedure`, `function`), name and comment; None
-            where they are not to be seen.
+        facts: The facts of the source, and of the account that `serve` uses.
+        objects: The objects of the database: kind (`table`, `procedure`, `function`), name and
+            comment; None where they are not to be seen.
         has_marks: True if marks are wanted.
-        annotates: Whether the source writes texts before the rows of statements; None where it does
+        annotates: True if the source writes texts before the rows of statements; None where it does
             not say so.
     """
 

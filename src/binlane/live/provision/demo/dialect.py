@@ -20,12 +20,12 @@ class Dialect:
 
     Attributes:
         name: The flavor's name as people write it.
-        client: Its command-line client, with what it needs to log in at binlane's port.
+        client: The flavor's command-line client, with what it needs to log in at binlane's port.
         flavor: The flavor of the server's log.
         program: The program of the source and the replica.
         source_options: The options of the source server.
         replica_options: The options of the replica server.
-        privileges: What the account of binlane gets.
+        privileges: The privileges that the account of binlane gets.
         done: Asks a source what it has done.
         replicated: Asks a replica what it has applied.
         status: Asks a replica how it is.
