@@ -49,7 +49,7 @@ BEGINNING: Final = len(MAGIC)
 """Position of the first event of a file."""
 
 NOWHERE: Final = "waiting.000000"
-"""What a replica shows for a file while it waits, if it asked for none."""
+"""The file that a replica shows while it waits, if it asked for none."""
 
 _POSITION_MASK: Final = 0xFFFFFFFF
 _MADE_AT_ONCE: Final = 500
@@ -79,7 +79,7 @@ class Dump:
     Attributes:
         file: Base name of the file that it stands in.
         position: Where the next event begins, in bytes.
-        has_ended: Whether `feed` came to where it was to end.
+        has_ended: True if `feed` came to where it was to end.
         needed_bytes: How many the event at `position` has, where `feed` has to have it whole.
     """
 
@@ -141,8 +141,8 @@ class Dump:
         Args:
             head: The first events of the file.
             position: Where to start in it, in bytes; an event begins there.
-            after: Of the first file by GTID: where the log begins of which the replica has all that
-                stands before this file; None for the beginning of this file.
+            after: For the first file by GTID: the position where the log begins of which the
+                replica has all that stands before this file; None for the beginning of this file.
             inside_statement: A rows event begins at `position`.
 
         Returns:
@@ -339,7 +339,7 @@ class Dump:
 
         Args:
             done: The position up to this place.
-            timestamp: What they have for the time of their commit, seconds since 1970.
+            timestamp: The time of their commit, in seconds since 1970.
 
         Returns:
             Packets of whole transactions.

@@ -40,7 +40,7 @@ class Packed(NamedTuple):
     Attributes:
         size: Bytes of whole events, all of which are done.
         packets: Theirs; valid until the buffers are used again.
-        number: Of the next packet, 0 to 255.
+        number: The number of the next packet, 0 to 255.
         marks: Where among the bytes MySQL's GTID events and INCIDENTs begin, in order; valid as long.
     """
 
@@ -73,7 +73,7 @@ class Packer:
 
         Args:
             size: Bytes that were put there; an event begins with them.
-            number: Of the first packet, 0 to 255.
+            number: The number of the first packet, 0 to 255.
             left_out: Type of events that become no packet.
         """
         state = self._state

@@ -50,7 +50,7 @@ def plain_event(event: bytes, format_: Format) -> bytes:
 
     Args:
         event: A whole event of a type in `QUERIES`.
-        format_: Of its file, which has tables info.
+        format_: The format of its file, which has tables info.
 
     Raises:
         CodecError: If the event is not as long as it says.

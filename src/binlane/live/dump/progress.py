@@ -16,13 +16,14 @@ class DumpProgress:
     Attributes:
         begun_s: When it began, as `time.time`.
         file: Base name of the file that it stands in; empty before it has found its place.
-        position: Up to here, in bytes, the connection has taken the file, or it was left out.
+        position: The bytes up to which the connection has taken the file, or it was left out.
         sent_bytes: Bytes of packets that the connection has taken.
-        sending_since_s: Since when the connection is to take the next ones, as `time.time`; None
-            while it has taken all.
+        sending_since_s: The time since when the connection is to take the next ones, as
+            `time.time`; None while it has taken all.
         complete_s: When it last stood at the end of the binlog, as `time.time`; None before.
-        last_timestamp: Of an event among those that were sent last, seconds since 1970; None
-            before one. Events that are read at once, some hundred kilobytes, have that of the first.
+        last_timestamp: The time of an event among those that were sent last, in seconds since 1970;
+            None before one. Events that are read at once, some hundred kilobytes, have that of the
+            first.
         failure: The error that ended it for the reader; empty where none did.
     """
 
@@ -45,7 +46,7 @@ class DumpProgress:
         """Return how far the reader is behind its binlog's end, in seconds; None where it cannot be told.
 
         Args:
-            left_bytes: What lies between it and the end; None where that is not known.
+            left_bytes: The bytes between it and the end; None where that is not known.
             now_s: The present time, as `time.time`.
         """
         if left_bytes == 0:

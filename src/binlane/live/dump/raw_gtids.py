@@ -32,7 +32,7 @@ class RawGtids:
     """Reads GTIDs of one log.
 
     Attributes:
-        format: Of the FORMAT_DESCRIPTION before the events; None before the first.
+        format: The format of the FORMAT_DESCRIPTION before the events; None before the first.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class RawGtids:
 
         Args:
             data: The bytes that hold the events.
-            offsets: Of GTID_LOG and GTID_TAGGED_LOG events, in order.
+            offsets: The places of GTID_LOG and GTID_TAGGED_LOG events, in order.
 
         Raises:
             CodecError: As `at`.

@@ -40,13 +40,14 @@ class DumpRequest:
             than which binlog.
         position: Byte position in `file`. Not read by GTID.
         flags: The `DumpFlag` bits of the command.
-        flavor: Whose protocol the replica speaks: the source's.
+        flavor: The flavor whose protocol the replica speaks: the source's.
         server_id: The server id of the replica itself.
-        connect_state: What the replica has done; None where it asks by file and position.
-        checksum: What it takes at the end of the ROTATE before the first FORMAT_DESCRIPTION, which
-            then decides.
+        connect_state: The position that the replica has done; None where it asks by file and
+            position.
+        checksum: The checksum that it takes at the end of the ROTATE before the first
+            FORMAT_DESCRIPTION, which then decides.
         heartbeat_period_s: How long silence may last, in seconds; None for ever.
-        wants_tables_info: Whether it reads Query events with tables info.
+        wants_tables_info: True if it reads Query events with tables info.
     """
 
     file: str = ""

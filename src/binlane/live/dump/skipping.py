@@ -38,7 +38,7 @@ class GroupSkipper(Protocol):
     to whoever does not begin behind it.
 
     Attributes:
-        owes_position: Whether groups were left out since the replica was last told where it stands.
+        owes_position: True if groups were left out since the replica was last told where it stands.
     """
 
     owes_position: bool
@@ -72,7 +72,7 @@ def skipper_for(done: Position) -> GroupSkipper:
 
 
 class MariadbSkipper:
-    """Of a replica that has done everything up to a GTID of each domain.
+    """The skipper for a replica that has done everything up to a GTID of each domain.
 
     Attributes:
         passed: Everything before the point in the log where the dump stands.
@@ -121,12 +121,12 @@ class MariadbSkipper:
 
 
 class MysqlSkipper:
-    """Of a replica that has done a set of GTIDs.
+    """The skipper for a replica that has done a set of GTIDs.
 
     Attributes:
-        passed: What was done before the file that the dump stands in.
+        passed: The position before the file that the dump stands in.
         owes_position: True if groups were left out since the replica was last told where it stands.
-        is_done: Whether all that the replica has was done before this file.
+        is_done: True if all that the replica has was done before this file.
     """
 
     def __init__(self, done: GtidSet) -> None:

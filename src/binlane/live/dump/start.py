@@ -46,7 +46,8 @@ class FileHead:
     Attributes:
         file: The base name of the file.
         format_description: The file's first event, FORMAT_DESCRIPTION.
-        done: What its GTID_LIST or PREVIOUS_GTIDS says was done before it; empty where it has none.
+        done: The position before the file, by its GTID_LIST or PREVIOUS_GTIDS; empty where it has
+            none.
         size_bytes: Where these events end in the file.
     """
 
@@ -90,9 +91,9 @@ def check_connect_state(
     source serves them.
 
     Args:
-        connect_state: What the replica has done.
-        begin: What was done before the first file that is there.
-        watermark: What the binlog is complete up to.
+        connect_state: The position that the replica has done.
+        begin: The position before the first file that is there.
+        watermark: The position that the binlog is complete up to.
         name: The name of the binlog.
         source_id: The UUID of a MySQL source.
 
@@ -151,8 +152,8 @@ def gtids_ahead(connect_state: Position, watermark: Position, source_id: str = "
     """Return the part of a replica's position, of this source, that lies behind the watermark.
 
     Args:
-        connect_state: What the replica has done.
-        watermark: Of the binlog; of a MariaDB only the domains that it knows count.
+        connect_state: The position that the replica has done.
+        watermark: The watermark of the binlog; of a MariaDB only the domains that it knows count.
         source_id: A MySQL source's UUID, whose GTIDs alone count.
     """
     if isinstance(connect_state, GtidSet):
@@ -186,7 +187,7 @@ def file_for(connect_state: Position, files: Sequence[_File]) -> _File:
     Of a MySQL that misses something from before the first file it is the first one.
 
     Args:
-        connect_state: What the replica has done.
+        connect_state: The position that the replica has done.
         files: All files, oldest first. Each begins where those before it end, so that few are
             looked at.
 

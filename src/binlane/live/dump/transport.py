@@ -46,9 +46,9 @@ from binlane.positions import FilePosition, GtidSet, Position
 # What was just written is in the page cache, and is sent at once: of less nobody has to take turns.
 _SMALL_READ: Final = 16 << 10
 _PLACES_AGAIN: Final = 4 * POINT_BYTES
-"""Behind the last place that is known as many bytes are sent before others are looked for."""
+"""Bytes that are sent behind the last known place before others are looked for."""
 WATERMARK_TIMEOUT_S: Final = 10.0
-"""How long a replica that is ahead of us, having followed the source itself, is waited for."""
+"""Longest wait for a replica that is ahead of us, having followed the source itself."""
 
 _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]] = WeakKeyDictionary()
 _NO_WAIT: Final = os.RWF_NOWAIT if hasattr(os, "RWF_NOWAIT") else 0
@@ -63,7 +63,7 @@ takes more."""
 
 
 def _may_go_on() -> StatementError | None:
-    """Of a dump that nobody ends."""
+    """Return the error of a dump that nobody ends: none."""
     return None
 
 
@@ -71,10 +71,10 @@ async def awaited(work: Awaitable[_T], request: DumpRequest, dump: Dump, send: S
     """Wait for what a dump needs to begin; a replica that wants heartbeats gets such meanwhile.
 
     Args:
-        work: What is waited for; cancelled when the replica has gone.
-        request: What the replica asks for.
-        dump: Of the same request, at its beginning.
-        send: As of `serve_dump`, which goes on with the same dump.
+        work: The work to wait for; cancelled when the replica has gone.
+        request: The request of the replica.
+        dump: The dump of the same request, at its beginning.
+        send: Takes packets as in `serve_dump`, which goes on with the same dump.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -99,7 +99,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
     Args:
-        request: What the replica asks for.
+        request: The request of the replica.
         live: The binlog that is sent.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
         source_id: The UUID of a MySQL source.
@@ -107,7 +107,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         refusal_of: Gives the error with which the dump is to end behind the event group that it is
             at, once there is one; the binlog's readers are woken then.
         progress: Is kept up to date, for whoever shows it.
-        dump: Of the request, where `awaited` was given it before.
+        dump: The dump of the request, where `awaited` was given it before.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -328,7 +328,7 @@ class _Stream:
                 self._progress.complete_s = time.time()
 
     async def _next_place(self, file: BinlogFile, limit: int) -> int:
-        """Up to where the file is sent before something else is due; `limit` at most."""
+        """Return the end of the bytes that are sent before something else is due; `limit` at most."""
         dump = self._dump
         if not self._places and dump.position >= self._places_end and dump.tells_left_out:
             self._places.extend(await asyncio.to_thread(_places, file.path, dump.position, limit))
