@@ -31,7 +31,7 @@ _HIDDEN: Final = 0x10FF00
 _UTF8: Final = "utf-8"
 _ERRORS: Final = "surrogateescape"
 _UNREADABLE: Final = "\ud800"
-"""What no character set can encode."""
+"""A character that no character set can encode."""
 _EUC: Final = rb"[\xa1-\xfe]{2}|\x8e[\xa0-\xdf]|\x8f[\xa1-\xfe]{2}"
 _SJIS: Final = rb"[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc]"
 _MULTIBYTE: Final[Mapping[str, bytes]] = MappingProxyType(
@@ -47,7 +47,7 @@ _MULTIBYTE: Final[Mapping[str, bytes]] = MappingProxyType(
         "ujis": _EUC,
     }
 )
-"""What the servers' lexers skip as one character, whether there is such a character or not."""
+"""Bytes that the servers' lexers skip as one character, whether there is such a character or not."""
 _ASCII: Final = "".join(map(chr, range(128)))
 _OTHER_IN_SWE7: Final = re.compile(
     "[" + re.escape("".join(map(chr, codec_differences(SWE7)))) + "]"
@@ -206,9 +206,9 @@ def text_of_name(name: str, charset: str, mark: str = "`") -> str | None:
     """Return the text for a name; None where there is none.
 
     Args:
-        name: As the server has it.
-        charset: Of the text; empty for that of UTF-8.
-        mark: What the text has around names.
+        name: The name as the server has it.
+        charset: The character set of the text; empty for that of UTF-8.
+        mark: The mark that the text has around names.
     """
     text = text_telling(name, charset)
     if text is not None:

@@ -79,8 +79,8 @@ def _inflate(stream: bytes, length: int, *, is_raw: bool = False) -> bytes:
 
     Args:
         stream: The whole stream of compressed bytes.
-        length: Of the result, in bytes.
-        is_raw: Whether the stream lacks zlib's header and checksum.
+        length: The length of the result, in bytes.
+        is_raw: True if the stream lacks zlib's header and checksum.
 
     Raises:
         CodecError: If the stream is broken, or gives fewer or more bytes.

@@ -175,8 +175,8 @@ class IncidentEvent:
 
     Attributes:
         number: The kind of incident: 1 is LOST_EVENTS.
-        message: For people, at most 255 bytes.
-        padding: What follows the message; MySQL writes 4 bytes there.
+        message: The text for people, at most 255 bytes.
+        padding: The bytes behind the message; MySQL writes 4 bytes there.
     """
 
     number: int

@@ -82,13 +82,14 @@ class Format:
     """The frozen context of decoding.
 
     Attributes:
-        server_version: As written, such as `10.11.19-MariaDB-log`.
+        server_version: The version as written, such as `10.11.19-MariaDB-log`.
         flavor: Told by the version text.
-        checksum: Whether events end with a CRC32.
+        checksum: The checksum with which events end, if any.
         post_header_lengths: One byte for each event type from code 1.
-        header_length: Of the common header: 19, or more where a writer has fields of its own there.
-        foreign_lengths: For each event type with a longer fixed part than binlane knows, where the
-            known part ends and where it all ends, in bytes from the start of the body. Empty in
+        header_length: The length of the common header: 19, or more where a writer has fields of its
+            own there.
+        foreign_lengths: The ends of the known part and of all of the fixed part, for each event
+            type with a longer one than binlane knows, in bytes from the start of the body. Empty in
             the logs of all MariaDB and MySQL releases.
     """
 
@@ -133,8 +134,8 @@ def lengths_with_tables_info(post_header_lengths: bytes, *, has_tables_info: boo
     """Post-header lengths that announce QUERY events with, or without, tables info.
 
     Args:
-        post_header_lengths: As `Format` has them; unchanged where their writer has fields of its
-            own in QUERY events, which no other form has room for.
+        post_header_lengths: The lengths as `Format` has them; unchanged where their writer has
+            fields of its own in QUERY events, which no other form has room for.
         has_tables_info: True for the form with tables info.
     """
     plain = _WITH_QUERY[EventType.QUERY]

@@ -25,7 +25,7 @@ class PartialRowDataEvent:
 
     Attributes:
         fragment_count: How many pieces there are.
-        fragment_number: Of this one, from 1.
+        fragment_number: The number of this piece, from 1.
         flags: The `FragmentFlag` bits as written.
         original_size: Bytes of the whole rows event, in the first piece; else None.
         data: The bytes of this piece.

@@ -18,7 +18,7 @@ class TransactionContextEvent:
     """The facts with which a group's members certify a transaction; seldom in a file.
 
     Attributes:
-        server_uuid: Of the member, as text.
+        server_uuid: The UUID of the member, as text.
         thread_id: The connection id of the session.
         gtid_specified: 1 if the session chose the GTID.
         snapshot: The GTID set that the transaction saw, as the server encodes it.

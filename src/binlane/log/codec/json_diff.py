@@ -36,7 +36,7 @@ class JsonDiff:
     """One change of a document.
 
     Attributes:
-        operation: What is done; an INSERT into an array moves the cells behind it.
+        operation: The change; an INSERT into an array moves the cells behind it.
         path: Where, as the server writes it.
         value: The new value; None with REMOVE.
     """

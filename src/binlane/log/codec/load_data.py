@@ -85,7 +85,7 @@ class ExecuteLoadQueryEvent:
     """The LOAD DATA statement over the blocks before it.
 
     Attributes:
-        statement: As a QUERY event holds it.
+        statement: The statement as a QUERY event holds it.
         file_id: The number of the file whose blocks it loads.
         name_start: Where in the text the part with the file name begins, in bytes.
         name_end: Where it ends, behind INTO.

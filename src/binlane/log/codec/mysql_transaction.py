@@ -45,8 +45,8 @@ class MysqlGtidEvent:
         transaction_length: Bytes from this event to the end of the transaction.
         immediate_server_version: The version of this server, such as 80036.
         original_server_version: The same of the first server, if that is another one.
-        commit_group_ticket: Of a group commit in order.
-        tail: What follows that binlane does not know.
+        commit_group_ticket: The ticket of a group commit in order.
+        tail: The bytes at the end that binlane does not know.
     """
 
     flags: int
@@ -322,7 +322,7 @@ class PreviousGtidsEvent:
 
     Attributes:
         runs: The runs of GTIDs in the order written.
-        has_tags: Whether it is written in the form that has room for tags.
+        has_tags: True if it is written in the form that has room for tags.
     """
 
     runs: tuple[GtidRun, ...]

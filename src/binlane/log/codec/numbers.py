@@ -103,7 +103,7 @@ def encode_decimal(text: str) -> bytes:
     """Precision, scale and the digits of a DECIMAL, as user variables have them.
 
     Args:
-        text: Its digits, with a sign and a point if need be.
+        text: The number's digits, with a sign and a point if need be.
 
     Source: MariaDB 10.11 strings/decimal.c `decimal2bin`.
     """

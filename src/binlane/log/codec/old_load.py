@@ -25,10 +25,10 @@ class LoadEvent:
         lines_skipped: The n of IGNORE n LINES.
         endings: FIELDS TERMINATED BY, ENCLOSED BY, LINES TERMINATED BY, STARTING BY, ESCAPED BY.
         option_flags: 1 DUMPFILE, 2 OPTIONALLY ENCLOSED, 4 REPLACE, 8 IGNORE.
-        empty_flags: Which endings are empty; only in the form with endings of one byte.
+        empty_flags: Bits of the endings that are empty; only in the form with endings of one byte.
         field_names: Columns, each at most 255 bytes.
         table: The table's name without its database.
-        file: Of the client or server.
+        file: The path of the file at the client or server.
     """
 
     has_long_endings: ClassVar[bool] = False

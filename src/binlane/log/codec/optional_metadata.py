@@ -44,7 +44,7 @@ class PrimaryKeyPart:
     """One column of a primary key.
 
     Attributes:
-        index: Of the column, from 0.
+        index: The number of the column in the table, from 0.
         prefix_length: Characters of it that count; 0 means all.
     """
 

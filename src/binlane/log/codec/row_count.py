@@ -36,7 +36,7 @@ def count_rows(event: RowsEvent, columns: Sequence[Column]) -> int:
     """Rows of an event; an UPDATE's pair of images is one.
 
     Args:
-        event: Its images are not copied.
+        event: The event, whose images are not copied.
         columns: The columns of the event's table.
 
     Raises:
@@ -68,8 +68,8 @@ def count_images(event: RowsEvent, table_map: TableMapEvent) -> int:
     """Row images of an event; one if they cannot be counted.
 
     Args:
-        event: Its images are not copied.
-        table_map: Of its table, in a log of any flavor.
+        event: The event, whose images are not copied.
+        table_map: The map of its table, in a log of any flavor.
     """
     bare = replace(table_map, optional_metadata=b"")  # it bears on no length
     try:

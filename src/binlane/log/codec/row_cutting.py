@@ -22,9 +22,10 @@ def changed_columns(images: bytes, widths: Widths, before: int, after: int) -> i
 
     Args:
         images: Pairs of images, not compressed.
-        widths: Of all columns of the table.
+        widths: The widths of all columns of the table.
         before: The columns that before images hold, a bit each.
-        after: Those that after images hold; one that before images lack counts as changed.
+        after: The columns that after images hold, a bit each; one that before images lack counts as
+            changed.
 
     Raises:
         CodecError: If the bytes are no such images.
@@ -47,9 +48,9 @@ def cut_images(
 
     Args:
         images: The images, which are not compressed.
-        widths: Of all columns of the table.
+        widths: The widths of all columns of the table.
         present: The columns that images hold, a bit each; of an UPDATE before and after.
-        kept: Those of them that stay, likewise.
+        kept: The columns among them that stay, a bit each; of an UPDATE before and after.
         flavor: MariaDB sets the bits behind those that say what is NULL.
 
     Raises:

@@ -30,10 +30,10 @@ class TableMapEvent:
         database: Name; the servers write it in UTF-8.
         table: Name; the servers write it in UTF-8.
         column_types: One `ColumnType` code a column.
-        metadata: Of all columns, packed by type.
+        metadata: The metadata of all columns, packed by type.
         null_bits: A bit a column, least significant first: 1 can be NULL.
         optional_metadata: Type, length, value; `codec.table_metadata` tells what they say.
-        has_short_id: Whether the id has 4 bytes, as before 5.1.4.
+        has_short_id: True if the id has 4 bytes, as before 5.1.4.
     """
 
     table_id: int
@@ -104,7 +104,7 @@ class RowsEvent:
     """Row images of one table; the subclasses say what happened to them.
 
     Attributes:
-        table_id: Of a TABLE_MAP in the same statement.
+        table_id: The id of a TABLE_MAP in the same statement.
         flags: The `RowsFlag` bits as written.
         extra: V2 only: what follows its length field; None in V1.
         column_count: How many columns the table has.
@@ -113,7 +113,7 @@ class RowsEvent:
         columns_present_after: Bitmap of an UPDATE's after images, else None.
         images: One row image after the other; an UPDATE alternates before and after. As written: of a
             compressed event MariaDB's record of them, which `plain_images` reads.
-        has_short_id: Whether the id has 4 bytes.
+        has_short_id: True if the id has 4 bytes.
     """
 
     event_type: ClassVar[EventType]

@@ -35,7 +35,7 @@ class StatusVar:
 
     Attributes:
         code: The code of the variable as written.
-        name: As in the servers' source, without `Q_` and `_CODE`; `UNKNOWN` for a code that
+        name: The name in the servers' source, without `Q_` and `_CODE`; `UNKNOWN` for a code that
             binlane does not know, which takes everything to the end.
         value: An int, a str, a tuple of several; None for more databases than are named; bytes
             for UNKNOWN.

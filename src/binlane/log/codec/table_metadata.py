@@ -69,7 +69,7 @@ def table_columns(table_map: TableMapEvent, *, flavor: Flavor) -> tuple[Column, 
     """The columns that a TABLE_MAP describes, in table order.
 
     Args:
-        table_map: Of a log of that flavor.
+        table_map: The event of a log of that flavor.
         flavor: MariaDB counts GEOMETRY among the columns with a character set, MySQL does not.
 
     Raises:

@@ -53,8 +53,8 @@ class GtidEvent:
     Attributes:
         sequence: The number within the domain.
         flags: `GtidFlag` bits (`flags2` in the servers' source).
-        commit_id: Of a group commit, else None.
-        xid: Of an XA transaction, else None.
+        commit_id: The number of a group commit, else None.
+        xid: The id of an XA transaction, else None.
         flags_extra: `GtidExtraFlag` bits; None where the event ends before them.
         extra_engines: Engines beyond the first, with MULTI_ENGINE.
         alter_sequence: The START ALTER that a COMMIT or ROLLBACK ALTER belongs to.
@@ -204,7 +204,7 @@ class XaPrepareEvent:
     """The end of an XA transaction's first phase, in place of XID.
 
     Attributes:
-        one_phase: Whether it commits at once.
+        one_phase: True if it commits at once.
         xid: The transaction; its parts are longer than a GTID event allows.
     """
 

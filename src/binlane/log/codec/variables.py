@@ -81,12 +81,13 @@ class UserVarEvent:
     """A user variable that the next statement reads.
 
     Attributes:
-        name: In UTF-8, without the `@`.
+        name: The variable's name in UTF-8, without the `@`.
         type_code: `UserVarType`; None where the value is NULL and the event ends before it.
         collation_id: The collation of a string.
-        value: As written: 8 bytes for REAL and INT; precision, scale and digits for DECIMAL.
+        value: The value as written: 8 bytes for REAL and INT; precision, scale and digits for
+            DECIMAL.
         flags: Bit 0 is UNSIGNED; None in old events.
-        is_null: Whether the value is NULL.
+        is_null: True if the value is NULL.
     """
 
     name: bytes

@@ -51,10 +51,10 @@ class CountingScanner(Scanner):
 
     Args:
         format_: The format of the events.
-        is_inner: Whether they stand in a TRANSACTION_PAYLOAD.
+        is_inner: True if they stand in a TRANSACTION_PAYLOAD.
 
     Attributes:
-        figures: What was counted, and what is known of the open group.
+        figures: The kernel's counts, and its facts of the open group.
         counts: The kernel's tables, by their numbers in `summary_layout`.
         verbs: The kind of the statements of each verb that the kernel knows.
     """

@@ -43,7 +43,7 @@ def plain_chunks(
 
     Args:
         chunks: The file's bytes from its beginning, in pieces of any size.
-        file: Its name, as messages shall give it.
+        file: The file's name, as messages shall give it.
         keys: None if the user gave none.
 
     Yields:

@@ -77,9 +77,9 @@ class EventGroup:
 
     Attributes:
         gtid: None in control groups, in anonymous ones, and in logs without GTIDs.
-        events: In file order, from the GTID event to the one that ends the group.
+        events: The events in file order, from the GTID event to the one that ends the group.
         file: Base name of the file they stand in.
-        is_control: Whether this is one event of the log itself.
+        is_control: True if this is one event of the log itself.
         is_complete: False where the log ends or begins anew before the group does: its server
             crashed, and replicas roll it back.
     """
@@ -121,11 +121,11 @@ class Place:
     """The place of an event among event groups.
 
     Attributes:
-        gtid: Of the group it belongs to; None in control events, anonymous groups and logs
+        gtid: The GTID of the event's group; None in control events, anonymous groups and logs
             without GTIDs.
-        begins: Whether it is the first of a group, which cuts off one that is still open.
-        ends: Whether it is the last of its group.
-        is_control: Whether it belongs to the log itself; it then begins and ends.
+        begins: True if it is the first of a group, which cuts off one that is still open.
+        ends: True if it is the last of its group.
+        is_control: True if it belongs to the log itself; it then begins and ends.
     """
 
     gtid: AnyGtid | None

@@ -127,7 +127,7 @@ def listed_event(event: Event, flavor: Flavor) -> ListedEvent:
     """An event as a server lists it.
 
     Args:
-        event: Of a file, or inside of a TRANSACTION_PAYLOAD.
+        event: An event of a file, or inside of a TRANSACTION_PAYLOAD.
         flavor: The flavor of the server whose list it is.
     """
     is_inner = bool(event.inner)
@@ -296,7 +296,7 @@ _INFO: Final[Mapping[type, Callable[[Event, Any], str]]] = MappingProxyType(
         XaPrepareEvent: _xa_prepare,
     }
 )
-"""What MariaDB says of a body; of one that is not here nothing."""
+"""MariaDB's description of a body; of one that is not here it says nothing."""
 _MYSQL_INFO: Final[Mapping[type, Callable[[Event, Any], str]]] = MappingProxyType(
     {
         **_INFO,

@@ -20,7 +20,7 @@ def description_in(window: Window) -> Event | None:
     """The FORMAT_DESCRIPTION that a log begins with; None if no kernel can go on behind it.
 
     Args:
-        window: At the log's beginning; it is filled as far as the event needs it.
+        window: The window at the log's beginning; it is filled as far as the event needs it.
     """
     start = len(MAGIC)
     while window.end < start + HEADER_LENGTH and window.fill():

@@ -32,7 +32,7 @@ def check_flavor(type_code: int, format_: Format | None) -> None:
 
     Args:
         type_code: The type code of the event.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        format_: The format of the FORMAT_DESCRIPTION before it.
 
     Raises:
         CodecError: If they are of the other flavor.

@@ -30,7 +30,7 @@ def expanded(event: Event, format_: Format, *, file: str = "") -> Iterator[Event
 
     Args:
         event: An event of any type.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        format_: The format of the FORMAT_DESCRIPTION before it.
         file: The file it stands in, for the error.
 
     Yields:
@@ -63,7 +63,7 @@ def expanded_all(
     Args:
         events: The events in log order.
         file: The file they stand in.
-        format_: Of the FORMAT_DESCRIPTION before them, if it is not among them.
+        format_: The format of the FORMAT_DESCRIPTION before them, if it is not among them.
 
     Raises:
         CodecError: As `expanded`; and if a TRANSACTION_PAYLOAD comes before any format is known.

@@ -38,9 +38,9 @@ def moved(event: Event, position: int, before: Format) -> bytes:
     """The bytes of an event as it was read, with CRC32, at a position of another file.
 
     Args:
-        event: That was read, and stays as it is but for its place.
+        event: An event that was read, and stays as it is but for its place.
         position: The place where it shall stand, in bytes.
-        before: Of the file that it comes from.
+        before: The format of the file that the event comes from.
     """
     assert event.raw is not None, "it was read"
     data = bytearray(event.raw[: len(event.raw) - before.checksum_length])
@@ -80,11 +80,11 @@ def place_group(
     """The bytes of a group that is to stand at a position of a file.
 
     Args:
-        events: From the GTID event, if there is one, to the end of the group.
+        events: The events from the GTID event, if there is one, to the end of the group.
         position: Where the group shall begin, in bytes.
         format_: The format of the file.
-        clock: What is added to MySQL's logical timestamps.
-        is_alone: Whether these are to say that all before it must be applied first.
+        clock: The number that is added to MySQL's logical timestamps.
+        is_alone: True if these are to say that all before it must be applied first.
     """
     first = events[0]
     if not isinstance(first.body, MysqlGtidEvent):
@@ -106,7 +106,7 @@ def fitted(body: MysqlGtidEvent, others: int, format_: Format, *, clock: int) ->
         body: The event's body from the source.
         others: Bytes of the transaction but for this body.
         format_: The format of the file.
-        clock: What is added to the logical timestamps.
+        clock: The number that is added to the logical timestamps.
     """
     # 0 is the clock of what was never committed in order.
     if body.sequence_number and clock:

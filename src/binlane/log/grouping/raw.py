@@ -65,7 +65,7 @@ class RawRun:
         base: Position in the file of its first byte.
         events: The index of events, a column each, as `kernels.layout` has its rows.
         groups: The groups, a column each.
-        format: Of the FORMAT_DESCRIPTION before them.
+        format: The format of the FORMAT_DESCRIPTION before them.
         tables: The table maps by the numbers that the index gives; it only grows.
         file: Base name of the file.
     """
@@ -91,7 +91,7 @@ class RawRun:
 
     @property
     def last_timestamp(self) -> int:
-        """Of the last group, in seconds since 1970."""
+        """The time of the last group, in seconds since 1970."""
         return int(self.groups[layout.GROUP_TIME, -1])
 
     def head(self, count: int) -> RawRun:
@@ -99,7 +99,7 @@ class RawRun:
         return replace(self, groups=np.ascontiguousarray(self.groups[:, :count]))
 
     def size_bytes(self, number: int) -> int:
-        """Of a group."""
+        """Return the size of a group in bytes."""
         first, end = (
             self.groups.item(row, number) for row in (layout.GROUP_FIRST, layout.GROUP_END)
         )
@@ -130,7 +130,7 @@ class RawRun:
         )
 
     def timestamp(self, number: int) -> int:
-        """Of a group, in seconds since 1970."""
+        """Return the time of a group, in seconds since 1970."""
         return int(self.groups[layout.GROUP_TIME, number])
 
     def group(self, number: int) -> EventGroup:
@@ -312,13 +312,13 @@ class LargeGroup:
 
     Attributes:
         position: Where it begins in the file.
-        format: Of the FORMAT_DESCRIPTION before it.
-        file: As messages shall name it.
+        format: The format of the FORMAT_DESCRIPTION before it.
+        file: The file's name, as messages shall give it.
         chunks: Gives its bytes, and maybe those behind it, each time anew.
-        gtid: Of the group; None also where it is not known before the group is read.
+        gtid: The GTID of the group; None also where it is not known before the group is read.
         end: Where it ends; where the file is read, set by whoever took the group, before the next
             item is asked for.
-        timestamp: Of its last event, in seconds since 1970, where the end is known.
+        timestamp: The time of its last event, in seconds since 1970, where the end is known.
     """
 
     position: int
@@ -330,7 +330,7 @@ class LargeGroup:
     timestamp: int = 0
 
     def events(self) -> Iterator[Event]:
-        """Its events, and maybe those behind it, from the first on.
+        """Give the group's events, and maybe those behind it, from the first on.
 
         Raises:
             CodecError: With file and position, if one cannot be decoded.
@@ -341,7 +341,7 @@ class LargeGroup:
 
 
 Item = RawRun | EventGroup | LargeGroup
-"""What a file gives: its FORMAT_DESCRIPTIONs as control groups, and whole groups in either form."""
+"""A part of a file: a FORMAT_DESCRIPTION as control group, or whole groups in either form."""
 
 
 def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
@@ -359,13 +359,13 @@ def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
 
     Args:
         source: The bytes, from `position` on.
-        file: Its name, as messages shall give it.
-        name: Its base name, as groups have it.
+        file: The file's name, as messages shall give it.
+        name: The file's base name, as groups have it.
         position: Where a group begins, when `format_` is given.
-        format_: Of the FORMAT_DESCRIPTION before `position`.
-        keys: For an encrypted file, which is read from its beginning only.
+        format_: The format of the FORMAT_DESCRIPTION before `position`.
+        keys: The keys of an encrypted file, which is read from its beginning only.
         window_bytes: How many bytes are looked at at once; a larger group makes the window larger.
-        held_bytes_max: Of a group; a larger one is not held.
+        held_bytes_max: The largest size of a group that is held.
 
     Yields:
         Runs and groups in file order. A run is good until the next item is asked for. Control

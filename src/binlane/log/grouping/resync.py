@@ -29,7 +29,7 @@ _NEXT_POSITION_OFFSET: Final = 13
 _MASK: Final = (1 << 32) - 1
 _Numbers = NDArray[np.int64]
 _IsWanted = NDArray[np.bool_]
-"""For each type code, whether such an event is wanted."""
+"""True for each type code whose events are wanted."""
 
 
 def _types(*codes: int) -> _IsWanted:
@@ -85,7 +85,7 @@ def find_group(
 
     Args:
         chunks: The file's bytes from `position` on, in pieces of any size.
-        position: Of the first byte, from the start of the file.
+        position: The position of the first byte, from the start of the file.
         format_: The format of the file's events.
         stop: Where to give up; None for the end.
 
@@ -127,7 +127,7 @@ class _Search:
         return None
 
     def _searched_next(self, stop: int | None) -> int:
-        """At how many offsets of the buffer an event may begin; 0 at the end."""
+        """Return the number of offsets of the buffer at which an event may begin; 0 at the end."""
         size = min(_WINDOW_BYTES, self._pieces.fill(_WINDOW_BYTES) - HEADER_LENGTH + 1)
         return max(size if stop is None else min(size, stop - self._start), 0)
 

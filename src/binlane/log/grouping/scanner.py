@@ -128,7 +128,7 @@ class KnownTable:
 
     Attributes:
         table_map: The first that said so.
-        key: Its bytes behind id and flags.
+        key: The table map's bytes behind id and flags.
     """
 
     table_map: TableMapEvent
@@ -140,10 +140,10 @@ class Scanner:
 
     Args:
         format_: The format of the events.
-        is_inner: Whether they stand in a TRANSACTION_PAYLOAD: without checksums, in one group.
-        notes_all: Whether all events of a group are noted, and not only those that carry rows.
+        is_inner: True if they stand in a TRANSACTION_PAYLOAD: without checksums, in one group.
+        notes_all: True if all events of a group are noted, and not only those that carry rows.
         told: Bits of verdicts (STATES, ENDS_XA) whose events are noted too.
-        is_decrypted: Whether the bytes are plain behind a START_ENCRYPTION.
+        is_decrypted: True if the bytes are plain behind a START_ENCRYPTION.
 
     Attributes:
         tables: The table maps so far, by number.

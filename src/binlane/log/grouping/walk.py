@@ -26,7 +26,7 @@ class Walker:
 
     Attributes:
         position: Where the next event starts, in bytes from the start of the file.
-        format: Of the last FORMAT_DESCRIPTION, None before the first.
+        format: The format of the last FORMAT_DESCRIPTION, None before the first.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Walker:
             chunks: The bytes from `position` on, in pieces of any size.
             file: The file's name, as messages shall give it.
             position: Where an event starts, when `format_` is given.
-            format_: Of the FORMAT_DESCRIPTION before `position`.
-            keys: For an encrypted file, which can be read from its beginning only.
+            format_: The format of the FORMAT_DESCRIPTION before `position`.
+            keys: The keys of an encrypted file, which can be read from its beginning only.
             shift: How far headers are ahead of the file behind damage, in bytes.
         """
         if format_ is None:
@@ -126,8 +126,8 @@ def walk(chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None) -> 
 
     Args:
         chunks: The file's bytes in pieces of any size.
-        file: Its name, as messages shall give it.
-        keys: For files that a server encrypted; None if the user gave none.
+        file: The file's name, as messages shall give it.
+        keys: The keys of files that a server encrypted; None if the user gave none.
 
     Raises:
         CodecError: At the first fault, after all events before it were given.

@@ -30,7 +30,7 @@ class _Helper(codegen.JITCodeLibrary):  # type: ignore[misc]  # numba has no typ
     """A helper's functions: neither linked nor optimised by themselves, never run."""
 
     def _ensure_finalized(self) -> None:
-        """It is as final as it gets."""
+        """Do nothing: the library is as final as it gets."""
 
     def get_pointer_to_function(self, name: str) -> int:
         """No address, since there is no machine code."""
@@ -42,7 +42,7 @@ class _Whole(codegen.AOTCodeLibrary):  # type: ignore[misc]  # as above
     """A module, or what numba itself needs in one; `finalize` is called for a module alone."""
 
     def _ensure_finalized(self) -> None:
-        """As of a helper."""
+        """Do nothing, as in a helper."""
 
     def finalize(self) -> None:
         """Link all that is needed, however indirectly, and optimise the whole."""
@@ -83,7 +83,7 @@ def compile_module(name: str, compiled: str, cpu: str, folder: str) -> Path:
     """Compile a kernel module and try to load what came of it.
 
     Args:
-        name: Of the module beside this one.
+        name: The name of the module beside this one.
         compiled: Name of the extension module.
         cpu: LLVM's name of the processor; `host` is this one.
         folder: Where the extension module goes.

@@ -98,7 +98,7 @@ def integers64(data: Bytes, positions: Small, width: int, sign: int, out: Number
         data: The buffer of the events.
         positions: The positions of the column's values.
         width: The bytes that a value takes.
-        sign: Its highest bit; 0 if it has no sign, or is as wide as `out`.
+        sign: The value's highest bit; 0 if it has no sign, or is as wide as `out`.
         out: Receives the values in order.
 
     Returns:
@@ -311,7 +311,7 @@ def _fraction(data: Bytes, at: int, digits: int, most: int, factor: int) -> int:
         data: The buffer of the events.
         at: Where the fraction stands in the buffer.
         digits: The number of its digits.
-        most: What is more than its bytes may hold.
+        most: The first number that is more than its bytes may hold.
         factor: Microseconds of its last digit.
     """
     stored = load_be(data, at, (digits + 1) // 2)

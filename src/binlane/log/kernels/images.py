@@ -83,7 +83,7 @@ def find_changed(
     Args:
         data: The images, and room behind them.
         end: The number of bytes of the images.
-        widths: Of all columns, as `row_count.value_widths` has them.
+        widths: The widths of all columns, as `row_count.value_widths` has them.
         before: Bitmap of the columns in before images.
         after: Bitmap of those in after images.
         places: Room for four rows of as many numbers as there are columns.
@@ -132,7 +132,7 @@ def cut(
     Args:
         data: The images, and room behind them.
         end: The number of bytes of the images.
-        widths: Of all columns, as `row_count.value_widths` has them.
+        widths: The widths of all columns, as `row_count.value_widths` has them.
         present: Bitmaps of the columns in the images: one, or of an UPDATE two.
         kept: Bitmaps of those that stay.
         fill: 0xFF where the bits behind those of NULLs are set, else 0.

@@ -16,7 +16,7 @@ UNPACK_OUT_OF_ORDER: Final = 5
 
 # The state between two calls.
 PACKET_AT: Final = 0
-"""Where the next bytes stand in what came."""
+"""The place of the next bytes in what came."""
 WINDOW_END: Final = 1
 """Bytes in the window."""
 WINDOW_BASE: Final = 2
@@ -26,7 +26,7 @@ FRAME_LEFT: Final = 3
 EVENT_LEFT: Final = 4
 """Bytes of the event at hand that are in none of its frames so far."""
 IS_CONTINUED: Final = 5
-"""Whether the next frame goes on with the packet at hand."""
+"""1 if the next frame goes on with the packet at hand."""
 SEQUENCE: Final = 6
 """Number of the next frame, 0 to 255."""
 PACKET_STATE_SIZE: Final = 7
@@ -45,13 +45,13 @@ PACK_OTHER: Final = 2
 
 # Its state.
 FILE_AT: Final = 0
-"""Where the next event stands in the file's bytes."""
+"""The place of the next event in the file's bytes."""
 PACKETS_END: Final = 1
 """Bytes of packets that were made."""
 PACKET_NUMBER: Final = 2
 """Number of the next frame, 0 to 255."""
 MARKS_END: Final = 3
-"""How many marks were made."""
+"""The number of marks that were made."""
 PACK_STATE_SIZE: Final = 4
 
 MARKED: Final = (26, 33, 42)

@@ -94,7 +94,7 @@ def _has_byte(word: int, repeated: int) -> bool:
 
 @register_jitable
 def _string_end(data: Bytes, at: int, end: int) -> int:
-    """Behind the string that begins at `at`; -1 if that could be read in two ways, or never ends."""
+    """Return the place behind the string at `at`; -1 if it can be read in two ways, or never ends."""
     place = at + 1
     while place < end:
         while place + 8 <= end:
@@ -259,12 +259,12 @@ def resolve(
         data: The buffer that holds the events.
         events: The index of events; receives the numbers.
         last: How many events there are.
-        roles: What each event type is.
+        roles: The role of each event type.
         slots: Where the number of each known text stands by its hash; a power of two of them.
         texts: The array of the known texts.
         arena: The bytes of those texts.
         scratch: Receives the key of a text that is not known.
-        wanted: Whether each table is in any scope: a text before others is not read.
+        wanted: 1 for each table in any scope: a text before other tables is not read.
         text_max: Bytes of the longest text that is read.
         state: Where to go on, and what is asked for.
 
@@ -620,16 +620,16 @@ def copy_groups(
         events: Their index, with the numbers of tables and texts.
         groups: The index of the groups.
         last: How many groups there are.
-        roles: What each event type is.
-        keep: What the binlog makes of each table, as bits.
-        verdicts: What it makes of each text.
+        roles: The role of each event type.
+        keep: The binlog's treatment of each table, as bits.
+        verdicts: The binlog's verdict on each text.
         texts: The array of the known texts.
         needs: Numbers of the names that texts have without a database.
         names: The number of each table's name.
         arena: Bytes of contexts that stand in for others.
         out: Receives the events that stay.
         actions: Room for one byte an event.
-        state: What lives between two calls, and the counts.
+        state: The numbers that live between two calls, and the counts.
 
     Returns:
         DONE, ASK, ROTATE or FULL.

@@ -6,7 +6,7 @@ from typing import Final
 
 # Bits of what a binlog makes of a table.
 KEEP: Final = 1
-"""It has its rows."""
+"""The binlog has the rows of the table."""
 PARENT: Final = 2
 """Rows that go may change others in scope, which the reference finds out."""
 MERGE: Final = 4
@@ -59,9 +59,9 @@ VERDICT_SIZE: Final = 3
 DROP: Final = 0
 COPY: Final = 1
 COPY_END: Final = 2
-"""With the flag that ends a statement."""
+"""The event is copied with the flag that ends a statement."""
 PUT: Final = 3
-"""Its context is another one."""
+"""The event is copied with another context."""
 
 # State of `resolve`.
 RESOLVE_NEXT: Final = 0
@@ -86,8 +86,10 @@ NEEDED: Final = 12
 STATE_SIZE: Final = 13
 
 ASKS: Final = 2
-"""Of KEEPS_ALL: all stays but what statements do, which the reference tells; contexts stand there as
-their verdicts say."""
+"""A value of KEEPS_ALL: all stays, and the reference tells the effects of statements.
+
+Contexts stand there as their verdicts say.
+"""
 
 # What `copy_groups` returns: all groups are done; the next one needs the reference, a new file, or
 # more room in the buffer.

@@ -203,8 +203,8 @@ def locate(
 
     Args:
         data: The buffer of the events.
-        columns: Of the table: bytes that a value takes, or minus those of its length; and the
-            row of `positions` that is its own, or -1.
+        columns: The table's columns: bytes that a value takes, or minus those of its length; and
+            the row of `positions` that is its own, or -1.
         effects: INSERTS, UPDATES or DELETES for each event type.
         events: The table of noted events.
         picked: Columns of it: the events, all of this table.
@@ -292,7 +292,7 @@ def repeat_texts(
     """Write a text for each row.
 
     Args:
-        owners: Which text each row has.
+        owners: The number of the text that each row has.
         texts: The texts, `room` bytes each.
         lengths: The length of each text in bytes.
         room: The bytes that each text has in `texts`.

@@ -451,7 +451,7 @@ def scan(
         data: The buffer; `state[BASE]` is the position in the file of its first byte.
         end: The number of bytes in it.
         classes: The class of each of the 256 event types.
-        state: What lives between two calls.
+        state: The numbers that live between two calls.
         ids: Table ids with the table map that each means and the statement that said so.
         maps: Where the table maps stand in `known`, and how many columns they have.
         known: The bytes of table maps behind id and flags.

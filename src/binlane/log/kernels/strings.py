@@ -33,7 +33,7 @@ def measure(data: Bytes, positions: Small, prefix: int, at_least: int, offsets: 
         data: The buffer of the events.
         positions: The positions of the column's values.
         prefix: The bytes that a length takes.
-        at_least: To how many bytes shorter ones are filled up.
+        at_least: The length to which shorter strings are filled up, in bytes.
         offsets: Receives one more than there are values.
 
     Returns:
@@ -175,7 +175,7 @@ def measure_members(
         data: The buffer of the events.
         positions: The positions of the column's values.
         width: The bytes that a number takes.
-        member_offsets: Of the text of each number from 0 on, which is empty.
+        member_offsets: The offsets of the texts of all numbers from 0 on; the text of 0 is empty.
         offsets: Receives one more than there are values.
 
     Returns:

@@ -22,7 +22,7 @@ IS_COMPRESSED: Final = 1 << 22
 IS_INTVAR: Final = 1 << 23
 IS_ROWS_QUERY: Final = 1 << 24
 IS_PARTIAL: Final = 1 << 25
-"""Its images have lengths of their own."""
+"""The event's images have lengths of their own."""
 IS_FOREIGN: Final = 1 << 26
 """The kernel cannot go on behind it."""
 
@@ -119,8 +119,10 @@ GROUPS_MAX: Final = 256
 
 # Rows of TABLES; a column each table map.
 WIDTHS_START: Final = 0
-"""Where its columns stand in the widths: bytes of a value, or minus those of its length. NONE where
-somebody else must count its rows."""
+"""The place of the table's columns in the widths: bytes of a value, or minus those of its length.
+
+NONE where somebody else must count its rows.
+"""
 TABLE_INSERTS: Final = 1
 TABLE_UPDATES: Final = 2
 TABLE_DELETES: Final = 3

@@ -54,7 +54,7 @@ def _image_end(
         present: Has the bitmap of the columns.
         bitmap: Where the bitmap stands there.
         count: How many columns it has.
-        widths: Of the columns of all tables.
+        widths: The widths of the columns of all tables.
         first: Where those of this one stand.
         columns: The number of the table's columns.
     """
@@ -97,10 +97,10 @@ def count_rows(
         at: Where the event begins in it.
         stop: Where the images of the event end.
         kind: The class of the event.
-        number: Of its table map, negative if it has none.
+        number: The number of its table map, negative if it has none.
         figures: Where somebody may have told.
         tables: The tables of the kernel.
-        widths: Of the columns of all tables.
+        widths: The widths of the columns of all tables.
         plain: The plain images of a compressed event.
     """
     columns = int(tables[lay.MAPS][MAP_COLUMNS, number]) if number >= 0 else -1

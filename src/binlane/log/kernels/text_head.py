@@ -181,7 +181,7 @@ def body_end(data: Bytes, state: Longs) -> int:
 
 @register_jitable(forceinline=True)
 def _checksum_of(data: Bytes, offset: int, state: Longs) -> int:
-    """Of an event: its own, or the one that it would have outside of its payload."""
+    """Return an event's own checksum, or the one that it would have outside of its payload."""
     length = load_u32(data, offset + 9)
     if not state[lay.INNER]:
         return load_u32(data, offset + length - 4)

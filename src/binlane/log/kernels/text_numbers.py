@@ -97,7 +97,7 @@ def put_integer(out: Bytes, at: int, value: int, size: int) -> int:
     Args:
         out: The buffer that receives the text.
         at: The text's position in that buffer.
-        value: As if it were signed.
+        value: The value as if it were signed.
         size: Bytes that it has in the row, 1 to 8.
     """
     if value >= 0:
@@ -190,7 +190,7 @@ def put_decimal(out: Bytes, at: int, data: Bytes, start: int, precision: int, sc
 
 @register_jitable
 def _decimal_group(data: Bytes, position: int, digits: int, start: int, sign: int) -> int:
-    """Up to nine digits of a DECIMAL as a number; FAILED if it has more of them."""
+    """Read up to nine digits of a DECIMAL as a number; FAILED if it has more of them."""
     size = decimal_size(digits)
     value = load_be(data, position, size)
     if position == start:

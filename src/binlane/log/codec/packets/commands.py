@@ -66,7 +66,7 @@ class ChangeUser:
 
     Attributes:
         user: The account's name without a host.
-        plugin: Whose answer it has; empty where none is named.
+        plugin: The plugin whose answer it has; empty where none is named.
     """
 
     user: str
@@ -107,7 +107,8 @@ def decode_query(payload: bytes, capabilities: Capability) -> bytes:
 
     Args:
         payload: The packet with its command byte.
-        capabilities: What the connection has agreed on; with QUERY_ATTRIBUTES, values stand first.
+        capabilities: The capabilities that the connection has agreed on; with QUERY_ATTRIBUTES,
+            values stand first.
 
     Raises:
         CodecError: If the attributes before the statement cannot be read.

@@ -43,7 +43,7 @@ class Greeting:
     """A server's first packet (Handshake v10).
 
     Attributes:
-        version: As sent: MariaDB before 11.0 puts `5.5.5-` before it.
+        version: The version as sent: MariaDB before 11.0 puts `5.5.5-` before it.
         thread_id: The connection's id, as KILL takes it.
         auth_data: The challenge with whatever ends it, mostly 20 bytes and a NUL.
         capabilities: The capabilities that the server offers.
@@ -142,7 +142,7 @@ class SslRequest:
     """The head of a login, sent alone: TLS begins right after it.
 
     Attributes:
-        capabilities: What the client wants, SSL among it.
+        capabilities: The capabilities that the client wants, SSL among them.
         payload_max: Longest packet that the client takes, in bytes.
         character_set: Collation id of the session.
     """
@@ -203,7 +203,7 @@ class HandshakeResponse:
         database: Default database; None without CONNECT_WITH_DB.
         plugin: The plugin that answered; None without PLUGIN_AUTH.
         attributes: Connection attributes in the order sent; None without CONNECT_ATTRS.
-        rest: What follows; MySQL clients send their zstd level.
+        rest: The bytes at the end; MySQL clients send their zstd level.
     """
 
     head: SslRequest
@@ -275,8 +275,8 @@ class AuthSwitch:
     """The server wants another authentication plugin.
 
     Attributes:
-        plugin: Its name; `mysql_old_password` where the packet is the mark alone.
-        auth_data: Its challenge with whatever ends it.
+        plugin: The name of the plugin; `mysql_old_password` where the packet is the mark alone.
+        auth_data: The plugin's challenge with whatever ends it.
     """
 
     plugin: str

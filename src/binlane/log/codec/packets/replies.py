@@ -25,7 +25,7 @@ EOF_MARK: Final = 0xFE
 ERR_MARK: Final = 0xFF
 ERROR_MESSAGE_MAX: Final = 512
 CLIENT_ERRNOS: Final = (range(2000, 3000), range(5000, 6000))
-"""What the libraries of MySQL and MariaDB number their own errors by."""
+"""Numbers that the libraries of MySQL and MariaDB give their own errors."""
 _EOF_LENGTH_MAX: Final = 8
 _SQLSTATE_LENGTH: Final = 5
 _STATUS: Final = Struct("<HH")
@@ -41,8 +41,8 @@ class OkPacket:
         status: The status of the session.
         warnings: How many SHOW WARNINGS has.
         info: A text for people, mostly empty.
-        session_state: What the session tracker says, undecoded; with SESSION_STATE_CHANGED.
-        ends_rows: Whether it stands in the place of an EOF packet.
+        session_state: The session tracker's entries, undecoded; with SESSION_STATE_CHANGED.
+        ends_rows: True if it stands in the place of an EOF packet.
     """
 
     affected_rows: int = 0

@@ -58,7 +58,7 @@ class ColumnDefinition:
     """Head of one column of a result set.
 
     Attributes:
-        name: As the client shows it.
+        name: The name that the client shows.
         original_name: The name of the table's column.
         database: The table's database, empty for an expression.
         table: The table's alias in the statement.
@@ -191,7 +191,7 @@ class ResultSet:
         columns: The names of the columns.
         rows: Cells as the server sent them, text in the character set that its head names; NULL is
             None.
-        status: Of the session after it.
+        status: The status of the session after it.
         heads: The columns with their types, where a server sent them.
     """
 
@@ -210,7 +210,7 @@ class ResultSet:
         """A cell of the only row, decoded as its column's head says.
 
         Args:
-            column: Its place, from 0 on.
+            column: The place of the column, from 0 on.
 
         Raises:
             ValueError: If there is not one row with heads, or the cell is no text.
@@ -241,7 +241,7 @@ def encode_heads(
 
     Args:
         columns: The columns' heads, at least one.
-        capabilities: What the connection has agreed on.
+        capabilities: The capabilities that the connection has agreed on.
         extended: MariaDB's own capabilities among them.
         status: The status of the session.
     """

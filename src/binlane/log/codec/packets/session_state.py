@@ -33,7 +33,7 @@ class SessionState:
     Attributes:
         variables: Values of system variables, by name.
         database: The default database; None if that is not told.
-        gtids: Of the transactions that ended (MySQL), as text.
+        gtids: The GTIDs of the transactions that ended (MySQL), as text.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
