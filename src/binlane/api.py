@@ -93,14 +93,15 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         path: One file or several, as `read` takes them.
         tables: Databases and tables: `shop`, `shop.orders`; all if None.
         columns: Names of the tables' columns to keep; all if None.
-        start: From here on: `FILE:POSITION`, a time (UTC unless it says a zone), or a GTID
-            position, behind which it starts.
-        stop: Up to here: before a file position or time, up to and with a GTID position.
+        start: The place to start from: `FILE:POSITION`, a time (UTC unless it says a zone), or a
+            GTID position, behind which it starts.
+        stop: The place to stop at: before a file position or time, up to and with a GTID position.
         keys: File of the keys with which a server encrypted the files.
         schema: SQL file with CREATE TABLE statements, such as `mysqldump --no-data` writes: names
             and types that the log does not tell. DDL in the log keeps it up to date.
         rows_max: Rows of a batch at most; if None as many as serve well.
-        rename: With a filter: `follow` has renamed tables stay wanted, `name` goes by names alone.
+        rename: The rule of a filter for renamed tables: `follow` has them stay wanted, `name` goes
+            by names alone.
         filters: `do_table`, `ignore_table`, `do_db`, `ignore_db`, `wild_do_table` and
             `wild_ignore_table`: a name or several, as the options of `binlane cat`. What they leave
             out of tables that they name is a warning (`warnings`), with its place, and at the end
@@ -172,11 +173,11 @@ def land(  # noqa: PLR0913 - each argument is a setting
     Args:
         source: Binlog files, a directory of them, or `DATA#name`.
         into: URI or path of the target: gets `current/<database>/<table>`, `changes/…` and so on.
-        mode: Which kinds of tables: `current`, `changes`, `history`.
+        mode: The kinds of tables: `current`, `changes`, `history`.
         table_format: The tables' format: `delta`, `iceberg` or `parquet`.
-        tables: Which of the log's tables: `shop.orders`, or the lists of CREATE BINLOG; all if
+        tables: The tables of the log to land: `shop.orders`, or the lists of CREATE BINLOG; all if
             empty.
-        engine: Who runs the tasks: by default processes of this machine;
+        engine: The engine that runs the tasks: by default processes of this machine;
             `binlane.tables.spark.engine.SparkEngine(spark)` for a cluster.
         observer: Called with the progress, often.
         settings: Others of `binlane.tables.landing.settings.LandingSettings`, such as `follow_s=1.0`; and

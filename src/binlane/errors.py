@@ -47,7 +47,7 @@ class BinlaneError(Exception):
     """Base of all errors that binlane raises on purpose.
 
     Attributes:
-        hint: What the reader of the message does next; empty where there is nothing to do.
+        hint: The reader's next step; empty where there is nothing to do.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -112,7 +112,7 @@ class StatementError(BinlaneError):
     Attributes:
         errno: Server error number, 1 to 65535.
         sqlstate: The state in five characters.
-        diagnostics: What SHOW WARNINGS lists of it; nothing for its message and its hint.
+        diagnostics: The lines that SHOW WARNINGS lists of it; nothing for its message and its hint.
     """
 
     def __init__(
@@ -191,8 +191,8 @@ class PeerError(BinlaneError):
     """A server, client or replica broke the protocol, refused us or went away.
 
     Attributes:
-        peer: Whom we spoke to, such as `mariadb://binlane@127.0.0.1:3306`.
-        phase: What was going on, such as `handshake` or `dump`.
+        peer: The address of the peer, such as `mariadb://binlane@127.0.0.1:3306`.
+        phase: The work that was going on, such as `handshake` or `dump`.
         errno: The peer's own error number, where it sent one.
     """
 
@@ -244,7 +244,7 @@ class ConfigError(BinlaneError):
 
     Attributes:
         key: The setting, such as `listen.port`.
-        others: What else cannot be used, where all was looked at.
+        others: The other errors, where all was looked at.
     """
 
     def __init__(

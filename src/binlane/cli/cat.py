@@ -53,8 +53,8 @@ class _Run:
     """One call of `cat`.
 
     Attributes:
-        has_damage: Whether damage was passed over.
-        is_unmatched: Whether the log has nothing of what the filter names.
+        has_damage: True if damage was passed over.
+        is_unmatched: True if the log has nothing of what the filter names.
     """
 
     def __init__(self, request: CatRequest) -> None:

@@ -92,10 +92,10 @@ def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
     Args:
         request: The request of the command line.
         renderer: Prints what the kernels do not.
-        output: Its bytes are written directly.
+        output: The output, whose bytes are written directly.
         keys: The keys of encrypted files.
         meter: Told how many bytes were read.
-        state: What goes by tables and kinds of statements; None if nothing does.
+        state: The filter by tables and kinds of statements; None if there is none.
         note: Told where a filter leaves out what its rules do not plainly say.
 
     Raises:

@@ -43,7 +43,7 @@ class Pipeline:
         Args:
             request: The request of the command line.
             print_event: Takes each selected event, with the base name of its file.
-            state: What goes by tables and kinds of statements; None if nothing does.
+            state: The filter by tables and kinds of statements; None if there is none.
             note: Told, once for each place, of what a filter leaves out beyond its plain words.
             open_file: Takes a FORMAT_DESCRIPTION at which printing stops; None if nobody does.
         """
@@ -156,7 +156,7 @@ def event_printer(
         output: Takes the lines of events.
         event_types: Names of the types to print, empty for all: the renderer sees every event,
             since rows need their table maps and lines their GTID.
-        flushes: Whether somebody waits for each event.
+        flushes: True if somebody waits for each event.
     """
 
     def print_event(event: Event, file: str) -> None:

@@ -46,7 +46,7 @@ class CatRequest:
     Attributes:
         files: Names of files as typed.
         given: Every option's value by its name.
-        selection: Which events by position, time, id and GTID.
+        selection: The events to print by position, time, id and GTID.
         event_types: Upper-case names of the types to print; empty for all.
         statement_kinds: Kinds of statements to print, as typed; empty for all.
         rewrites: The new names of databases, by old ones.
@@ -94,7 +94,7 @@ class CatRequest:
 
     @property
     def start_position(self) -> int:
-        """Of the first file, 0 for its beginning."""
+        """The position of the first file where printing starts, 0 for its beginning."""
         return self.selection.start_position
 
     @property

@@ -11,7 +11,7 @@ import click
 from binlane.positions import SERVER_ID_MAX, GtidPosition, GtidSet
 
 POSITION_MAX: Final = (1 << 63) - 1
-"""What file systems have: a position beyond is none."""
+"""The largest position that file systems have."""
 _DIGITS_TO_FORMAT: Final = {8: "%Y%m%d", 12: "%y%m%d%H%M%S", 14: "%Y%m%d%H%M%S"}
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 ASK_PASSWORD: Final = "--ask-password"  # noqa: S105  # an option's name
-"""What `-p` and `--password` without a value become."""
+"""The option that `-p` and `--password` without a value become."""
 _ON: Final = frozenset({"1", "on", "true", "yes"})
 _OFF: Final = frozenset({"0", "off", "false", "no"})
 _OFF_PREFIXES: Final = ("skip-", "disable-", "no-")
@@ -59,7 +59,7 @@ class ClientCommand(click.Command):
 
     Attributes:
         refused: Options of the tools that binlane has not, each with the reason.
-        ignored: Those that have nothing to change here: taken, and without effect.
+        ignored: The options that have nothing to change here: taken, and without effect.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
 
     Args:
         make: The class that makes the options.
-        attributes: What it takes beside what every option does.
+        attributes: The arguments that this class takes beside those of every option.
     """
     return (
         *table_options(make, **attributes),
@@ -49,7 +49,7 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
 
 
 def table_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...]:
-    """Those of them that say which tables; arguments as of `filter_options`."""
+    """Return those options that say which tables; arguments as in `filter_options`."""
     return (
         *(
             make([name], multiple=True, metavar=metavar, help=text, **attributes)

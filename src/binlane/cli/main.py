@@ -35,7 +35,7 @@ _EXTRAS: Final = {
     "iceberg": {"pyiceberg"},
     "demo": {"pymysql"},
 }
-"""What the extras of pyproject.toml bring that modules of ours import."""
+"""Packages that the extras of pyproject.toml bring and modules of ours import."""
 
 # Name → what `binlane --help` says of it; the module of that name holds `command`.
 COMMANDS: Final = {

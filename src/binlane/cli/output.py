@@ -20,7 +20,7 @@ def open_output(path: str | None, *, errors: str) -> Iterator[TextIO]:
     Args:
         path: A file, which appears, or is replaced, when the block ends without an error; None for
             standard output.
-        errors: What becomes of characters that UTF-8 has not.
+        errors: The treatment of characters that UTF-8 has not.
 
     Raises:
         StoreError: If the file cannot be written.

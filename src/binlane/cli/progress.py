@@ -85,7 +85,7 @@ class Meter:
         """Start to measure time.
 
         Args:
-            total_bytes: Of all that will be read; None if that is not known.
+            total_bytes: The bytes of all that will be read; None if that is not known.
         """
         self._total_bytes = total_bytes
         self._done_bytes = 0

@@ -1,4 +1,4 @@
-"""The options that name the settings of `serve` and `config check`."""
+"""The file and the environment that give `serve` and `config check` their settings."""
 
 from __future__ import annotations
 

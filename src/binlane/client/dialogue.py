@@ -102,7 +102,7 @@ class Account:
         user: The account's name without a host.
         password: The password, empty if there is none.
         ssl_mode: The rule by which TLS is used.
-        is_local: Whether the connection is a Unix socket, which nobody listens on.
+        is_local: True if the connection is a Unix socket, which nobody listens on.
         seal: Encrypts a password with a server's public key: PEM and data in, bytes out;
             ValueError where the key cannot be used.
     """

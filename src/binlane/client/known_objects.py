@@ -51,7 +51,7 @@ _NO_OBJECTS: Final = frozenset(
 )
 """DDL of what nobody asks for here."""
 _BESIDE_DDL: Final = frozenset(("IMPORT TABLE", "INSTALL COMPONENT", "UNINSTALL COMPONENT"))
-"""What makes objects, and is no DDL to the log."""
+"""Statements that make objects, and are no DDL to the log."""
 _KEEPING: Final = frozenset(
     (
         *("ALGORITHM", "DISABLE KEYS", "DISCARD TABLESPACE", "ENABLE KEYS", "IMPORT TABLESPACE"),
@@ -156,7 +156,7 @@ class KnownObjects:
         yield from self._lacking(questions_of(facts, self._cased(database)))
 
     def lacking_of(self, questions: Iterable[Question]) -> Iterator[Question]:
-        """Likewise, for objects."""
+        """Give the questions to ask next about objects; more may come of the answers."""
         base = [one for one in BASE if one not in self._answers]
         if base:
             yield from base
@@ -211,7 +211,7 @@ class KnownObjects:
                 waiting += self._hanging_on(question, answer)
 
     def _normal(self, need: Need) -> Need:
-        """With the name as the server keeps it."""
+        """Return the need with the name as the server keeps it."""
         topic, name = need.question
         if self.ignores_case:
             table = name.table if topic is Topic.PROGRAMS else folded(name.table)
@@ -536,11 +536,11 @@ class KnownObjects:
 
 _ABSENT: Final = Answer()
 _BY_PROGRAMS: Final = frozenset((Topic.TRIGGERS, Topic.TRIGGER, Topic.FUNCTION, Topic.PROCEDURE))
-"""What PROGRAMS of the database tells first."""
+"""Topics of objects that PROGRAMS of the database tells first."""
 _WHOLE: Final[Mapping[str, Topic]] = MappingProxyType(
     {topic.value: topic for topic in (question.topic for question in BASE)}
 )
-"""By the store's name of it, what one answer tells all of."""
+"""Topics of which one answer tells all, by the store's name of them."""
 _KEYS: Final = Question(Topic.KEYS)
 _FORGETTING: Final[Mapping[StatementKind, Callable[[KnownObjects, StatementFacts], None]]] = (
     MappingProxyType(
@@ -587,4 +587,4 @@ _FORGETTING: Final[Mapping[StatementKind, Callable[[KnownObjects, StatementFacts
         }
     )
 )
-"""What is forgotten after DDL, by its kind; after what is not named here all is."""
+"""Functions that forget answers after DDL, by its kind; other kinds make all be forgotten."""

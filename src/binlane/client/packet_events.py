@@ -18,7 +18,7 @@ from binlane.log.grouping.flavors import check_flavor
 from binlane.positions import FilePosition
 
 HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
-"""They stand in no file."""
+"""Types of events that stand in no file."""
 _EVENT_MARK: Final = 0x00
 _TYPE: Final = 4
 _FORMAT_DESCRIPTION: Final = bytes((EventType.FORMAT_DESCRIPTION,))
@@ -43,7 +43,7 @@ class PacketEvents:
 
     Attributes:
         file: The server's file that the last event stands in; empty before the first.
-        format_description: Of that file; None before the first.
+        format_description: The event of that file; None before the first.
     """
 
     def __init__(self, format_: Format) -> None:

@@ -36,7 +36,7 @@ class PacketFlow(Generic[_Result]):
     Attributes:
         dialogue: The conversation that comes first.
         peer: The server's address, for messages.
-        result: What the conversation ended with; None until then.
+        result: The result of the conversation; None until it has ended.
     """
 
     dialogue: Dialogue[_Result]

@@ -64,13 +64,13 @@ _HIDDEN: Final = _DENIED | {_NO_SUCH_TABLE, 1356}
 _NOT_OF_OBJECT: Final = _DENIED | {None, 1053, 1205, 1213, 1317, 1927, 1969, 3024}
 """Errors that say nothing of what is asked about: of rights, of waiting, of the end of the session."""
 _SQL_MODE: Final = 1
-"""Which column of SHOW CREATE it is, of whatever is a program."""
+"""The column of SHOW CREATE that has the sql_mode, for all kinds of programs."""
 _PROGRAM: Final = 2
-"""Which column of SHOW CREATE FUNCTION, PROCEDURE and TRIGGER is the text."""
+"""The column of SHOW CREATE FUNCTION, PROCEDURE and TRIGGER that has the text."""
 _CLIENT_CHARSET: Final = 1
 _COLLATION_CONNECTION: Final = 2
 _DATABASE_COLLATION: Final = 3
-"""Which column it is behind that of the text."""
+"""The column's distance behind that of the text."""
 _SYSTEM: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _CONFIGURED: Final = (
     *("binlog_format", "character_set_server", "default_storage_engine"),
@@ -93,7 +93,7 @@ class Topic(Enum):
     TABLE = "table"
     """A table, view or sequence, without its triggers."""
     TRIGGERS = "triggers"
-    """Those of a table, whose names PROGRAMS has."""
+    """The triggers of a table, whose names PROGRAMS has."""
     TRIGGER = "trigger"
     """The table that a trigger belongs to: PROGRAMS tells that."""
     FUNCTION = "function"
@@ -104,7 +104,7 @@ class Topic(Enum):
     NAMES = "names"
     """The names of a database's tables and views."""
     KEYS = "keys"
-    """Which table has foreign keys to which, of the whole server."""
+    """The foreign keys between tables, of the whole server."""
     DATABASES = "databases"
     SETTINGS = "settings"
     LOADABLE = "loadable"
@@ -120,7 +120,8 @@ class Question(NamedTuple):
 
     Attributes:
         topic: The kind of objects asked about.
-        name: Of what; of a database the `database` alone; nothing of the whole server.
+        name: The name of the object; of a database the `database` alone; nothing of the whole
+            server.
     """
 
     topic: Topic
@@ -131,7 +132,7 @@ BASE: Final = tuple(
     Question(topic)
     for topic in (*(Topic.DATABASES, Topic.SETTINGS, Topic.LOADABLE, Topic.ACCOUNTS),)
 )
-"""What is asked before any object: how objects are read, and statements, hangs on it."""
+"""Questions that come before any object: how objects are read, and statements, hangs on them."""
 
 
 class Need(NamedTuple):
@@ -151,12 +152,12 @@ class Answer:
     """A server's answer about objects.
 
     Attributes:
-        objects: What it is about; nothing where there is none.
-        needs: What else a statement needs to know that uses it.
-        triggers: By table the names of its triggers, in the order in which they run.
-        tables: By trigger the table that it belongs to.
-        routines: Whether it is a function, and its name in small letters.
-        children: By table those that have foreign keys to it.
+        objects: The objects themselves; nothing where there is none.
+        needs: The further needs of a statement that uses it.
+        triggers: The names of each table's triggers, in the order in which they run.
+        tables: The table that each trigger belongs to.
+        routines: Functions and procedures: True for a function, and the name in small letters.
+        children: The tables that have foreign keys to each table.
     """
 
     objects: ObjectStore = field(default_factory=ObjectStore)
@@ -175,9 +176,10 @@ class Asked:
         flavor: The flavor of the server.
         version: The version of the server.
         store: Databases, settings and accounts; not to be changed.
-        programs: By database the answer to PROGRAMS.
-        users: Whose accounts in `store` are not as they are any more; None: all.
-        sql_mode: Of the session that asks: SHOW CREATE quotes the names of tables and views by it.
+        programs: The answer to PROGRAMS, by database.
+        users: The users whose accounts in `store` are not as they are any more; None: all.
+        sql_mode: The sql_mode of the session that asks: SHOW CREATE quotes the names of tables and
+            views by it.
     """
 
     flavor: Flavor
@@ -334,7 +336,7 @@ def _program(row: Sequence[str | None], asked: Asked) -> str:
 
 
 def _unread(kind: str, name: TableName, why: str) -> Answer:
-    """That a routine is there of which only the name is known; whoever runs it is told."""
+    """Return the answer that a routine is there of which only the name is known; who runs it is told."""
     is_function = kind == "FUNCTION"
     routine = Routine(name=name, is_function=is_function, parameters=(), body="", unread=why)
     return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
@@ -382,15 +384,15 @@ def creation_context(row: Sequence[str | None], column: int) -> CreationContext:
     """Return the context in which a program is read and runs, from SHOW CREATE's row.
 
     Args:
-        row: Of SHOW CREATE FUNCTION, PROCEDURE, TRIGGER or EVENT.
-        column: Which of it is the text.
+        row: The row of SHOW CREATE FUNCTION, PROCEDURE, TRIGGER or EVENT.
+        column: The number of its column that is the text.
     """
     collation = row[column + _COLLATION_CONNECTION] or ""
     return CreationContext(sql_mode=row[_SQL_MODE] or "", collation=collation)
 
 
 def hidden(kind: str, name: TableName) -> StatementError:
-    """That an object is there, and its definition is not told."""
+    """Return the error that an object is there, and its definition is not told."""
     return StatementError(
         f"the account may not see the definition of {kind} {name}",
         errno=_ACCESS_DENIED,
@@ -575,7 +577,7 @@ def questions_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
 
     Args:
         facts: The facts of its text.
-        database: Its default database; empty without one.
+        database: The statement's default database; empty without one.
     """
     return tuple(dict.fromkeys(_questions_of(facts, database)))
 
@@ -620,7 +622,7 @@ def _granted_on(facts: StatementFacts, database: str) -> Generator[Need, None, N
 
 
 def _objects_of(facts: StatementFacts) -> Generator[Need, None, None]:
-    """Of what is created, altered or dropped that is no table."""
+    """Give the needs of what is created, altered or dropped that is no table."""
     effects = facts.effects
     for name in effects.objects:
         if not name.database:

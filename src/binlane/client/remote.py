@@ -32,7 +32,7 @@ def read_remote(
 
     Args:
         url: The address of the server.
-        request: From where on, and how far.
+        request: The place where to start, and how far to go.
         bind_address: Own address to connect from; any by default.
         hint: The advice where the server cannot be reached.
         ca_hint: The advice where its certificate is not trusted.

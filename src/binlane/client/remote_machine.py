@@ -59,10 +59,10 @@ class RemoteRequest:
         account: The account that logs in.
         file: The name of a file of the server's log.
         position: Where to start in it.
-        server_id: As whom to appear; 0 is nobody, whom no replica can displace.
-        waits: Whether the server shall wait for more at the end of its log.
+        server_id: The id with which to appear; 0 is nobody, whom no replica can displace.
+        waits: True if the server shall wait for more at the end of its log.
         excluded: MySQL: leave these GTIDs out.
-        is_raw: Whether to give the bytes of the one file, and to end where it does.
+        is_raw: True to give the bytes of the one file, and to end where it does.
     """
 
     account: Account
@@ -94,7 +94,7 @@ class RemoteBytes:
     """Bytes of a server's file: an event, not looked at.
 
     Attributes:
-        data: They stand behind those given before.
+        data: The bytes behind those given before.
     """
 
     data: bytes

@@ -28,7 +28,7 @@ class ServerSession:
 
     Attributes:
         url: The address of the server.
-        version: As its greeting says, such as `10.11.19-MariaDB-log`.
+        version: The version that its greeting says, such as `10.11.19-MariaDB-log`.
 
     Args:
         url: The server and the account.

@@ -27,9 +27,9 @@ from binlane.names import TableName
 from binlane.statements.policy.server import Server
 
 TIMEOUT_S: Final = 10.0
-"""How long the source is asked for definitions."""
+"""Longest time for which the source is asked for definitions."""
 LOCK_TIMEOUT_S: Final = 2
-"""How long it may wait for the lock of one object."""
+"""Longest wait of the source for the lock of one object."""
 QUESTIONS_MAX: Final = 512
 
 _SESSION: Final = (
@@ -42,7 +42,7 @@ _SWITCHES: Final = (
     *("autocommit", "binlog_direct_non_transactional_updates", "foreign_key_checks", "sql_log_bin"),
 )
 _RENAMED: Final = (11, 1)
-"""Since when tx_isolation of MariaDB has its other name, and warns where it is read by the old one."""
+"""The version since which MariaDB's tx_isolation has its other name, and warns if read by the old."""
 _HAS_ALL: Final = frozenset(("binary", "utf8mb4"))
 """Character sets that have every letter."""
 _ACCESS_DENIED: Final = 1142
@@ -89,7 +89,7 @@ class Source:
 
     Args:
         session: The session of the client.
-        sql_mode: Its own, where it is known; `circumstances` finds it out.
+        sql_mode: The session's own, where it is known; `circumstances` finds it out.
         is_patient: Locks are waited for as long as the session does, and what it hears counts for
             others: nothing may be lost in its character set.
     """
