@@ -316,7 +316,8 @@ class Access:
             if not self._binlogs.grants:
                 break
             await self._wait_until_followed(asked.done, deadline_s)
-            # What was read while it waited may have been about its account, or about its roles.
+            # The statements read meanwhile may have been about the session's account, or about its
+            # roles.
             before, asked = asked, await self._ask(session)
             if asked is before:
                 break

@@ -126,13 +126,13 @@ class _Listing:
 
 
 def wrong(what: str, *, hint: str = "") -> StatementError:
-    """The servers' error for what cannot be listed."""
+    """The servers' error for events that cannot be listed."""
     message = f"Error when executing command SHOW BINLOG EVENTS: {what}"
     return StatementError(message, errno=_ERROR, hint=hint)
 
 
 async def show_events(file: BinlogFile, statement: ShowBinlogEvents) -> RowsInParts:
-    """List what stands in a file.
+    """List the events of a file.
 
     Args:
         file: The file as it is published now.

@@ -81,7 +81,7 @@ async def explain_binlog(
     live: LiveCatalog | None = None,
     model: Session | None = None,
 ) -> RowsAnswer:
-    """Tell what a statement would do.
+    """Tell a statement's effect on each binlog.
 
     Args:
         session: The session of the client.
@@ -109,7 +109,7 @@ async def explain_binlog(
         own = _session(await objects.catalog(), circumstances, definitions, model)
         forms = forms_of(own)
         result = await asyncio.to_thread(own.execute, statement)
-        # What the source does not have either is the statement's own error.
+        # A name that the source lacks as well is the statement's own error.
         if not await objects.have_missed(own.objects):
             break
     error = result.error
@@ -141,13 +141,13 @@ class _Live:
         self._sees_all = sees_all
 
     async def catalog(self) -> SchemaCatalog:
-        """All that is known; it does not grow."""
+        """All known objects; later ones do not come into it."""
         found = self._live.catalog()
         found.store.own()
         return found
 
     async def have(self, facts: StatementFacts, database: str) -> None:
-        """Know what a statement uses."""
+        """Get to know all objects that a statement uses."""
         await self._live.fetch(facts, database)
         await self._see(questions_of(facts, database))
 
@@ -189,7 +189,7 @@ class _Seen:
         self._known = KnownObjects(Flavor(server.flavor), server.version)
 
     async def catalog(self) -> SchemaCatalog:
-        """All that is known so far."""
+        """All objects that are known so far."""
         known = self._known
         await self._know(lambda: known.lacking_of(()))
         return SchemaCatalog(
@@ -197,7 +197,7 @@ class _Seen:
         )
 
     async def have(self, facts: StatementFacts, database: str) -> None:
-        """Know what a statement uses."""
+        """Get to know all objects that a statement uses."""
         await self._know(lambda: self._known.lacking(facts, database))
 
     async def have_missed(self, catalog: SchemaCatalog) -> bool:

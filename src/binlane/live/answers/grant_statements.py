@@ -41,7 +41,7 @@ AskPosition = Callable[[SessionContext], Awaitable[Position]]
 
 
 class GrantStatements:
-    """Executes them.
+    """Executes GRANT and REVOKE on binlogs, and SHOW GRANTS.
 
     Args:
         binlogs: The binlogs that are granted.

@@ -168,7 +168,7 @@ class Port:
         return self._parts
 
     async def _look(self) -> PortParts | None:
-        """Find out what the source is and has.
+        """Find out the source's facts and objects.
 
         Raises:
             StatementError: If it cannot be asked.

@@ -53,7 +53,7 @@ def unknown_target(file: str) -> DefinitionError:
 
 
 def plan_to(live: LiveBinlog, file: str) -> PurgePlan:
-    """Purge the files before one of them.
+    """Plan to purge the files before a named one.
 
     Raises:
         DefinitionError: If it is none of the binlog's.

@@ -41,7 +41,7 @@ class Reading:
         return self._error
 
     def look_again(self) -> None:
-        """Be told that accounts may read others than before."""
+        """Look again if the account may read, since grants or accounts have changed."""
         self._has_changed.set()
         if self._task is None:
             self._task = asyncio.create_task(self._look())

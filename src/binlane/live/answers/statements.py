@@ -567,7 +567,7 @@ class Statements:
         former, default = self._binlogs.get(statement.name).definition, self._binlogs.default_format
         preview = alter(former, statement, default=default)
         await _check_databases(session, preview.scope)
-        # What the source has done by now belongs to the scope as it was.
+        # All that the source has done by now belongs to the scope as it was.
         done = await _source_position(session)
         found = await _links(session, preview.scope)
         unknown = await unknown_names(_query(session), preview.scope, former.scope)

@@ -48,7 +48,7 @@ class UnknownNames:
     missing: list[str] = field(default_factory=list)
 
     def add(self, which: ScopeList, what: str, near: str) -> None:
-        """Add one.
+        """Add a name to the slips or the missing.
 
         Args:
             which: The list that names it.

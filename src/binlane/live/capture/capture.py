@@ -43,7 +43,7 @@ from binlane.positions import FilePosition, GtidSet, Position
 logger = logging.getLogger(__name__)
 
 _KERNELS: Final = ("packets", "scan")
-# What one `receive` takes at most, so that whoever polls several sources gets to all of them.
+# Most bytes that one `receive` takes, so that whoever polls several sources gets to all of them.
 _TURN_BYTES: Final = 8 << 20
 # Two heartbeats may be late on a busy machine; a source that is silent for longer is dead.
 _SILENT_PERIODS: Final = 2.5

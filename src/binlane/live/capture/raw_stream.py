@@ -83,14 +83,14 @@ class Spilled(Protocol):
         """
 
     def close(self) -> None:
-        """Throw it away."""
+        """Throw the group away."""
 
 
 class Spill(Protocol):
     """The store where large groups are put aside."""
 
     def begin(self) -> Spilled:
-        """Begin with one.
+        """Begin to put a group aside.
 
         Raises:
             StoreError: If there is no place for it.
@@ -206,13 +206,13 @@ class RawStream:
             yield from self._groups()
 
     def close(self) -> None:
-        """Throw away what was put aside."""
+        """Throw away the groups that were put aside."""
         if self._spilled is not None:
             self._spilled.close()
             self._spilled = None
 
     def _take_in(self, came: Bytes) -> None:
-        """Use another buffer for what comes."""
+        """Use another buffer for the source's bytes."""
         self._came = came
         self._room = came.data[: came.shape[0] - PADDING]
 
@@ -280,7 +280,7 @@ class RawStream:
             f"a packet of the dump ends elsewhere than its event (by {state[EVENT_LEFT]} bytes)"
         ).at(self._file or "the dump's head", self._window.base + self._window.end)
 
-    # What is no plain event.
+    # Events that are not plain.
 
     def _other(self, payload: bytes) -> Iterator[Item]:
         if is_error(payload):
@@ -310,7 +310,7 @@ class RawStream:
             self._stand_at(body.position)
 
     def _take_format(self, event: Event, body: FormatDescriptionEvent) -> EventGroup:
-        # Where the position is 0, the dump begins further on, as the ROTATE before said.
+        # With position 0 the dump begins further on, as the ROTATE before said.
         if event.header.next_position:
             self._stand_at(event.next_position)
         self.format_description, self._format = body, body.format

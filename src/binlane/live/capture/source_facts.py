@@ -196,7 +196,7 @@ class SourceFacts:
         )
 
     def findings(self, *, server_id: int | None = None) -> list[Finding]:
-        """Everything that was looked at, judged.
+        """All facts that were looked at, judged.
 
         Args:
             server_id: The id that binlane uses there; None where it is not chosen yet.

@@ -87,7 +87,7 @@ class SpillFile:
             raise _failure(error, self._path) from error
 
     def close(self) -> None:
-        """Throw it away."""
+        """Throw the file away."""
         self._stream.close()
         with suppress(OSError):
             self._path.unlink(missing_ok=True)

@@ -159,7 +159,7 @@ class Dump:
         if self._left_out is not None:
             self._left_out.enter(head.done if after is None else after, head.format)
         if self._is_first_file:
-            # What the replica asked for holds until it has a FORMAT_DESCRIPTION.
+            # The checksum that the replica asked for holds until it has a FORMAT_DESCRIPTION.
             self._format = replace(head.format, checksum=self._request.checksum)
         rotate = self._made(RotateEvent(position=position, file=head.file), is_artificial=True)
         self._format = head.format
@@ -300,7 +300,7 @@ class Dump:
         return head
 
     def _pass(self, data: bytes) -> bytes:
-        """Forward a part of an event; nothing behind it."""
+        """Forward a part of an event; no bytes behind it."""
         data = data[: self._passing_bytes]
         self.position += len(data)
         return self._passed(data)

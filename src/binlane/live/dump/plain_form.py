@@ -36,7 +36,7 @@ LENGTH_MAX: Final = HEADER_LENGTH + 17 + _LOAD_FIELDS + 3 * ((1 << 16) - 1) + 25
 """Bytes of the longest extended event there can be."""
 
 _BLANK: Final = b" "
-# What a statement has that says nothing of them.
+# Status variables' values in a statement that says nothing of them.
 _DEFAULTS: Final = {
     7: StatusVar(7, "LC_TIME_NAMES", 0),
     3: StatusVar(3, "AUTO_INCREMENT", (1, 1)),

@@ -148,7 +148,7 @@ def _checksum(variables: Mapping[str, str | None]) -> ChecksumAlgorithm:
 def _connect_state(
     command: BinlogDump | BinlogDumpGtid, variables: Mapping[str, str | None]
 ) -> GtidPosition | None:
-    """A MariaDB's: what its session said before the dump."""
+    """A MariaDB's position, which its session gave before the dump."""
     if isinstance(command, BinlogDumpGtid):
         raise refusal("COM_BINLOG_DUMP_GTID is not served: the source's GTIDs are MariaDB's")
     if _number(variables, "mariadb_slave_capability") < _CAPABILITY_GTID:
@@ -172,7 +172,7 @@ def _connect_state(
 
 
 def _gtid_set(command: BinlogDump | BinlogDumpGtid) -> GtidSet | None:
-    """A MySQL's: what its command holds."""
+    """A MySQL's GTID set, which its command holds."""
     if isinstance(command, BinlogDump):
         return None
     reader = Reader(command.done)

@@ -129,7 +129,7 @@ def _check_set(
     connect_state: GtidSet, begin: GtidSet, watermark: GtidSet, name: str, source_id: str
 ) -> None:
     missing = begin.subtract(connect_state)
-    # Who has something of this binlog from behind its first file had all that came before in scope.
+    # A replica with something from behind this binlog's first file had all before it in scope.
     if missing and not watermark.subtract(begin).intersection(connect_state):
         raise refusal(
             "Cannot replicate because the source purged required binary logs. Replicate the missing "

@@ -43,7 +43,7 @@ from binlane.log.codec.format import HEADER_LENGTH
 from binlane.log.codec.types import ROWS_TYPES
 from binlane.positions import FilePosition, GtidSet, Position
 
-# What was just written is in the page cache, and is sent at once: of less nobody has to take turns.
+# Bytes just written are in the page cache, and are sent at once: for less nobody has to take turns.
 _SMALL_READ: Final = 16 << 10
 _PLACES_AGAIN: Final = 4 * POINT_BYTES
 """Bytes that are sent behind the last known place before others are looked for."""
@@ -200,7 +200,8 @@ class _Stream:
         self._progress = progress
         self._silent_since_s = _now_s()
         self._after: Position | None = None
-        # Where in the file it is known what is done, and from where on more of that is looked for.
+        # Places in the file with what is done there, and the place from where on more are looked
+        # for.
         self._places: deque[tuple[int, Position]] = deque()
         self._places_end = 0
 

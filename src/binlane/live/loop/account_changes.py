@@ -105,7 +105,8 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
     if tree.verb in _DROPPING:
         return LoggedAccounts(tuple(map(Dropped, names)))
     if tree.verb in _MAKING:
-        # What was there before stays where IF NOT EXISTS says so, and where it fails.
+        # Accounts that were there before stay where IF NOT EXISTS says so, and where the statement
+        # fails.
         stays = "IF NOT EXISTS" in tree.options or bool(event.error_code)
         is_new = "OR REPLACE" in tree.options or not stays
         return LoggedAccounts(tuple(map(Dropped, names)) if is_new else ())
@@ -114,7 +115,7 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
     pairs = list(zip(names[::2], names[1::2], strict=True))
     if not event.error_code:
         return LoggedAccounts(tuple(Renamed(old, new) for old, new in pairs))
-    # Which of them were renamed is not told: nobody may read by the name of another.
+    # The log does not tell which of them were renamed: nobody may read by the name of another.
     doubtful = tuple(old for old, _ in pairs)
     return LoggedAccounts(tuple(map(Dropped, doubtful)), doubtful=doubtful)
 
@@ -190,7 +191,7 @@ class AccountWatch:
         return bool(self._store.grants)
 
     def connected(self, position: Position) -> None:
-        """Be told where what the source gives begins."""
+        """Take in the position where the source's log begins to come."""
         if not self.is_watching:
             return
         if self.known is not None and not self.known.includes(position):
@@ -225,7 +226,7 @@ class AccountWatch:
         self.known = position
 
     def renewed(self) -> None:
-        """Be told that grants are others than before."""
+        """Take in that grants have changed."""
         self.version += 1
         self._changed()
 

@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 
 
 class Binlogs:
-    """Everything that the ports know of binlogs."""
+    """The ports' view of all binlogs."""
 
     def __init__(
         self, store: Store, settings: SourceSettings, substitution: Substitution | None = None
@@ -237,7 +237,7 @@ class Binlogs:
 
     @property
     def main(self) -> Feed:
-        """The feed of those that keep up."""
+        """The feed of the binlogs that keep up."""
         return self._loop.main
 
     def end_threads(self, threads: frozenset[int]) -> None:
@@ -267,7 +267,7 @@ class Binlogs:
 
     @property
     def store_problem(self) -> str:
-        """Why watermarks cannot be saved; empty while they can."""
+        """The reason why watermarks cannot be saved; empty while they can."""
         return self._loop.marks_failure
 
     async def beat(self) -> None:

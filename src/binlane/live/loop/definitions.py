@@ -144,7 +144,7 @@ class Definitions:
             try:
                 self._loop.store.drop_binlog(name)
             finally:
-                # What a disk does not let go of is removed when the store is next opened.
+                # Files that a disk does not let go of are removed when the store is next opened.
                 if name not in self._loop.store.binlogs:
                     self._loop.remove_output(output)
             return True
@@ -399,7 +399,7 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
 
 
 def _up_to(known: tuple[Incident, ...], last: str, binlog: str) -> tuple[Incident, ...]:
-    """The INCIDENTs up to one that is named.
+    """The INCIDENTs up to a named one.
 
     Raises:
         DefinitionError: If there is none of this name.

@@ -257,7 +257,7 @@ class Feed:
         return self._capture.fileno()
 
     def read(self, on_fault: OnFault) -> None:
-        """Route what came.
+        """Route the groups that came.
 
         Raises:
             BinlaneError: If the source gives no more; what came before was routed.
@@ -290,7 +290,7 @@ class Feed:
         return router.is_holding and router.work_off(tuple(self.outputs), on_fault)
 
     def check_silence(self) -> None:
-        """See that something came lately.
+        """See that bytes came lately.
 
         Raises:
             TimeoutError: If nothing did, not even a heartbeat.

@@ -171,7 +171,7 @@ class RoutingLoop:
                 opened.append(output)
         return opened
 
-    # What other threads call.
+    # Calls of other threads.
 
     def start(self) -> None:
         """Begin."""
@@ -219,7 +219,7 @@ class RoutingLoop:
         """All feeds, as they are now."""
         return tuple(self._feeds)
 
-    # What commands call, in the thread.
+    # Calls of commands, in the thread.
 
     def new_feed(
         self,
@@ -327,7 +327,7 @@ class RoutingLoop:
             self._wake_readers(woken)
 
     def tell(self, output: Output) -> None:
-        """Wake readers: what is published has changed."""
+        """Wake readers of a binlog, whose published part has changed."""
         if output.live.changed():
             self._wake_readers([output.live])
 
@@ -436,14 +436,15 @@ class RoutingLoop:
             self._save_marks()
 
     def _read(self, feed: Feed) -> None:
-        """Route what a feed gives, and publish it."""
+        """Route the groups that a feed gives, and publish them."""
         self._read_s = begun_s = time.monotonic()
         try:
             feed.read(self.fail)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this feed's
             self._fail_feed(feed, error)
         self.sync(feed.outputs)
-        # What costs much is worth waiting for more, and leaves the sessions' thread its time.
+        # A turn that costs much is worth waiting for more, and leaves the sessions' thread its
+        # time.
         took_s = time.monotonic() - begun_s
         self._between_s = _BETWEEN_READS_S
         if feed.is_level:

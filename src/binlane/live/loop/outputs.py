@@ -58,7 +58,7 @@ class Counts:
     rows_instead: Counter[str] = field(default_factory=Counter)
 
     def add(self, spans: SpanCounts) -> None:
-        """Count what came as bytes."""
+        """Count the contents of groups that came as bytes."""
         self.event_groups += spans.groups
         self.events += spans.events
         self.rows_events += spans.rows_events
@@ -131,7 +131,7 @@ class Output:
     last_failure: Trouble | None = None
 
     def count_bytes(self) -> None:
-        """Count what was published since the last time."""
+        """Count the bytes that were published since the last time."""
         published = self.live.published
         if self.counted is not None:
             self.counts.size_bytes += published.bytes_behind(self.counted) or 0

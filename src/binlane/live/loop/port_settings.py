@@ -40,7 +40,7 @@ class PortSettings:
     journal_max_bytes: int = 1 << 30
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Refuse values that cannot be.
 
         Raises:
             ConfigError: If a value is none of those that there are.

@@ -65,7 +65,7 @@ class EndingError(BaseException):
 
 
 class Router:
-    """Routes what one feed gives.
+    """Routes the groups that a feed gives.
 
     Args:
         position: Everything up to here was routed; None where that is not known yet.
@@ -433,7 +433,7 @@ class Router:
         )
 
     def _hold_from(self, output: Output, groups: _Groups, first: int) -> None:
-        """Keep the groups of a run from one on."""
+        """Keep the groups of a run from a number on."""
         kept, start = groups.kept(first)
         for number in range(first - start, kept.run.count):
             self._hold(output, _RawHeld(kept, number))

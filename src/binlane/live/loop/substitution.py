@@ -108,11 +108,11 @@ class KnownObjects(Protocol):
     """The follower of the source's objects; called by the routing thread."""
 
     def noted(self, item: Item) -> None:
-        """Be told what the source gave next."""
+        """Follow the DDL in an item that the source gave."""
         ...
 
     def source_changed(self) -> None:
-        """Be told that it may be another source."""
+        """Take in that it may be another source."""
         ...
 
 
@@ -164,15 +164,15 @@ class Substitution:
         """The source's threads of sessions that ended with the process before this one."""
         return self._attributions.lost_threads
 
-    # What comes.
+    # Groups that come.
 
     def noted(self, item: Item) -> None:
-        """Tell whoever judges statements of DDL in what comes."""
+        """Tell the follower of the source's objects of DDL in an item."""
         if self._catalog is not None:
             self._catalog.noted(item)
 
     def read_run(self, run: RawRun, after: Position | None) -> RunGroups:
-        """Take in that a run comes."""
+        """Take in a run that comes."""
         wanted = tuple(self._wanted(run)) if self._has_source else ()
         numbers, groups = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
         self._attributions.read(groups, after)
@@ -215,7 +215,7 @@ class Substitution:
     def read_group(
         self, group: EventGroup | LargeGroup, after: Position | None, format_: Format | None
     ) -> None:
-        """Take in that a group comes.
+        """Take in a group that comes.
 
         Args:
             group: The group that comes from the source.
@@ -229,7 +229,7 @@ class Substitution:
                 groups.append(read)
         self._attributions.read(groups, after)
 
-    # What becomes of it.
+    # Groups' parts in binlogs.
 
     def taken(self, run: RawRun, groups: RunGroups, output: Output) -> list[int]:
         """The groups of a run that cannot go into a binlog as the bytes that they are."""
@@ -250,7 +250,7 @@ class Substitution:
             StoreError: As `Binlog.append`.
         """
         binlog = output.binlog
-        # Which tables statements concern is for the reference.
+        # The reference finds the tables that statements concern.
         if output.name not in plan.binlogs or binlog.may_have_tables_info:
             return False
         if binlog.reached.covers(gtid):

@@ -213,7 +213,7 @@ class _Pair:
         return begin <= _now() < end - _ENDS_SOON
 
     def names(self) -> frozenset[str]:
-        """Host names and addresses that it is valid for."""
+        """Host names and addresses that the certificate is valid for."""
         found = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
         return frozenset(str(name.value) for name in found.value)
 

@@ -186,7 +186,7 @@ class PrivateServer:
             self.kill()
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
+        """End the server with SIGKILL, as a crash would."""
         if self._process is None:
             return
         self._process.kill()

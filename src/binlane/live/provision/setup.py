@@ -75,7 +75,7 @@ _AT_RUNTIME: Final = {
     " IN ('binlog_row_metadata', 'binlog_checksum', 'gtid_mode', 'enforce_gtid_consistency')"
     " ORDER BY 1",
 }
-# What a session took over when it began stays its own.
+# Settings that a session took over when it began stay its own.
 _OTHER_SESSIONS: Final = {
     Flavor.MARIADB: "SELECT ID FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID()"
     " AND COMMAND NOT IN ('Binlog Dump', 'Daemon') ORDER BY 1",
@@ -141,7 +141,7 @@ def set_up(
     new: NewAccount | None = None,
     purpose: Purpose = Purpose.ALL,
 ) -> SetUp:
-    """Prepare a server, or tell what would be done.
+    """Prepare a server, or tell the statements that would do so.
 
     Args:
         url: The server, and the account that does it.
@@ -257,7 +257,7 @@ class _Preparation:
         if self._new is None:
             return facts
         name = quoted_account(self._new.name)
-        # Where it could not be made, it has none; none at all would mean that nobody asked.
+        # An account that could not be made has no grants; none at all would mean that nobody asked.
         grants = (yield from self._grants_of(name)) or _no_grants(name)
         return replace(facts, account=self._new.name, grants=grants)
 
@@ -265,7 +265,7 @@ class _Preparation:
         """Deal with what the port needs; the keys of what lacked."""
         changed: list[str] = []
         while self._purpose is not Purpose.ROWS:
-            # What mends one finding may be what another one is about.
+            # The remedy of one finding may be the subject of another.
             schema = yield from self._ask_schema(facts)
             found = [each for each in schema.findings() if each.key not in changed]
             lacking = [each for each in found if each.weight is not Weight.FINE]
@@ -278,7 +278,7 @@ class _Preparation:
 
     def _ask_schema(self, facts: SourceFacts) -> Dialogue[SourceSchema]:
         objects = yield from self._rows(OBJECTS_STATEMENT)
-        # Who sees no tables of others does not see what is there, either.
+        # An account that sees no tables of others does not see this one, either.
         is_seen = objects or (yield from self._seen(_SEES_ALL))
         annotates = yield from self._rows(ANNOTATES_STATEMENT)
         return SourceSchema(
@@ -289,7 +289,7 @@ class _Preparation:
         )
 
     def _deal_with(self, found: Finding) -> Dialogue[None]:
-        """Say what was found, and mend it."""
+        """Tell a finding, and mend it."""
         if found.weight is Weight.FINE:
             return
         self._say(f"-- {found.reason}")

@@ -42,7 +42,7 @@ class ArchiveSettings:
     interval_s: float = 10.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used.
+        """Refuse settings that cannot be used.
 
         Raises:
             ConfigError: If it is no URI, or the interval is none.

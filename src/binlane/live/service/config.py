@@ -49,7 +49,7 @@ _Word = TypeVar("_Word", bound=Enum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that `serve` needs.
+    """All settings that `serve` needs.
 
     Attributes:
         source: The server whose log is captured.
@@ -77,7 +77,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Settings, and how they came about.
+    """Settings and their origins.
 
     Attributes:
         settings: The settings of all parts.
@@ -175,7 +175,8 @@ def _composed(given: Given, base: Path) -> Settings:
     """
     problems, values = given.problems, given.values
     _settle_expiry(given)
-    # What nobody set in a section of which something else is wrong is likely to be just that.
+    # A setting that is missing in a section with another error is likely to be a result of that
+    # error.
     spoilt = {problem.key.partition(".")[0] for problem in problems}
 
     def of(section: str, make: Callable[[dict[str, Any]], _T]) -> _T | None:

@@ -107,7 +107,7 @@ class EmbeddedServer:
 
     @property
     def root_password_file(self) -> Path:
-        """Holds what `root` logs in with at the port."""
+        """Path of the file with the password of `root` at the port."""
         return self._home / ROOT_PASSWORD_FILE
 
     def configured(self, settings: Settings) -> Settings:
@@ -272,7 +272,7 @@ class EmbeddedServer:
         return ServerUrl(user=user, host=_HOST, socket=str(self._server.socket_path))
 
     async def _watch(self) -> None:
-        """Start it again whenever it ended."""
+        """Start the server again whenever it ended."""
         delay_s = _AGAIN_FIRST_S
         while True:
             await asyncio.sleep(_LOOK_S)

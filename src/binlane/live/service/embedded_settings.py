@@ -32,7 +32,7 @@ class EmbeddedSettings:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no option.
+        """Refuse texts that are no options.
 
         Raises:
             ConfigError: If one does not begin with two dashes.

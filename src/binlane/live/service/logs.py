@@ -39,7 +39,7 @@ _OF_EVERY_RECORD: Final = frozenset(
 
 
 class LogLevel(Enum):
-    """The least severe that is logged."""
+    """The least severe messages that are logged."""
 
     DEBUG = "debug"
     INFO = "info"

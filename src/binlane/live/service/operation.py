@@ -59,7 +59,7 @@ class Service(Protocol):
 
     @property
     def problem(self) -> str:
-        """Why it is not ready; empty if it is."""
+        """The reason why the service is not ready; empty if it is."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class Service(Protocol):
         ...
 
     async def use(self, settings: Settings) -> None:
-        """Take over what can be changed while it runs."""
+        """Take over settings that can be changed while the service runs."""
         ...
 
 
@@ -165,7 +165,7 @@ async def reread_at(asked: asyncio.Event, service: Service, surroundings: Surrou
     while True:
         await asked.wait()
         asked.clear()
-        # Who waits for the start has nothing to do with this.
+        # A service manager that still waits for the start is told nothing of this.
         is_told = manager.is_ready
         if is_told:
             manager.tell_reloading()

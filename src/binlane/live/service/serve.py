@@ -214,7 +214,7 @@ class Service:
         return await asyncio.to_thread(ask)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
-        """Start everything; `stack` stops it, in the other order."""
+        """Start all parts; `stack` stops them, in the other order."""
         # Statements under way need the routing loop, which goes last.
         self.binlogs.start()
         stack.push_async_callback(self.binlogs.stop)

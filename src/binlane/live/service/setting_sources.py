@@ -45,7 +45,7 @@ class Given:
     warnings: list[str] = field(default_factory=list)
 
     def set(self, section: str, key: str, value: object, origin: str) -> None:
-        """Set a value, above what was set before."""
+        """Set a value, above an earlier one."""
         self.values.setdefault(section, {})[key] = value
         self.origins[setting_of(section, key)] = origin
 

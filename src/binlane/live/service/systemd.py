@@ -61,7 +61,7 @@ class Manager:
         return self._address is not None
 
     def tell(self, *lines: str) -> None:
-        """Tell something; one that cannot be told is lost."""
+        """Send lines to the service manager; a message that cannot be sent is lost."""
         if self._address is None:
             return
         address = self._address

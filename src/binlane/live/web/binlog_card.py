@@ -38,7 +38,7 @@ _READER_STATES: Final = MappingProxyType(
 
 
 def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator[str]:
-    """All that is known of a binlog.
+    """All facts of a binlog.
 
     Args:
         binlog: The facts of the binlog.

@@ -15,7 +15,7 @@ _SHOWN: Final = 120
 _HALF: Final = 48
 _WIDE: Final = 90
 _TAG: Final = re.compile(r"<[^>]*>")
-# What no page may hold, and what turns the direction of the text behind it.
+# Characters that no page may hold, and those that turn the direction of the text behind them.
 _CONTROLS: Final = dict.fromkeys(
     [
         *(*range(9), 11, 12, *range(14, 32), *range(127, 160)),

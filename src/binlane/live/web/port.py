@@ -37,7 +37,7 @@ class HttpPort:
         self.addresses = [listening.getsockname() for listening in server.sockets]
 
     async def cleanup(self) -> None:
-        """Stop listening, and close what is open."""
+        """Stop listening, and close open connections."""
         self._server.close()
         await self._runner.cleanup()
         await self._server.wait_closed()

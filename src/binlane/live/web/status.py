@@ -205,7 +205,7 @@ class BinlogStatus:
 
     @property
     def problem(self) -> str | None:
-        """All of that in one text; None if nothing."""
+        """All problems in one text; None if there are none."""
         return "; ".join(self.problems) or None
 
     @property

@@ -98,7 +98,7 @@ class QueryRunner:
         *,
         is_administrator: bool = False,
     ) -> RowsAnswer:
-        """Answer one; whoever is cancelled leaves nothing behind.
+        """Answer a question; if the asker is cancelled, nothing is left behind.
 
         Args:
             sql: The query in SQLite's own notation.

@@ -279,7 +279,7 @@ class _Translation:
         return found
 
     def _closing(self, opening: int) -> int:
-        """The index of the parenthesis that closes one."""
+        """The index of the parenthesis that closes an open one."""
         depth = 0
         for index in range(opening, len(self._tokens)):
             depth += {"(": 1, ")": -1}.get(self._tokens[index].text, 0)

@@ -58,7 +58,7 @@ def _limit(question: dict[str, Any]) -> None:
         resource.setrlimit(what, (most, most))
     # The first is told by a signal of its own, which the second would not be.
     resource.setrlimit(resource.RLIMIT_CPU, (question["cpu_s"], question["cpu_s"] + 1))
-    # What is captured and routed goes first.
+    # Capturing and routing go first.
     os.nice(_NICE)
 
 
@@ -144,7 +144,7 @@ def _add_functions(connection: sqlite3.Connection, question: dict[str, Any]) -> 
 
 
 def _strict(function: Callable[..., Value]) -> Callable[..., Value]:
-    """NULL for whom one argument is NULL."""
+    """Make a function give NULL if one of its arguments is NULL."""
 
     def call(*arguments: Value) -> Value:
         return None if None in arguments else function(*arguments)

@@ -90,7 +90,7 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, name: str) -> None:
-        """Add one."""
+        """Count a transaction."""
         with self._lock:
             setattr(self, name, getattr(self, name) + 1)
 
@@ -108,7 +108,7 @@ class Shop:
         self.tally = Tally()
 
     def open(self) -> None:
-        """Create the tables and fill them."""
+        """Create the shop's tables and fill them."""
         chance = random.Random(1)  # noqa: S311  # demo data
         with self._connect() as connection, connection.cursor() as cursor:
             for statement in SCHEMA:

@@ -167,7 +167,7 @@ class Stage:
             )
 
     def land(self) -> Landed:
-        """Let Spark land its binlog as it stands.
+        """Let Spark land the binlog as it stands.
 
         Raises:
             PeerError: If it does not.

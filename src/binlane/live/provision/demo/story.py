@@ -84,7 +84,7 @@ class Voice(Protocol):
     """The listener to whom the story is told."""
 
     def say(self, line: str) -> None:
-        """Tell one line."""
+        """Tell a line of the story."""
         ...
 
     def progress(self, text: str) -> None:

@@ -105,7 +105,7 @@ class Link:
         self._send(_Kind.TELL, 0, (what, arguments))
 
     def close(self) -> None:
-        """End it; what was sent arrives."""
+        """End the link; messages that were sent arrive."""
         self._writer.close()
 
     async def _read(self) -> bytes:

@@ -39,7 +39,7 @@ class SpareProcess:
         self._channel = channel
 
     def begin(self, descriptors: Sequence[int]) -> None:
-        """Give it its work.
+        """Give the process its work.
 
         Args:
             descriptors: The arguments of `worker.main`.
@@ -64,7 +64,7 @@ class SpareProcess:
 
 
 class Spares:
-    """Some of them; none unless `fork` made them."""
+    """Processes that wait for work; none unless `fork` made them."""
 
     def __init__(self) -> None:
         self._left: deque[SpareProcess] = deque()
@@ -91,7 +91,7 @@ class Spares:
         return spares
 
     def take(self) -> SpareProcess | None:
-        """One of them; None where none is left."""
+        """A waiting process; None where none is left."""
         return self._left.popleft() if self._left else None
 
 

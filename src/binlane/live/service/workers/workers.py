@@ -79,7 +79,7 @@ class WorkersNews:
 
 
 class _Process(Protocol):
-    """One that was forked, or started."""
+    """A process that was forked, or started."""
 
     @property
     def pid(self) -> int: ...
@@ -91,7 +91,7 @@ class _Process(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """One of the processes.
+    """A worker of the port, in one process after the other.
 
     Attributes:
         number: The number of the worker, from 0.
@@ -259,7 +259,7 @@ class Workers:
         self._tell_all("hurry")
 
     async def use(self, settings: Settings) -> None:
-        """Take over what can be changed while they run.
+        """Take over settings that can be changed while the workers run.
 
         Raises:
             BinlaneError: If something cannot be used.
