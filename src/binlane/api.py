@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
 
-# Where kernels were not compiled ahead, numba takes about a minute for them; the reference decoder
-# reads as much in that time.
+# Numba takes about a minute for kernels that were not compiled ahead; the reference decoder reads
+# as much in that time.
 _JIT_BYTES_MIN: Final = 256 << 20
 
 

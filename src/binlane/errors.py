@@ -68,7 +68,7 @@ def _unpickled(kind: type[BinlaneError], arguments: tuple[object, ...]) -> Binla
 
 
 class CodecError(BinlaneError):
-    """Bytes that are not what their format says.
+    """Bytes that do not follow their format.
 
     Attributes:
         offset: Byte offset of the fault in the buffer that was decoded.

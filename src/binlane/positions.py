@@ -126,7 +126,7 @@ class GtidPosition:
         return GtidPosition.of((*self.gtids, gtid))
 
     def union(self, other: GtidPosition) -> GtidPosition:
-        """The position that has done what either has done."""
+        """The position of what either position has done."""
         return GtidPosition.of(sorted((*self, *other), key=lambda gtid: gtid.sequence))
 
     def intersection(self, other: GtidPosition) -> GtidPosition:
@@ -315,7 +315,7 @@ class Position(Protocol):
         ...
 
     def __str__(self) -> str:
-        """As the servers write it."""
+        """The set as the servers write it."""
         ...
 
     def covers(self, gtid: AnyGtid) -> bool:

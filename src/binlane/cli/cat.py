@@ -73,7 +73,7 @@ class _Run:
 
         request = self._request
         renderer = renderer_for(request, catalog_for(request))
-        # What is no text in a binlog's bytes is printed as it was, or in JSON as its escape.
+        # Bytes of a binlog that are no text are printed as they were, or in JSON as their escape.
         errors = "backslashreplace" if request.given["format_"] == "json" else "surrogateescape"
         with open_output(request.given["result_file"], errors=errors) as output:
             self._cut = _cutter(renderer, output)
@@ -117,7 +117,7 @@ class _Run:
             )
 
     def summarise(self) -> None:
-        """Print what is in the log."""
+        """Print a summary of the log."""
         from binlane.binlogs.cat.summary import Summary  # noqa: PLC0415  # only what is asked for
         from binlane.cli.cat_summary import (  # noqa: PLC0415
             count_fast,

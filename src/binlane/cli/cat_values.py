@@ -19,7 +19,7 @@ class _Value(click.ParamType[Any], ABC):
     """A value that its own reader checks."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read what was typed; what is read already stays."""
+        """Read a typed value; a value that is read already stays."""
         if not isinstance(value, str):
             return value
         try:
@@ -29,7 +29,7 @@ class _Value(click.ParamType[Any], ABC):
 
     @abstractmethod
     def read(self, text: str) -> object:
-        """The value; ValueError says what is wrong with it."""
+        """The value; ValueError says the fault in the text."""
 
 
 class Time(_Value):

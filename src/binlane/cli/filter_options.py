@@ -90,7 +90,7 @@ def _with(command: _Command, options: Sequence[click.Option]) -> _Command:
 
 
 def load_schema(path: str | Path, catalog: SchemaCatalog) -> None:
-    """Fill a catalog with what an SQL file says.
+    """Fill a catalog with the objects of an SQL file.
 
     Raises:
         StoreError: If it cannot be read.

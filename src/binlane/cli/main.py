@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     gc.set_threshold(_GC_THRESHOLD)
     # Nothing here multiplies matrices: numpy's library for that need not start its threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What is alive at the end need not be searched for garbage either: another tenth.
+    # Objects alive at the end need not be searched for garbage either: another tenth.
     atexit.register(gc.freeze)
     try:
         result = binlane.main(args=arguments, prog_name="binlane", standalone_mode=False)

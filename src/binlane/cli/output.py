@@ -94,7 +94,7 @@ def _flush(stdout: TextIO) -> None:
     except BrokenPipeError:
         raise
     except OSError:
-        # What could not be written must not be tried again at exit.
+        # Bytes that could not be written must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         raise
 

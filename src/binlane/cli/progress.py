@@ -27,7 +27,7 @@ class LandingMeter:
         self._task: TaskID | None = None
 
     def __call__(self, progress: LandingProgress) -> None:
-        """Show what was done."""
+        """Show the progress so far."""
         now = time.monotonic()
         if not self._is_seen or now < self._next_s:
             return

@@ -58,7 +58,7 @@ class ServerConnection:
         self.is_tls = False
 
     def read(self) -> bytes:
-        """The bytes that came next, at least one."""
+        """The server's next bytes, at least one."""
         try:
             data = self._socket.recv(_READ_BYTES)
         except OSError as error:
@@ -82,7 +82,7 @@ class ServerConnection:
         return self._socket.fileno()
 
     def stop_waiting(self) -> None:
-        """From here on only take what has come: `read_into`."""
+        """Make `read_into` take only bytes that have come."""
         self._socket.setblocking(False)
 
     def read_into(self, view: memoryview) -> int:

@@ -304,7 +304,8 @@ class KnownObjects:
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Forget what a statement may have changed, whether it succeeded or not."""
         if self._not_understood:
-            # Why is not known: it may have been another object, such as a view that leads back to it.
+            # The reason is not known: it may have been another object, such as a view that leads
+            # back to it.
             self._forget(self._not_understood)
             self._not_understood.clear()
         for one in self._changing(facts, database, set()):
@@ -374,7 +375,7 @@ class KnownObjects:
             return
         named = (*tree.accounts, *tree.roles) if isinstance(tree, AccountStatement) else ()
         is_told = bool(named) and not any(one.is_current for one in named)
-        # Who makes a role is given it.
+        # The maker of a role is given it.
         is_told &= facts.verb != "CREATE ROLE"
         self._forget_accounts([one.user for one in named] if is_told else None)
 
@@ -472,7 +473,7 @@ class KnownObjects:
             found.add(Question(Topic.PROCEDURE, small(name)))
             found.add(Question(Topic.PROGRAMS, TableName(name.database, "")))
         self._forget(found)
-        # Who makes a routine may run it from then on, and nobody may who could before.
+        # The maker of a routine may run it from then on, and nobody may who could before.
         tree = facts.tree
         definer = tree.definer if isinstance(tree, CreateRoutine) else None
         users = [] if definer is None or definer.is_current else [definer.user]
@@ -515,7 +516,7 @@ class KnownObjects:
             topic, name = question
             if topic is Topic.PROGRAMS:
                 self._programs.pop(name.database, None)
-            # What is asked before all others is there, as it was, until it is known anew.
+            # The answers to `BASE` are there, as they were, until they are known anew.
             if answer is None or question in BASE:
                 continue
             for kind in OBJECT_KINDS:

@@ -26,7 +26,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class StartTls:
-    """Everything that follows goes through TLS."""
+    """All bytes that follow go through TLS."""
 
 
 @dataclass(slots=True)

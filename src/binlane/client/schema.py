@@ -47,7 +47,7 @@ _DEFAULT_ROLES: Final = (
     " FROM mysql.default_roles"
 )
 _OTHERS: Final = (
-    # What is listed, what SHOW CREATE calls it, which of its columns is the text.
+    # The list, its name in SHOW CREATE, the column of the text there.
     (_VIEWS, "VIEW", 1),
     (_ROUTINES.format("FUNCTION"), "FUNCTION", 2),
     (_ROUTINES.format("PROCEDURE"), "PROCEDURE", 2),

@@ -100,11 +100,11 @@ class Reader:
         return bytes(self._data[start:end])
 
     def rest(self) -> bytes:
-        """Everything that is left."""
+        """All bytes that are left."""
         return self.take(self.remaining)
 
     def finish(self) -> None:
-        """Assert that nothing is left.
+        """Assert that no bytes are left.
 
         Raises:
             CodecError: If bytes are left over.

@@ -107,8 +107,8 @@ _PYTHON_CODECS: Final[Mapping[str, str]] = MappingProxyType(
         "utf8mb4": "utf-8",
     }
 )
-# Where the servers map a byte sequence to another character than Python's codec does: Python's
-# code point → the servers'. Measured on MariaDB 10.11 over every byte and pair of bytes.
+# Characters to which the servers map a byte sequence otherwise than Python's codec: Python's code
+# point → the servers'. Measured on MariaDB 10.11 over every byte and pair of bytes.
 _DIFFERENCES: Final[Mapping[str, Mapping[int, int]]] = MappingProxyType(
     {
         "cp866": {0x2116: 0x207F, 0xA4: 0xB2},

@@ -222,7 +222,7 @@ class BinlogCheckpointEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnorableEvent:
-    """Readers leave it alone.
+    """An event that readers leave alone.
 
     Attributes:
         data: The whole body as written.

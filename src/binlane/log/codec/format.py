@@ -30,7 +30,7 @@ _DEFAULT_POST_HEADER: Final = {
     EventType.UPDATE_ROWS: 10,
     EventType.DELETE_ROWS: 10,
 }
-# How long the fixed parts are that binlane reads. Where a format announces more, its writer has
+# Lengths of the fixed parts that binlane reads. Where a format announces more, its writer has
 # fields behind them that stay as they are. TRANSACTION_PAYLOAD is not here: MySQL announces 40 for
 # it where there is nothing; nor are the GTIDs, whose fixed parts grew and are read to their end.
 _KNOWN_POST_HEADER: Final[Mapping[int, int]] = MappingProxyType(

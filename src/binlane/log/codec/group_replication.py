@@ -35,7 +35,7 @@ class TransactionContextEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the lengths, then what they count."""
+        """Read the lengths, then the fields that they count."""
         del format_
         uuid_length, thread_id, gtid_specified, snapshot_length, writes, reads = reader.unpack(
             _CONTEXT

@@ -214,7 +214,7 @@ class WriteRowsEvent(RowsEvent):
 
 
 class WriteRowsV1Event(WriteRowsEvent):
-    """As MariaDB writes it."""
+    """Inserted rows as MariaDB writes them."""
 
     __slots__ = ()
     event_type = EventType.WRITE_ROWS_V1
@@ -222,7 +222,7 @@ class WriteRowsV1Event(WriteRowsEvent):
 
 
 class WriteRowsCompressedV1Event(WriteRowsV1Event):
-    """As MariaDB writes it with log_bin_compress."""
+    """Inserted rows as MariaDB writes them with log_bin_compress."""
 
     __slots__ = ()
     event_type = EventType.WRITE_ROWS_COMPRESSED_V1
@@ -230,7 +230,7 @@ class WriteRowsCompressedV1Event(WriteRowsV1Event):
 
 
 class WriteRowsCompressedEvent(WriteRowsEvent):
-    """MariaDB knows it, though no server writes it."""
+    """Inserted rows in a form that MariaDB knows, though no server writes it."""
 
     __slots__ = ()
     event_type = EventType.WRITE_ROWS_COMPRESSED
@@ -246,7 +246,7 @@ class UpdateRowsEvent(RowsEvent):
 
 
 class UpdateRowsV1Event(UpdateRowsEvent):
-    """As MariaDB writes it."""
+    """Updated rows as MariaDB writes them."""
 
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_V1
@@ -254,7 +254,7 @@ class UpdateRowsV1Event(UpdateRowsEvent):
 
 
 class UpdateRowsCompressedV1Event(UpdateRowsV1Event):
-    """As MariaDB writes it with log_bin_compress."""
+    """Updated rows as MariaDB writes them with log_bin_compress."""
 
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_COMPRESSED_V1
@@ -262,7 +262,7 @@ class UpdateRowsCompressedV1Event(UpdateRowsV1Event):
 
 
 class UpdateRowsCompressedEvent(UpdateRowsEvent):
-    """MariaDB knows it, though no server writes it."""
+    """Updated rows in a form that MariaDB knows, though no server writes it."""
 
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_COMPRESSED
@@ -284,7 +284,7 @@ class DeleteRowsEvent(RowsEvent):
 
 
 class DeleteRowsV1Event(DeleteRowsEvent):
-    """As MariaDB writes it."""
+    """Deleted rows as MariaDB writes them."""
 
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_V1
@@ -292,7 +292,7 @@ class DeleteRowsV1Event(DeleteRowsEvent):
 
 
 class DeleteRowsCompressedV1Event(DeleteRowsV1Event):
-    """As MariaDB writes it with log_bin_compress."""
+    """Deleted rows as MariaDB writes them with log_bin_compress."""
 
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_COMPRESSED_V1
@@ -300,7 +300,7 @@ class DeleteRowsCompressedV1Event(DeleteRowsV1Event):
 
 
 class DeleteRowsCompressedEvent(DeleteRowsEvent):
-    """MariaDB knows it, though no server writes it."""
+    """Deleted rows in a form that MariaDB knows, though no server writes it."""
 
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_COMPRESSED

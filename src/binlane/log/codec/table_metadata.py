@@ -26,7 +26,7 @@ def _read_big_endian(reader: Reader) -> int:
     return int.from_bytes(reader.take(2), "big")
 
 
-# How a type's metadata is packed; what is not here has none.
+# The packed form of each type's metadata; a type that is not here has none.
 _METADATA: Final[Mapping[ColumnType, Callable[[Reader], int]]] = MappingProxyType(
     {
         **dict.fromkeys(

@@ -42,7 +42,7 @@ class TransactionXid:
         return lengths + self.global_id + self.branch
 
     def __str__(self) -> str:
-        """As XA statements name it."""
+        """The id as XA statements name it."""
         return f"X'{self.global_id.hex()}',X'{self.branch.hex()}',{self.format_id}"
 
 
@@ -75,7 +75,7 @@ class GtidEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read what the flags announce."""
+        """Read the fields that the flags announce."""
         del format_
         sequence, domain_id, flags = reader.unpack(_GTID)
         commit_id = reader.u64() if flags & GtidFlag.GROUP_COMMIT_ID else None

@@ -154,7 +154,7 @@ def _mariadb_chunks(
 ) -> Iterator[bytes]:
     position = len(head.data)
     first = _event(source)
-    # What a server sends to a replica keeps the START_ENCRYPTION, but is plain.
+    # A file that a server sends to a replica keeps the START_ENCRYPTION, but is plain.
     if first and not _is_event(first, head.format, position):
         try:
             decrypt = _fitting(first, head, keys)

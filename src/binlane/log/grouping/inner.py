@@ -1,4 +1,4 @@
-"""Events inside of others.
+"""Events inside of other events.
 
 Those of a TRANSACTION_PAYLOAD are decompressed one after the other as they are read; the last piece
 of a rows event that was cut up holds all of it.

@@ -46,7 +46,7 @@ class Pieces:
         return data
 
     def rest(self) -> Iterator[bytes]:
-        """Everything that is left."""
+        """All bytes that are left."""
         left = self._buffer[self._start :]
         self._buffer, self._start = b"", 0
         return chain((left,) if left else (), self._chunks)

@@ -46,7 +46,7 @@ class _Whole(codegen.AOTCodeLibrary):  # type: ignore[misc]  # as above
 
     def finalize(self) -> None:
         """Link all that is needed, however indirectly, and optimise the whole."""
-        # What nobody calls yet is dropped when it is linked: callers before what they call.
+        # A function that nobody calls yet is dropped when it is linked: callers before callees.
         self._linking_libraries = list(reversed(_in_order_of_need(self)))[1:]
         super().finalize()
 
@@ -94,7 +94,7 @@ def compile_module(name: str, compiled: str, cpu: str, folder: str) -> Path:
     Raises:
         Exception: Whatever numba, the C compiler and the linker raise.
     """
-    # What stands around kernels is C of numba that runs once a call.
+    # The code around kernels is C of numba that runs once a call.
     os.environ["CFLAGS"] = f"{os.environ.get('CFLAGS', '')} -O1"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numba's notes on its own doings

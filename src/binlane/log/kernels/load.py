@@ -221,7 +221,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def writable_folder() -> Path:
-    """The first of them that can be written.
+    """The first of the folders that can be written.
 
     Raises:
         OSError: If none can.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-# What `unpack` returns: what came is used up but for the head of a packet; the window is full; the
-# packet at PACKET_AT is for somebody else; the event in it stands further on in its file than
-# where the one before ended; it says another length than its packet has; it is out of order.
+# Results of `unpack`: the bytes that came are used up but for the head of a packet; the window is
+# full; the packet at PACKET_AT is for somebody else; the event in it stands further on in its file
+# than where the one before ended; it says another length than its packet has; it is out of order.
 UNPACK_MORE: Final = 0
 UNPACK_FULL: Final = 1
 UNPACK_OTHER: Final = 2
@@ -37,8 +37,8 @@ PACKET_HEAD: Final = 24
 """Frame, mark and event header: what is looked at before an event is taken."""
 EVENT_MAX: Final = (1 << 30) + (1 << 20)
 
-# What `pack` returns: there are no more whole events; there is no room for the next packet; the
-# event at FILE_AT does not fit into one frame, or is shorter than its own header.
+# Results of `pack`: there are no more whole events; there is no room for the next packet; the event
+# at FILE_AT does not fit into one frame, or is shorter than its own header.
 PACK_MORE: Final = 0
 PACK_FULL: Final = 1
 PACK_OTHER: Final = 2

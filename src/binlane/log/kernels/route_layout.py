@@ -16,7 +16,7 @@ UNKNOWN: Final = 8
 UPDATED_PARENT: Final = 16
 """Rows that change may change others in scope."""
 
-# What an event is for routing, by its type.
+# Roles of events in routing, by type.
 OTHER: Final = 0
 """The reference has to look at its group, unless all of it stays."""
 GTID: Final = 1
@@ -31,7 +31,7 @@ XID: Final = 8
 REFERENCE: Final = 9
 """The reference has to look at its group always."""
 
-# What stands in the column for the number of a table map, for events without one.
+# Values in the column for the number of a table map, for events without one.
 UNREAD: Final = -2
 """A statement that is none of BEGIN, COMMIT and ROLLBACK; a text that nobody had room for."""
 UNWANTED: Final = -3
@@ -91,7 +91,7 @@ ASKS: Final = 2
 Contexts stand there as their verdicts say.
 """
 
-# What `copy_groups` returns: all groups are done; the next one needs the reference, a new file, or
+# Results of `copy_groups`: all groups are done; the next one needs the reference, a new file, or
 # more room in the buffer.
 DONE: Final = 0
 ASK: Final = 1

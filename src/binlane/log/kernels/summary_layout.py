@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-# What `summarise` returns besides MORE, ASK and DAMAGED: somebody must count the statement, or
-# the rows, of the event at OFFSET, and say in TOLD how many rows; its plain images are needed;
-# what the tables hold has to be taken out first.
+# Results of `summarise` besides MORE, ASK and DAMAGED: somebody must count the statement, or the
+# rows, of the event at OFFSET, and say in TOLD how many rows; its plain images are needed; the
+# contents of the tables have to be taken out first.
 ASK_STATEMENT: Final = 3
 ASK_ROWS: Final = 4
 ASK_IMAGES: Final = 5
@@ -53,7 +53,7 @@ GTID: Final = 17
 RUN_SOURCE: Final = 20
 RUN_FIRST: Final = 22
 RUN_LAST: Final = 23
-# What was counted of the event at OFFSET: its rows, and the number of its table map, or NONE.
+# Facts of the event at OFFSET: its rows, and the number of its table map, or NONE.
 EVENT_ROWS: Final = 24
 EVENT_TABLE: Final = 25
 FIGURES_SIZE: Final = 26

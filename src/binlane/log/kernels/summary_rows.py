@@ -18,7 +18,7 @@ Small = npt.NDArray[np.int32]
 Tables = tuple[Numbers, ...]
 
 _HEADER: Final = 19
-# What `count_rows` gives instead of a count.
+# Results of `count_rows` instead of a count.
 ASKS_ROWS: Final = -1
 ASKS_IMAGES: Final = -2
 IS_DAMAGED: Final = -3

@@ -179,7 +179,7 @@ def _exact_digits(mantissa: int, exponent: int, precision: int, state: Longs) ->
             low += 1
             continue
         if count > precision + 9:
-            # What is left is not 0, and lies behind all digits that rounding looks at.
+            # The rest is not 0, and lies behind all digits that rounding looks at.
             state[_DIGITS_AT + count] = 1
             return count + 1, point
         carry = 0

@@ -18,7 +18,7 @@ Longs = npt.NDArray[np.int64]
 Buffers = tuple[Bytes, ...]
 Phrase = tuple[int, int]
 
-# What a kernel's function gives that has printed its event: go on with the next one.
+# Result of a kernel's function that has printed its event: go on with the next one.
 PRINTED: Final = -1
 HEADER: Final = 19
 LINE_END: Final = 10

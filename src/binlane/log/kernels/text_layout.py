@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# What `print_events` stops for.
+# Reasons for which `print_events` stops.
 DONE: Final = 0
 """The window is used up, or ends inside of the event at OFFSET."""
 OUT_FULL: Final = 1

@@ -239,7 +239,7 @@ class HandshakeResponse:
         )
 
     def encode(self) -> bytes:
-        """The payload; `head.capabilities` says what of it is sent."""
+        """The payload; `head.capabilities` says which fields are sent."""
         wants = self.head.capabilities
         parts = [self.head.encode(), bytes_of(self.user) + b"\0"]
         if Capability.PLUGIN_AUTH_LENENC in wants:
