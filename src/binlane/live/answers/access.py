@@ -188,7 +188,7 @@ class Access:
         Args:
             session: The session of the account.
             privilege: The privilege that the account needs.
-            timeout_s: How long the source's account statements may take to be read.
+            timeout_s: The longest wait until the source's account statements are read, in seconds.
 
         Raises:
             StatementError: Error 1227 if it has it for none, 1045 if its account is gone, 1205 if
@@ -297,7 +297,7 @@ class Access:
 
         Args:
             session: The session of the account.
-            timeout_s: How long the source's account statements may take to be read, in seconds.
+            timeout_s: The longest wait until the source's account statements are read, in seconds.
 
         Raises:
             StatementError: If its account is gone, or it is not known in time.

@@ -78,7 +78,8 @@ class Port:
     """Makes the judges of sessions.
 
     Attributes:
-        problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+        problem: The reason why statements are not judged, or binlogs hold rows alone; empty if
+            neither.
 
     Args:
         settings: The source, and binlane's own account there.

@@ -35,7 +35,7 @@ class PurgePlan:
 
     Attributes:
         first: The first file that stays; None if all stay.
-        warning: Why more stay than was asked; empty if not.
+        warning: The reason why more files stay than was asked; empty if not.
     """
 
     binlog: str

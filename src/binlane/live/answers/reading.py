@@ -37,7 +37,7 @@ class Reading:
         self._task: asyncio.Task[None] | None = None
 
     def refusal(self) -> StatementError | None:
-        """Why the dump has to end behind the event group that it is at; None while it may go on."""
+        """The error with which the dump has to end behind its present group; None while it may go on."""
         return self._error
 
     def look_again(self) -> None:

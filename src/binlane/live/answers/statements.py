@@ -128,7 +128,7 @@ class ConnectedReplica:
         thread_id: The thread id of its session on the source.
         keeps_gtids: True if it keeps MySQL's GTIDs.
         is_tls: True if its connection is encrypted.
-        progress: How far its dump has come.
+        progress: The progress of its dump.
     """
 
     server_id: int
@@ -640,7 +640,7 @@ class Statements:
 
         Args:
             binlog: The binlog that the row describes.
-            problem: Why a binlog of statements gets rows; empty where it does not.
+            problem: The reason why a binlog of statements gets rows; empty where it does not.
         """
         end, definition = binlog.end, binlog.definition
         state = self._binlogs.state(binlog.name)

@@ -42,7 +42,7 @@ class DumpRequest:
         account: The account that logs in.
         start: The place or position where the log starts.
         server_id: The id that binlane has as a replica of the source.
-        heartbeat_period_s: How often an idle source shall say that it lives.
+        heartbeat_period_s: The interval at which an idle source shall say that it lives.
     """
 
     account: Account
@@ -57,8 +57,8 @@ class Asked:
 
     Attributes:
         facts: The facts of the source.
-        format: How events are written before the first FORMAT_DESCRIPTION.
-        position: Where the dump starts; None for the source's first file, which says it.
+        format: The format of events before the first FORMAT_DESCRIPTION.
+        position: The start of the dump; None for the source's first file, which says it.
         command: The command that starts the dump.
         until: The dump is only to be read up to here, to find out what was done before, which
             then is where to start; None of the dump that was asked for.

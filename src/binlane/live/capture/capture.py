@@ -65,7 +65,7 @@ class Capture:
         settings: The address of the source, and how it is captured.
         server_id: The id that binlane has as a replica of the source.
         facts: The source's facts at the last connect; None before.
-        heard_at_s: When bytes last came, by `time.monotonic`; None before the first.
+        heard_at_s: The time when bytes last came, by `time.monotonic`; None before the first.
     """
 
     def __init__(  # the source, the place in it, and what is ours
@@ -82,7 +82,7 @@ class Capture:
 
         Args:
             settings: The address of the source, and how it is captured.
-            start: Where to begin at the first connect; later ones go on at `position`.
+            start: The start of the first connect's log; later ones go on at `position`.
             spill: Folder for transactions that are too large to be held, of this capture alone.
             server_id: binlane's id there; of no other connection to the source.
             identity: The identity that was remembered with the position of the start; None at the
@@ -258,7 +258,7 @@ class Capture:
 
         Args:
             account: The account that logs in.
-            place: Where a group begins, or the log ends.
+            place: The beginning of a group, or the end of the log.
             taken: Read on up to the first group that is not in it, or the log's end: a MySQL then
                 refuses what has no GTID, over which it passes in a dump by GTID.
 

@@ -33,8 +33,8 @@ class EventStream:
         position: Every group up to here has been given; None until the source says where the
             dump starts.
         first_position: The position where the dump starts.
-        created: When the current file was begun, in seconds since 1970; 0 as long as it did not
-            say so.
+        created: The time when the current file was begun, in seconds since 1970; 0 as long as it
+            did not say so.
         has_progressed: True if a group or a heartbeat came: the dump works.
         has_ended: True if the source ended the dump without an error.
     """
@@ -44,8 +44,8 @@ class EventStream:
 
         Args:
             format_: The format of events, given to `PacketEvents`.
-            position: Where the dump was asked to start; None for the beginning of a file, which
-                then says it.
+            position: The position where the dump was asked to start; None for the beginning of a
+                file, which then says it.
             peer: The source's address, for messages.
         """
         self.position = self.first_position = position

@@ -40,8 +40,9 @@ class SourceIdentity:
 
     Attributes:
         server: MySQL's UUID of it, MariaDB's server id.
-        file_position: Where the next group begins in its files.
-        created: When that file was begun, by its FORMAT_DESCRIPTION, in seconds since 1970.
+        file_position: The beginning of the next group in its files.
+        created: The time when that file was begun, by its FORMAT_DESCRIPTION, in seconds since
+            1970.
     """
 
     server: str
@@ -95,7 +96,7 @@ def check_file(identity: SourceIdentity, created: int, *, peer: str) -> None:
 
     Args:
         identity: The identity of the same server that was remembered.
-        created: When its file of that name was begun.
+        created: The time when the server's file of that name was begun.
         peer: The source's address, for messages.
 
     Raises:

@@ -31,7 +31,7 @@ def position_before(place: FilePosition, items: Iterable[tuple[Dump, Item]]) -> 
     """The position with all groups done that stand before a place.
 
     Args:
-        place: Where a group begins, or the file ends.
+        place: The beginning of a group, or the end of the file.
         items: The items of that file from its beginning, and maybe of those behind it.
 
     Raises:

@@ -104,7 +104,8 @@ class RawStream:
         position: Every group up to here was given; None until the source says where it starts.
         first_position: The position where the dump starts.
         format_description: The event of the source's current file; None before the first.
-        created: When that file was begun, in seconds since 1970; 0 as long as it did not say so.
+        created: The time when that file was begun, in seconds since 1970; 0 as long as it did not
+            say so.
         has_progressed: True if a group or a heartbeat came: the dump works.
         has_ended: True if the source ended the dump without an error.
     """
@@ -122,14 +123,14 @@ class RawStream:
         """Start before the first packet that answers the command.
 
         Args:
-            format_: How events before the first FORMAT_DESCRIPTION are written, told by the
-                server's version and `@master_binlog_checksum`.
-            position: Where the dump was asked to start; None for the beginning of a file, which
-                then says it.
+            format_: The format of events before the first FORMAT_DESCRIPTION, told by the server's
+                version and `@master_binlog_checksum`.
+            position: The position where the dump was asked to start; None for the beginning of a
+                file, which then says it.
             peer: The source's address, for messages.
-            spill: Where a large group is put aside.
+            spill: The store where a large group is put aside.
             held_bytes_max: The largest size of a group that is held; a larger one is put aside.
-            window_bytes: How many bytes come in one run, about.
+            window_bytes: The approximate number of bytes in one run.
         """
         self.position = self.first_position = position
         self.format_description: FormatDescriptionEvent | None = None

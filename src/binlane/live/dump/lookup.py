@@ -24,7 +24,7 @@ def gtid_position_at(chunks: Iterable[bytes], position: int, *, file: str) -> Gt
 
     Args:
         chunks: The file's bytes in pieces.
-        position: Where an event begins, or the file's end, in bytes.
+        position: The beginning of an event, or the file's end, in bytes.
         file: The base name of the file.
 
     Returns:
@@ -43,7 +43,7 @@ def gtid_position_in(path: Path, position: int) -> GtidPosition | None:
 
     Args:
         path: The path of the file.
-        position: Where an event begins, or the file's end, in bytes.
+        position: The beginning of an event, or the file's end, in bytes.
 
     Raises:
         CodecError: If the file is damaged before the position.

@@ -78,9 +78,9 @@ class Dump:
 
     Attributes:
         file: Base name of the file that it stands in.
-        position: Where the next event begins, in bytes.
+        position: The beginning of the next event, in bytes.
         has_ended: True if `feed` came to where it was to end.
-        needed_bytes: How many the event at `position` has, where `feed` has to have it whole.
+        needed_bytes: The length of the event at `position`, where `feed` has to have it whole.
     """
 
     def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
@@ -140,7 +140,7 @@ class Dump:
 
         Args:
             head: The first events of the file.
-            position: Where to start in it, in bytes; an event begins there.
+            position: The place to start in it, in bytes; an event begins there.
             after: For the first file by GTID: the position where the log begins of which the
                 replica has all that stands before this file; None for the beginning of this file.
             inside_statement: A rows event begins at `position`.
@@ -177,7 +177,7 @@ class Dump:
         """Go on at another position of the file; the replica has all groups before it.
 
         Args:
-            position: Where a group begins or the file ends, in bytes, ahead of `position`.
+            position: The beginning of a group or the file's end, in bytes, ahead of `position`.
             done: Everything before it is done at this GTID position.
         """
         assert self._skipper is not None, "the replica asked by GTID"
@@ -205,7 +205,7 @@ class Dump:
 
         Args:
             packer: Has bytes of the file from `position` on.
-            size: How many. Where nothing moves on, `feed` says why.
+            size: The number of bytes. Where nothing moves on, `feed` says why.
 
         Returns:
             Packets, valid until the packer is used again.
@@ -226,7 +226,7 @@ class Dump:
         Args:
             data: Bytes of the file from `position` on. What is left behind the last whole event is
                 not kept: the next call begins with it, and has at least a slice, or all there is.
-            size_bytes: How many there are in all from `position` on, where that is known.
+            size_bytes: The number of all bytes from `position` on, where that is known.
             ends: Forward what is left of the event group at hand, and no other: a replica that
                 is cut off inside of one may not be able to go on there.
 

@@ -41,7 +41,8 @@ class Packed(NamedTuple):
         size: Bytes of whole events, all of which are done.
         packets: Theirs; valid until the buffers are used again.
         number: The number of the next packet, 0 to 255.
-        marks: Where among the bytes MySQL's GTID events and INCIDENTs begin, in order; valid as long.
+        marks: The places among the bytes of MySQL's GTID events and INCIDENTs, in order; valid as
+            long.
     """
 
     size: int

@@ -14,13 +14,14 @@ class DumpProgress:
     """The progress of one dump; its task changes it, any thread may look.
 
     Attributes:
-        begun_s: When it began, as `time.time`.
+        begun_s: The time when the dump began, as `time.time`.
         file: Base name of the file that it stands in; empty before it has found its place.
         position: The bytes up to which the connection has taken the file, or it was left out.
         sent_bytes: Bytes of packets that the connection has taken.
         sending_since_s: The time since when the connection is to take the next ones, as
             `time.time`; None while it has taken all.
-        complete_s: When it last stood at the end of the binlog, as `time.time`; None before.
+        complete_s: The time when it last stood at the end of the binlog, as `time.time`; None
+            before.
         last_timestamp: The time of an event among those that were sent last, in seconds since 1970;
             None before one. Events that are read at once, some hundred kilobytes, have that of the
             first.

@@ -46,7 +46,7 @@ class DumpRequest:
             position.
         checksum: The checksum that it takes at the end of the ROTATE before the first
             FORMAT_DESCRIPTION, which then decides.
-        heartbeat_period_s: How long silence may last, in seconds; None for ever.
+        heartbeat_period_s: The longest silence, in seconds; None for ever.
         wants_tables_info: True if it reads Query events with tables info.
     """
 

@@ -48,7 +48,7 @@ class FileHead:
         format_description: The file's first event, FORMAT_DESCRIPTION.
         done: The position before the file, by its GTID_LIST or PREVIOUS_GTIDS; empty where it has
             none.
-        size_bytes: Where these events end in the file.
+        size_bytes: The end of these events in the file.
     """
 
     file: str
@@ -209,7 +209,7 @@ def check_position(start: FilePosition, data: bytes, *, end: int) -> None:
     Args:
         start: The position that was asked for.
         data: The file's bytes from there: the whole event, where there is one.
-        end: Where the file ends, in bytes.
+        end: The end of the file, in bytes.
 
     Raises:
         StatementError: If neither is so.

@@ -246,7 +246,7 @@ class Binlogs:
 
     @property
     def source_problem(self) -> str:
-        """Why nothing comes from the source; empty while it does."""
+        """The reason why nothing comes from the source; empty while it does."""
         main = self._loop.main
         if main.gives:
             return ""
@@ -256,7 +256,7 @@ class Binlogs:
 
     @property
     def routing_problem(self) -> str:
-        """Why nothing moves: the routing thread is at one thing for long; empty while it is not."""
+        """The reason why nothing moves: the routing thread is at one thing for long; empty otherwise."""
         busy_s = self._loop.busy_s
         if busy_s < BUSY_S:
             return ""

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedFailure:
-    """Why a feed gets nothing.
+    """A feed's reason for getting nothing.
 
     Attributes:
         error: The exception that was raised.
@@ -77,11 +77,11 @@ class Feed:
         identity: The source's identity, for the next connection to it.
         router: Routes the source's groups into the outputs.
         is_streaming: True while the source's groups can come.
-        failure: Why they cannot, or could not until it is sure that they can; None while they can,
-            and before the first attempt.
-        due_s: When the next attempt is due, as `time.monotonic`.
+        failure: The reason why no groups can come, or could not until it is sure that they can;
+            None while they can, and before the first attempt.
+        due_s: The time when the next attempt is due, as `time.monotonic`.
         facts: The source's facts at the last connect; None before the first.
-        connected_s: When that was, as `time.time`.
+        connected_s: The time of that connect, as `time.time`.
         file_position: Everything before it in the source's log was given; None before the first.
         last_failure: The last `failure`, also once it is over.
     """
@@ -155,7 +155,7 @@ class Feed:
 
     @property
     def refusal(self) -> str:
-        """Why somebody has to change something; empty while nobody has to."""
+        """The reason why somebody has to change something; empty while nobody has to."""
         return self.failure.reason if self.failure and self.failure.is_refusal else ""
 
     @property

@@ -88,7 +88,7 @@ class RoutingLoop:
         main: The feed of the binlogs that have caught up.
         outputs: The binlogs by name; replaced, never changed.
         accounts: Keeps grants with the source's accounts.
-        marks_failure: Why watermarks cannot be saved; empty while they can.
+        marks_failure: The reason why watermarks cannot be saved; empty while they can.
         crash: The exception that ended the thread, if that was no stop.
     """
 

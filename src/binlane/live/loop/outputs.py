@@ -23,7 +23,7 @@ class State:
 
     Attributes:
         activity: Progress: open, catching up, or stopped.
-        reason: Why it does not; empty while it does.
+        reason: The reason why it takes nothing; empty while it does.
     """
 
     activity: Activity
@@ -74,7 +74,7 @@ class Trouble:
 
     Attributes:
         text: The failure's message for the user.
-        at_s: When it was first so, as `time.time`.
+        at_s: The time of its beginning, as `time.time`.
     """
 
     text: str
@@ -89,15 +89,16 @@ class Output:
         live: The part of it that its readers share.
         counts: Counts of its contents since this process began.
         is_stopped: True if STOP BINLOG was executed.
-        failure: Why nothing can be written to it; empty while it can.
+        failure: The reason why nothing can be written to it; empty while it can.
         has_lost_trust: True if what it holds in memory must be read again from its files.
         forgets_source: True if it goes on with whatever source there is.
         since_s: The time since when it has failed, as `time.time`.
-        due_s: When it is tried again, as `time.monotonic`.
+        due_s: The time when it is tried again, as `time.monotonic`.
         backoff: Gives the waits between attempts.
         last_timestamp: The time of the last group that was routed, in seconds since 1970; None
             before one.
-        complete_s: When it last held everything that the source had, as `time.time`; None before.
+        complete_s: The time when it last held everything that the source had, as `time.time`; None
+            before.
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
         is_on_main: True if the main feed feeds it.
         told: The facts that its readers were last told.

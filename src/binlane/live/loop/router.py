@@ -507,7 +507,7 @@ class Router:
 
 
 def _incidents(routing: Routing) -> Iterator[str]:
-    """Why replicas will stop at what a binlog gets: here, or as the source itself says."""
+    """Give the reasons for which replicas stop at a binlog's part: here, or as the source itself says."""
     if routing.incident is not None:
         yield routing.incident
     elif routing.group is not None:

@@ -78,7 +78,7 @@ class LargeChoice:
         output: The binlog that gets the part.
         has_rows: True if it has its rows, as far as they are in its scope, or nothing.
         needs_whole: True if it has some of it, so that the group must be held.
-        reason: Why it has rows in the place of statements; empty where it has not.
+        reason: The reason why it has rows in the place of statements; empty where it has not.
         image: The part of its rows' images that its session wants to stay.
     """
 

@@ -59,11 +59,11 @@ class PrivateServer:
         directory: Holds `data/`, `error.log` and, where its path is short enough, `server.sock`.
         program: The program that runs as the server.
         options: Options given to it beyond those that make it private.
-        port: Where it listens on 127.0.0.1.
+        port: The port that it listens on at 127.0.0.1.
         socket_path: The path of its Unix socket.
 
     Args:
-        start_timeout_s: How long it may take to accept connections, a recovery included.
+        start_timeout_s: The longest time until it accepts connections, a recovery included.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class PrivateServer:
         """Start a server on fresh data, or on the data that an earlier server of this name left.
 
         Args:
-            directory: Where `name/` is made. Servers that share it are installed once and copied.
+            directory: The folder in which `name/` is made. Servers that share it are installed once
+                and copied.
             name: The name of the server, such as `source`.
             options: Options of the command line, such as `SOURCE_OPTIONS` of a MariaDB.
             port: TCP port on 127.0.0.1; any free one by default.

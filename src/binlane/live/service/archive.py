@@ -35,7 +35,7 @@ class ArchiveSettings:
 
     Attributes:
         uri: The URI of a directory that `pyarrow.fs` opens; `file://` for one of this machine.
-        interval_s: How often to look for more, and to write watermarks.
+        interval_s: The interval of looks for more files, and of writing watermarks.
     """
 
     uri: str
@@ -64,7 +64,7 @@ class ArchiveState:
     Attributes:
         files: Closed files that are copied.
         pending: Closed files that are not yet.
-        failure: Why not; empty where all is well.
+        failure: The reason why some are not; empty where all is well.
     """
 
     files: int = 0

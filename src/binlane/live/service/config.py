@@ -57,7 +57,7 @@ class Settings:
         listen: The MySQL port and its limits.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
-        archive: Where copies go; None for none.
+        archive: The place of the copies; None for no copies.
         port: The services of the port, and their effects on binlogs.
         access: The rule by which accounts may read binlogs.
         log: The log's level and form.

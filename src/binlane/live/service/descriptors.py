@@ -38,7 +38,7 @@ def settle(settings: Settings, *, binlogs: int) -> Settings:
 
     Args:
         settings: The settings as they were configured.
-        binlogs: How many there are in the store.
+        binlogs: The number of binlogs in the store.
 
     Returns:
         The settings, with fewer sessions where there are not descriptors for all.

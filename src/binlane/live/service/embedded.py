@@ -85,7 +85,7 @@ class EmbeddedServer:
     """The server, looked after while it runs.
 
     Attributes:
-        problem: Why it does not run; empty while it does.
+        problem: The reason why the server does not run; empty while it does.
 
     Args:
         settings: The settings with which the server is run.

@@ -270,7 +270,7 @@ class Service:
 
     @property
     def problem(self) -> str:
-        """Why nothing comes from the source, or nothing can be kept; empty where all is well."""
+        """The reason why nothing comes from the source, or nothing can be kept; empty where all is well."""
         embedded = "" if self._embedded is None else self._embedded.problem
         binlogs = self.binlogs
         problems = (

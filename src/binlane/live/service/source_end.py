@@ -48,8 +48,8 @@ class SourceEnd:
     """The end of a source's log, asked in a thread of its own on a connection of its own.
 
     Attributes:
-        end: Where the log ended at the last look; None where that is not known.
-        problem: Why that is not known; empty where it is, or was not asked yet.
+        end: The end of the log at the last look; None where that is not known.
+        problem: The reason why the end is not known; empty where it is, or was not asked yet.
         has_looked: True if the source was asked, be it in vain.
         findings: The settings that are not as they should be, at the last look.
 

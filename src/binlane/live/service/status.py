@@ -81,7 +81,7 @@ class StatusKeeper:
         statements: Serves the dumps of replicas.
         gateway: The server of the MySQL port.
         port: The judges of the port's sessions; None where nothing is judged.
-        archive: Where copies go; None without one.
+        archive: The archive of copies; None without one.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
             well.
         workers: Gives how the processes of the port do, where it has several.
@@ -248,7 +248,7 @@ class StatusKeeper:
         )
 
     def _gaps(self) -> list[str]:
-        """Why rows are or may be missing in what the source logs."""
+        """Return the reasons why rows are or may be missing in the source's log."""
         end = self._source_end
         if not end.has_looked and self._binlogs.main.gives:
             return ["the source is being asked how it logs"]
@@ -280,7 +280,7 @@ def _trouble(trouble: OutputTrouble | None) -> Trouble | None:
 
 
 def _unreadable(found: Mapping[str, str], published: Published) -> str:
-    """Why a file that is still there could not be read."""
+    """Return the reason why a file that is still there could not be read; empty without one."""
     names = {file.name for file in published.files}
     return next((text for file, text in found.items() if file in names), "")
 

@@ -37,7 +37,7 @@ class Peak(NamedTuple):
 
     Attributes:
         rate: The rate in units a second.
-        at_s: When it ended, as seconds since 1970.
+        at_s: The time when the interval of that rate ended, in seconds since 1970.
     """
 
     rate: float

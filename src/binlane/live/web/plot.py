@@ -22,8 +22,8 @@ def figure(
     Args:
         what: The caption, such as `Event groups a second`.
         series: The rate over the last hour.
-        until_at_s: Where it ends, as seconds since 1970.
-        written: How a rate is written.
+        until_at_s: The end of the series, in seconds since 1970.
+        written: Writes a rate for people.
     """
     known = [value for value in series.values if value is not None]
     highest = max(known, default=0.0)

@@ -58,7 +58,7 @@ async def serve_http(
         address: IP address or host name.
         port: TCP port; 0 takes a free one.
         guard: Says who is answered; None for one that asks for no password.
-        idle_s: How long an idle connection stays open, in seconds.
+        idle_s: The longest time for which an idle connection stays open, in seconds.
 
     Raises:
         ConfigError: If the address cannot be bound.

@@ -39,7 +39,7 @@ class Trouble:
 
     Attributes:
         text: The failure's message for the user.
-        at_s: When it was first so.
+        at_s: The time of its beginning, in seconds since 1970.
     """
 
     text: str
@@ -52,9 +52,9 @@ class IncidentStatus:
 
     Attributes:
         text: The reason in words, as the event has it.
-        at_s: When the source did what it stands for.
-        file: Where it stands in the binlog: a base name.
-        position_bytes: Where it stands in that file, in bytes.
+        at_s: The time when the source did what it stands for, in seconds since 1970.
+        file: The base name of its file in the binlog.
+        position_bytes: The event's place in that file, in bytes.
         gtid: The GTID of its group; empty where it has none.
     """
 
@@ -78,9 +78,9 @@ class ReaderStatus:
         uuid: The reader's `server_uuid`; empty if it has none.
         connection_id: The thread id of its session on the source.
         is_tls: True if it is encrypted; None where that is not told.
-        since_at_s: When its dump began, in seconds since 1970.
-        file: Where it is in the binlog: a base name, empty while it looks for its place.
-        position_bytes: Where it is in that file, in bytes.
+        since_at_s: The time when its dump began, in seconds since 1970.
+        file: The base name of the file that it is in; empty while it looks for its place.
+        position_bytes: The reader's place in that file, in bytes.
         sent_bytes: The bytes that its connection has taken.
         lag_bytes: The bytes from there to the end of the binlog.
         lag_s: Age of what was sent last, or the time since it last had everything; 0 at the end.
@@ -111,11 +111,11 @@ class BinlogStatus:
     """One binlog as operators see it.
 
     Attributes:
-        reason: Why it is not open; empty where it is.
+        reason: The reason why it is not open; empty where it is.
         is_stopped_by_statement: STOP BINLOG was executed, so that it being stopped is no problem.
         file: The base name of the current file.
         position_bytes: Size of the current file up to which readers may read.
-        files: How many files the binlog has.
+        files: The number of files of the binlog.
         size_bytes: The size of all files together.
         gtid_complete: The watermark as a text of GTIDs.
         gtid_before: The position before its first file.
@@ -133,7 +133,8 @@ class BinlogStatus:
         unacknowledged: The INCIDENTs in its files that nobody has acknowledged; they are known from
             before this process, too.
         stopping: The reason at which replicas stop, in words; empty where all are acknowledged.
-        unreadable: Why a file of it could not be read for a replica; empty where none could not.
+        unreadable: The reason why a file of it could not be read for a replica; empty where all
+            could.
         first_incident: The first one that is not acknowledged.
         last_incident: The last one that is not acknowledged.
         last_failure: The last reason why nothing could be written to it or came for it, be it over
@@ -146,7 +147,7 @@ class BinlogStatus:
         rates: The rates over the last hour.
         archived_files: Closed files that are copied to the archive; None without one.
         archive_pending_files: Closed files that are not copied yet; None without one.
-        archive_failure: Why they are not; empty where all is well.
+        archive_failure: The reason why files are not copied; empty where all is well.
     """
 
     name: str
@@ -230,12 +231,12 @@ class SourceStatus:
         gtid: Everything up to here was taken; empty before that is known.
         file: The file in the source's log up to which everything was taken; empty before that is
             known.
-        position_bytes: How far that file was taken, in bytes.
+        position_bytes: The end of what was taken of that file, in bytes.
         silent_s: The time since it last said something, in seconds; None before it has.
-        end_file: Where its log ended some seconds ago; empty where that is not known.
+        end_file: The file where its log ended some seconds ago; empty where that is not known.
         end_bytes: The size of `end_file` at that time; None where that is not known.
-        end_problem: Why that is not known; empty where it is, or was not asked yet.
-        gaps: Why rows are or may be missing in its log, and so in all binlogs.
+        end_problem: The reason why the end is not known; empty where it is, or was not asked yet.
+        gaps: The reasons why rows are or may be missing in its log, and so in all binlogs.
         warnings: Texts on other settings that are not as they should be.
         last_failure: The last reason why nothing came, be it over or not.
     """
@@ -264,12 +265,12 @@ class ProcessStatus:
     Attributes:
         version: The version of binlane.
         python: The version of Python.
-        started_at_s: When the process began, in seconds since 1970.
+        started_at_s: The time when the process began, in seconds since 1970.
         cpu_s: Processor time that it has used.
         resident_bytes: Memory that it has; None where the system does not tell.
         virtual_bytes: Addresses that it has taken; None likewise.
         open_descriptors: Files and connections; None likewise.
-        descriptors_max: How many it may open.
+        descriptors_max: The number of descriptors that it may open.
     """
 
     version: str
@@ -291,7 +292,7 @@ class WorkerStatus:
         number: The number of the worker, from 0.
         process_id: The number of the process; None while there is none.
         sessions: The number of its clients that are logged in.
-        restarts: How often another process took its place.
+        restarts: The number of times that another process took its place.
         cpu_s: Processor time that it used.
         resident_bytes: The process's memory; None where the system does not tell.
     """
@@ -309,14 +310,15 @@ class PortStatus:
     """The MySQL port; its counts begin with the process.
 
     Attributes:
-        address: Where it listens; empty before it does.
+        address: The address where it listens; empty before it does.
         sessions: Clients that are logged in.
-        sessions_max: How many clients may be logged in; None where that is not told.
+        sessions_max: The number of clients that may be logged in; None where that is not told.
         logins: Clients that connected, by what became of them.
         judged: Statements, by what became of them.
         refused: Statements and dumps that binlane refused, by error number.
         faults: Faults of binlane's own while it judged, followed or answered statements.
-        problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+        problem: The reason why statements are not judged, or binlogs hold rows alone; empty if
+            neither.
         workers: The processes that serve it; none where this one does.
     """
 
@@ -337,9 +339,10 @@ class Status:
 
     Attributes:
         at_s: The time of the snapshot, in seconds since 1970.
-        problem: Why nothing comes from the source, or nothing can be kept; None where all is well.
+        problem: The reason why nothing comes from the source, or nothing can be kept; None where
+            all is well.
         binlogs: All of them, by name.
-        archive_uri: Where copies go; empty without an archive.
+        archive_uri: The URI of the archive of copies; empty without one.
         refused: Replicas whose dumps ended with an error, and why, until they come again.
     """
 

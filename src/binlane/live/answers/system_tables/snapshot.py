@@ -21,7 +21,7 @@ class BinlogFacts:
         definition: The binlog's name, id, scope and logging mode.
         state: The state as SHOW BINLOGS tells it.
         file: The file that is being written.
-        position: Where its last event group ends, in bytes.
+        position: The end of its last event group, in bytes.
         gtid_complete: The watermark as a text of GTIDs.
         problem: The problem as SHOW BINLOGS tells it.
         incidents: INCIDENT events in it that nobody has dealt with.

@@ -29,7 +29,7 @@ class Landed:
     Attributes:
         counted: Changes of each table, as the data source `binlog` gives them.
         rows: The number of row images that were landed.
-        seconds: How long landing took, in seconds.
+        seconds: The time that landing took, in seconds.
         last_gtid: The GTID up to which the log was landed.
     """
 

@@ -146,8 +146,8 @@ class Shop:
         """Trade in several sessions at once, with the two DDL statements in mid-flight.
 
         Args:
-            sessions: How many sessions run at once.
-            transactions: How many transactions each session makes.
+            sessions: The number of sessions that run at once.
+            transactions: The number of transactions that each session makes.
 
         Yields:
             The transactions done so far, now and then, and once at the end.

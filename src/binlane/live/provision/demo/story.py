@@ -99,7 +99,7 @@ class Story:
         stage: The stage with its source running.
         voice: The listener to whom the story is told.
         sessions: Concurrent sessions of the shop.
-        transactions: How many transactions each session makes.
+        transactions: The number of transactions that each session makes.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ class Spares:
         """Fork; only where this process has no threads of Python's yet.
 
         Args:
-            count: How many processes are forked.
+            count: The number of processes that are forked.
             work: The work of the processes, done with their descriptors.
         """
         spares, channels = cls(), list[socket.socket]()

@@ -40,7 +40,7 @@ class Worker:
     """The parts of the process.
 
     Args:
-        sayings: Where what sessions say is sent.
+        sayings: The socket to which sessions' plans are sent.
         listening: Sockets that listen for clients.
         memory: The memory that `Crowd` shares between workers.
     """

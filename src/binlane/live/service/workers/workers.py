@@ -101,7 +101,7 @@ class _Worker:
         sessions: The sessions that something was asked for, by number.
         report: The last report of the process on itself.
         before: Counts of the processes that were this number before.
-        restarts: How many processes were this number before.
+        restarts: The number of processes that were this number before.
         rows: Result sets that it fetches, by key.
     """
 
