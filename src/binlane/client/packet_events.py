@@ -50,8 +50,8 @@ class PacketEvents:
         """Start before the first packet.
 
         Args:
-            format_: How events before the first FORMAT_DESCRIPTION are written, told by the
-                server's version and `@master_binlog_checksum`.
+            format_: The format of events before the first FORMAT_DESCRIPTION, told by the server's
+                version and `@master_binlog_checksum`.
         """
         self.file = ""
         self.format_description: FormatDescriptionEvent | None = None

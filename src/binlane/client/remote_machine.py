@@ -58,7 +58,7 @@ class RemoteRequest:
     Attributes:
         account: The account that logs in.
         file: The name of a file of the server's log.
-        position: Where to start in it.
+        position: The place to start in that file.
         server_id: The id with which to appear; 0 is nobody, whom no replica can displace.
         waits: True if the server shall wait for more at the end of its log.
         excluded: MySQL: leave these GTIDs out.

@@ -45,7 +45,7 @@ class ServerUrl:
         host: The server's name or IP address.
         port: The TCP port of the server.
         socket: Path of a Unix socket to use in place of TCP; None for TCP.
-        ssl_mode: When to use TLS, and what to verify; a Unix socket needs none.
+        ssl_mode: The rule by which TLS is used, and what is verified; a Unix socket needs none.
         ssl_ca: Path of the certificates that sign the server's; the system's by default.
         ssl_cert: Path of the client's own certificate.
         ssl_key: Path of that certificate's private key.

@@ -16,7 +16,7 @@ class Reader:
     """A cursor over a buffer, little-endian unless a method says otherwise.
 
     Attributes:
-        offset: Where the next read starts, in bytes from the start of the buffer.
+        offset: The start of the next read, in bytes from the start of the buffer.
     """
 
     __slots__ = ("_data", "_end", "offset")

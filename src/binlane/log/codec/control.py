@@ -134,7 +134,7 @@ class RotateEvent:
     """The log goes on in another file.
 
     Attributes:
-        position: Where to go on, in bytes; 4 is the beginning.
+        position: The place to go on, in bytes; 4 is the beginning.
         file: Base name of the next file.
     """
 

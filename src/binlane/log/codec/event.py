@@ -90,7 +90,7 @@ class Event:
     Attributes:
         header: The header common to all events.
         body: The decoded body; an `OpaqueEvent` where the type has no decoder.
-        position: Where the event's first byte stands in its file; 0 outside of a file. An event
+        position: The place of the event's first byte in its file; 0 outside of a file. An event
             inside a TRANSACTION_PAYLOAD stands where its carrier does.
         inner: Number of the event inside its TRANSACTION_PAYLOAD, from 1; 0 outside of one.
         carrier_length: Length of the TRANSACTION_PAYLOAD that holds it, 0 outside of one.
@@ -124,7 +124,7 @@ def decode_event(data: bytes | memoryview, format_: Format | None, *, position: 
         data: Exactly the event's bytes, with header and checksum.
         format_: The format of the FORMAT_DESCRIPTION before it; None only for the
             FORMAT_DESCRIPTION itself.
-        position: Where the event stands in its file.
+        position: The place of the event in its file.
 
     Raises:
         TruncatedError: If the bytes end before the event does.

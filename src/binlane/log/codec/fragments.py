@@ -24,7 +24,7 @@ class PartialRowDataEvent:
     """One piece of a rows event; the pieces follow each other in order.
 
     Attributes:
-        fragment_count: How many pieces there are.
+        fragment_count: The number of all pieces.
         fragment_number: The number of this piece, from 1.
         flags: The `FragmentFlag` bits as written.
         original_size: Bytes of the whole rows event, in the first piece; else None.

@@ -37,7 +37,7 @@ class JsonDiff:
 
     Attributes:
         operation: The change; an INSERT into an array moves the cells behind it.
-        path: Where, as the server writes it.
+        path: The path of the place, as the server writes it.
         value: The new value; None with REMOVE.
     """
 

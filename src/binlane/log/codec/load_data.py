@@ -87,8 +87,8 @@ class ExecuteLoadQueryEvent:
     Attributes:
         statement: The statement as a QUERY event holds it.
         file_id: The number of the file whose blocks it loads.
-        name_start: Where in the text the part with the file name begins, in bytes.
-        name_end: Where it ends, behind INTO.
+        name_start: The start of the part with the file name in the text, in bytes.
+        name_end: The end of that part, behind INTO.
         duplicate_handling: The `DuplicateHandling` code as written.
     """
 

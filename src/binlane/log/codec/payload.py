@@ -131,7 +131,7 @@ class LargeTransactionHeaderEvent:
 
     Attributes:
         version: The version of the format: 1.
-        end_offset: Where the event stands that ends the transaction.
+        end_offset: The place of the event that ends the transaction.
         end_type: The type code of that event.
         padding: Bytes to the end of the event.
     """

@@ -107,7 +107,7 @@ class RowsEvent:
         table_id: The id of a TABLE_MAP in the same statement.
         flags: The `RowsFlag` bits as written.
         extra: V2 only: what follows its length field; None in V1.
-        column_count: How many columns the table has.
+        column_count: The number of columns of the table.
         columns_present: Bitmap of the columns in the images, least significant bit first; of the
             before images in an UPDATE.
         columns_present_after: Bitmap of an UPDATE's after images, else None.

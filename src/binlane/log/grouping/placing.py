@@ -81,7 +81,7 @@ def place_group(
 
     Args:
         events: The events from the GTID event, if there is one, to the end of the group.
-        position: Where the group shall begin, in bytes.
+        position: The place where the group shall begin, in bytes.
         format_: The format of the file.
         clock: The number that is added to MySQL's logical timestamps.
         is_alone: True if these are to say that all before it must be applied first.

@@ -230,8 +230,8 @@ class RawRun:
 
         Args:
             position: The position before the groups of the run.
-            count: How many groups are done; None for all.
-            start: How many of these `position` has.
+            count: The number of groups that are done; None for all.
+            start: The number of these groups that `position` has.
         """
         first = self.groups[layout.GROUP_FIRST, start:count]
         types = self.events[layout.EVENT_TYPE, first]
@@ -311,13 +311,13 @@ class LargeGroup:
     """A group that is too large to be held: whoever takes it reads it as often as need be.
 
     Attributes:
-        position: Where it begins in the file.
+        position: The beginning of the group in the file.
         format: The format of the FORMAT_DESCRIPTION before it.
         file: The file's name, as messages shall give it.
         chunks: Gives its bytes, and maybe those behind it, each time anew.
         gtid: The GTID of the group; None also where it is not known before the group is read.
-        end: Where it ends; where the file is read, set by whoever took the group, before the next
-            item is asked for.
+        end: The end of the group; where the file is read, set by whoever took the group, before the
+            next item is asked for.
         timestamp: The time of its last event, in seconds since 1970, where the end is known.
     """
 
@@ -361,10 +361,11 @@ def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
         source: The bytes, from `position` on.
         file: The file's name, as messages shall give it.
         name: The file's base name, as groups have it.
-        position: Where a group begins, when `format_` is given.
+        position: The beginning of a group, when `format_` is given.
         format_: The format of the FORMAT_DESCRIPTION before `position`.
         keys: The keys of an encrypted file, which is read from its beginning only.
-        window_bytes: How many bytes are looked at at once; a larger group makes the window larger.
+        window_bytes: The number of bytes that are looked at at once; a larger group makes the
+            window larger.
         held_bytes_max: The largest size of a group that is held.
 
     Yields:

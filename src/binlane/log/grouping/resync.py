@@ -50,8 +50,8 @@ class Found:
     """A certain event.
 
     Attributes:
-        position: Where it stands, in bytes from the file's start.
-        shift: How far its header's position is ahead of that.
+        position: The place of the event, in bytes from the file's start.
+        shift: The distance by which its header's position is ahead of that.
     """
 
     position: int
@@ -65,9 +65,9 @@ def find_event(
 
     Args:
         bytes_from: Gives the file's bytes from a position on, not encrypted.
-        position: Where to begin to look.
+        position: The place where the search begins.
         format_: The format of the log's events.
-        shift: How far headers were ahead of the file before the damage.
+        shift: The distance by which headers were ahead of the file before the damage.
     """
     for asked in (shift, None):
         found = _Search(bytes_from(position), position, format_, asked).next_event()
@@ -87,7 +87,7 @@ def find_group(
         chunks: The file's bytes from `position` on, in pieces of any size.
         position: The position of the first byte, from the start of the file.
         format_: The format of the file's events.
-        stop: Where to give up; None for the end.
+        stop: The place where the search gives up; None for the end.
 
     Returns:
         Where the event begins, None if there is none before `stop`.

@@ -255,7 +255,7 @@ class Scanner:
 
         Args:
             data: The bytes of the event.
-            position: Where it stands in the file.
+            position: The place of the event in the file.
 
         Raises:
             CodecError: If it is damaged.
@@ -356,7 +356,7 @@ class Scanner:
         """Forget the complete groups, and the first bytes of the buffer.
 
         Args:
-            count: How many bytes; the open group's events stand behind them.
+            count: The number of bytes; the open group's events stand behind them.
         """
         state = self.state
         done, events = self.events_done, int(state[layout.EVENTS])

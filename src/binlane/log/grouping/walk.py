@@ -25,7 +25,7 @@ class Walker:
     """Cuts a file into events and decodes them.
 
     Attributes:
-        position: Where the next event starts, in bytes from the start of the file.
+        position: The start of the next event, in bytes from the start of the file.
         format: The format of the last FORMAT_DESCRIPTION, None before the first.
     """
 
@@ -44,10 +44,10 @@ class Walker:
         Args:
             chunks: The bytes from `position` on, in pieces of any size.
             file: The file's name, as messages shall give it.
-            position: Where an event starts, when `format_` is given.
+            position: The start of an event, when `format_` is given.
             format_: The format of the FORMAT_DESCRIPTION before `position`.
             keys: The keys of an encrypted file, which can be read from its beginning only.
-            shift: How far headers are ahead of the file behind damage, in bytes.
+            shift: The distance by which headers are ahead of the file behind damage, in bytes.
         """
         if format_ is None:
             chunks = plain_chunks(chunks, file=file, keys=keys)

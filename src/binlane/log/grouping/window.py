@@ -48,7 +48,7 @@ class Buffer:
     """A run of bytes of a file, filled at its end and cut at its front.
 
     Args:
-        size_bytes: How many are looked at at once.
+        size_bytes: The number of bytes that are looked at at once.
         base: The position in the file of the first byte.
 
     Attributes:
@@ -104,7 +104,7 @@ class Window(Buffer):
 
     Args:
         source: Gives the bytes of the file.
-        size_bytes: How many are read at once.
+        size_bytes: The number of bytes that are read at once.
         base: The position in the file of the first byte.
     """
 

@@ -16,7 +16,7 @@ def folder_of(package: Path) -> Path:
     """The folder of the kernels, as files.
 
     Args:
-        package: Where the package's modules say that they are; perhaps inside of an archive.
+        package: The place that the package's modules name as theirs; perhaps inside of an archive.
 
     Raises:
         OSError: If an archive cannot be unpacked: neither beside it nor for temporary files is room.

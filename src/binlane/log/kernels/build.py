@@ -44,7 +44,7 @@ def build(folder: Path, target: Target = Target.HOST) -> Iterator[Path]:
     """Compile what is missing, and remove what is out of date.
 
     Args:
-        folder: Where the compiled modules go.
+        folder: The folder of the compiled modules.
         target: The processors they are for.
 
     Yields:

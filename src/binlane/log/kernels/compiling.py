@@ -86,7 +86,7 @@ def compile_module(name: str, compiled: str, cpu: str, folder: str) -> Path:
         name: The name of the module beside this one.
         compiled: Name of the extension module.
         cpu: LLVM's name of the processor; `host` is this one.
-        folder: Where the extension module goes.
+        folder: The folder of the extension module.
 
     Returns:
         Its file.

@@ -309,7 +309,7 @@ def _fraction(data: Bytes, at: int, digits: int, most: int, factor: int) -> int:
 
     Args:
         data: The buffer of the events.
-        at: Where the fraction stands in the buffer.
+        at: The place of the fraction in the buffer.
         digits: The number of its digits.
         most: The first number that is more than its bytes may hold.
         factor: Microseconds of its last digit.

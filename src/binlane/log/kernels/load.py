@@ -60,7 +60,8 @@ class Kernels:
     """The kernels as attributes, each loaded or compiled when it is first asked for.
 
     Args:
-        build: How they shall run; if None compiled ahead, or by numba where that is missing.
+        build: The form in which they shall run; if None compiled ahead, or by numba where that is
+            missing.
     """
 
     def __init__(self, build: Build | None) -> None:

@@ -59,7 +59,7 @@ def unpack(came: Bytes, end: int, state: Numbers, window: Bytes, room: int) -> i
         end: The number of bytes in it.
         state: The numbers that live between two calls.
         window: Gets the events one by one.
-        room: How many bytes may stand in it.
+        room: The number of bytes that may stand in it.
 
     Returns:
         One of the codes of `packet_layout`.
@@ -132,7 +132,7 @@ def pack(
         left_out: Type of events that get no packet; -1 for none.
         state: The numbers that live between two calls.
         packets: Gets the packets, from `state[PACKETS_END]` on.
-        room: How many bytes may stand in it.
+        room: The number of bytes that may stand in it.
         marks: Gets where in `file` each event of `MARKED` begins, from `state[MARKS_END]` on; has
             room for one of each event.
 

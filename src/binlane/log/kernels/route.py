@@ -160,8 +160,8 @@ def shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
 
     Args:
         data: The buffer that holds the text.
-        at: Where the text begins in it.
-        end: Where the text ends in it.
+        at: The start of the text in it.
+        end: The end of the text in it.
         out: Has room for as many bytes, and padding.
     """
     return _write_shape(data, at, end, out)
@@ -258,15 +258,15 @@ def resolve(
     Args:
         data: The buffer that holds the events.
         events: The index of events; receives the numbers.
-        last: How many events there are.
+        last: The number of all events.
         roles: The role of each event type.
-        slots: Where the number of each known text stands by its hash; a power of two of them.
+        slots: The places of the numbers of known texts, by hash; a power of two of them.
         texts: The array of the known texts.
         arena: The bytes of those texts.
         scratch: Receives the key of a text that is not known.
         wanted: 1 for each table in any scope: a text before other tables is not read.
         text_max: Bytes of the longest text that is read.
-        state: Where to go on, and what is asked for.
+        state: The place to go on, and the text that is asked for.
 
     Returns:
         1 if the text whose key stands in `scratch` is not known, 0 if all are.
@@ -619,7 +619,7 @@ def copy_groups(
         data: The buffer that holds the events.
         events: Their index, with the numbers of tables and texts.
         groups: The index of the groups.
-        last: How many groups there are.
+        last: The number of all groups.
         roles: The role of each event type.
         keep: The binlog's treatment of each table, as bits.
         verdicts: The binlog's verdict on each text.

@@ -208,7 +208,7 @@ def locate(
         effects: INSERTS, UPDATES or DELETES for each event type.
         events: The table of noted events.
         picked: Columns of it: the events, all of this table.
-        state: Where to go on; the images found.
+        state: The place to go on, and the images found.
         present: Room for four lists of columns.
         absent: Two flags a column: whether a before image and whether an after image lacked it.
         positions: Receives where the value of each column and image stands, NULL for none.

@@ -289,10 +289,10 @@ def bitmap_of_rows(data: Bytes, body: int, end: int, kind: int, columns: int) ->
 
     Args:
         data: The buffer of the events.
-        body: Where its table id stands.
-        end: Where the images of the event end.
+        body: The place of the event's table id.
+        end: The end of the event's images.
         kind: The class of the event.
-        columns: How many columns its table has, -1 if that is not known.
+        columns: The number of its table's columns, -1 if that is not known.
     """
     at = body + _ID + 2
     if kind & HAS_EXTRA:
@@ -453,7 +453,7 @@ def scan(
         classes: The class of each of the 256 event types.
         state: The numbers that live between two calls.
         ids: Table ids with the table map that each means and the statement that said so.
-        maps: Where the table maps stand in `known`, and how many columns they have.
+        maps: The places of the table maps in `known`, and the numbers of their columns.
         known: The bytes of table maps behind id and flags.
         events: Receives the events that carry rows, of complete groups and of the open one.
         groups: The index that receives complete groups.

@@ -49,13 +49,13 @@ def _image_end(
 
     Args:
         data: The buffer that has the images.
-        start: Where this image begins in it.
-        end: Where the last one ends.
+        start: The start of this image in it.
+        end: The end of the last image.
         present: Has the bitmap of the columns.
-        bitmap: Where the bitmap stands there.
-        count: How many columns it has.
+        bitmap: The place of the bitmap there.
+        count: The number of columns in the bitmap.
         widths: The widths of the columns of all tables.
-        first: Where those of this one stand.
+        first: The place of this table's columns there.
         columns: The number of the table's columns.
     """
     at = start + (count + 7) // 8
@@ -94,11 +94,11 @@ def count_rows(
 
     Args:
         data: The buffer of the events.
-        at: Where the event begins in it.
-        stop: Where the images of the event end.
+        at: The start of the event in it.
+        stop: The end of the event's images.
         kind: The class of the event.
         number: The number of its table map, negative if it has none.
-        figures: Where somebody may have told.
+        figures: The figures of the kernel, where somebody may have told the count.
         tables: The tables of the kernel.
         widths: The widths of the columns of all tables.
         plain: The plain images of a compressed event.

@@ -143,7 +143,7 @@ def put_decimal(out: Bytes, at: int, data: Bytes, start: int, precision: int, sc
         out: The buffer that receives the text.
         at: The text's position in that buffer.
         data: The buffer of the row.
-        start: Where the value begins, whose `decimal_size` is inside of `data`.
+        start: The start of the value, whose `decimal_size` is inside of `data`.
         precision: The number of digits in all.
         scale: The number of digits behind the point.
     """

@@ -60,7 +60,7 @@ def put_image(  # registers, not memory: this is the inner loop
         out: The buffer that receives the text.
         at: The text's position in that buffer.
         data: The bytes of the event.
-        position: Where the image begins; all images end at IMAGES_END.
+        position: The start of the image; all images end at IMAGES_END.
         state: The state of the kernel.
         texts: The fixed pieces of text.
         layouts: The layouts of all tables.

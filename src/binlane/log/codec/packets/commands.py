@@ -255,7 +255,7 @@ class BinlogDumpGtid:
     Attributes:
         server_id: The replica's own; 0 from tools that only read.
         done: The set, as PREVIOUS_GTIDS holds it.
-        file: Where to begin to look; empty for the first one.
+        file: The file to begin with; empty for the first one.
         position: A byte offset in that file.
     """
 

@@ -119,7 +119,7 @@ class Execution:
 
         Args:
             payload: The packet with its command byte.
-            parameter_count: How many the statement has.
+            parameter_count: The number of the statement's parameters.
             types: The types of the execution before; None if there was none.
             given: Numbers of the parameters whose values were sent before, which are not here.
             capabilities: The capabilities that the connection has agreed on.

@@ -39,7 +39,7 @@ class OkPacket:
         affected_rows: The number of rows that were changed.
         insert_id: The last AUTO_INCREMENT value.
         status: The status of the session.
-        warnings: How many SHOW WARNINGS has.
+        warnings: The number of warnings that SHOW WARNINGS has.
         info: A text for people, mostly empty.
         session_state: The session tracker's entries, undecoded; with SESSION_STATE_CHANGED.
         ends_rows: True if it stands in the place of an EOF packet.
@@ -132,7 +132,7 @@ class EofPacket:
     """The end of column definitions, of rows, or of a dump that does not wait.
 
     Attributes:
-        warnings: How many SHOW WARNINGS has.
+        warnings: The number of warnings that SHOW WARNINGS has.
         status: The status of the session.
     """
 
