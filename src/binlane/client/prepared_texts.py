@@ -38,7 +38,7 @@ def with_text(
 
     Args:
         facts: The facts of the statement.
-        answer: The answer to `question`.
+        answer: The source's answer to `question`.
         client_charset: The value of the session's character_set_client.
     """
     digits, charset = answer.cell_text(0), answer.cell_text(1) or ""

@@ -85,7 +85,7 @@ async def explain_binlog(
 
     Args:
         session: The session of the client.
-        statement: The statement to explain.
+        statement: The text of the statement to explain.
         definitions: All binlogs that are told of; without any, the source's own log is meant.
         live: The source's objects, also those that the client may not see.
         model: A model of the client's session. Without one of these, and where the objects cannot

@@ -70,7 +70,7 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
     """All metrics of a landing.
 
     Args:
-        progress: The progress so far.
+        progress: The landing's progress so far.
         now: The present time in seconds since 1970.
     """
     tables = sorted(progress.tables.items())

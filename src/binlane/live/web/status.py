@@ -263,8 +263,8 @@ class ProcessStatus:
     """This process.
 
     Attributes:
-        version: The version of binlane.
-        python: The version of Python.
+        version: The version of binlane's package.
+        python: The version of Python itself.
         started_at_s: The time when the process began, in seconds since 1970.
         cpu_s: Processor time that it has used.
         resident_bytes: Memory that it has; None where the system does not tell.

@@ -161,7 +161,7 @@ def read_text(data: bytes, charset: str) -> str | None:
 
     Args:
         data: The text as the client sent it.
-        charset: The value of character_set_client.
+        charset: The session's value of character_set_client.
     """
     codec = client_codec(charset)
     if codec is None:

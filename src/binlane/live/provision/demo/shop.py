@@ -79,7 +79,7 @@ class Tally:
     """Counts of the sessions' transactions.
 
     Attributes:
-        committed: Transactions that were committed.
+        committed: Transactions that a session committed.
         rolled_back: Transactions that a session took back itself.
         retried: Transactions that the server took back, tried again.
     """

@@ -42,7 +42,7 @@ class SpareProcess:
         """Give the process its work.
 
         Args:
-            descriptors: The arguments of `worker.main`.
+            descriptors: Become the arguments of `worker.main`, in order.
 
         Raises:
             OSError: If it has ended.

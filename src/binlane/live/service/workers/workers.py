@@ -120,7 +120,7 @@ class AskedParts(NamedTuple):
     """The parts of this process that workers ask.
 
     Attributes:
-        handler: Answers statements about binlogs.
+        handler: Answers workers' statements about binlogs.
         binlogs: Have the definitions, and variables of all binlogs.
         access: Decides which binlogs sessions see.
         port: Knows whether the source is set up; None where nothing is judged.

@@ -162,8 +162,8 @@ class RegisterSlave:
         user: The value of its `report_user`.
         password: The value of its `report_password`.
         port: The value of its `report_port`.
-        rank: Unused by the servers.
-        source_id: Unused by the servers.
+        rank: A number that no server uses.
+        source_id: A number that no server uses.
     """
 
     server_id: int

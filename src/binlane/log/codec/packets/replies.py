@@ -37,7 +37,7 @@ class OkPacket:
 
     Attributes:
         affected_rows: The number of rows that were changed.
-        insert_id: The last AUTO_INCREMENT value.
+        insert_id: The last AUTO_INCREMENT value given.
         status: The status of the session.
         warnings: The number of warnings that SHOW WARNINGS has.
         info: A text for people, mostly empty.
