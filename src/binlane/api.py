@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
 
-# Where kernels were not compiled ahead, numba takes about a minute for them; the reference decoder
-# reads as much in that time.
+# Numba takes about a minute for kernels that were not compiled ahead; the reference decoder reads
+# as much in that time.
 _JIT_BYTES_MIN: Final = 256 << 20
 
 
@@ -90,17 +90,18 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
     """The row changes of binlog files as Arrow record batches.
 
     Args:
-        path: As of `read`.
+        path: One file or several, as `read` takes them.
         tables: Databases and tables: `shop`, `shop.orders`; all if None.
         columns: Names of the tables' columns to keep; all if None.
-        start: From here on: `FILE:POSITION`, a time (UTC unless it says a zone), or a GTID
-            position, behind which it starts.
-        stop: Up to here: before a file position or time, up to and with a GTID position.
+        start: The place to start from: `FILE:POSITION`, a time (UTC unless it says a zone), or a
+            GTID position, behind which it starts.
+        stop: The place to stop at: before a file position or time, up to and with a GTID position.
         keys: File of the keys with which a server encrypted the files.
         schema: SQL file with CREATE TABLE statements, such as `mysqldump --no-data` writes: names
             and types that the log does not tell. DDL in the log keeps it up to date.
         rows_max: Rows of a batch at most; if None as many as serve well.
-        rename: With a filter: `follow` has renamed tables stay wanted, `name` goes by names alone.
+        rename: The rule of a filter for renamed tables: `follow` has them stay wanted, `name` goes
+            by names alone.
         filters: `do_table`, `ignore_table`, `do_db`, `ignore_db`, `wild_do_table` and
             `wild_ignore_table`: a name or several, as the options of `binlane cat`. What they leave
             out of tables that they name is a warning (`warnings`), with its place, and at the end
@@ -136,7 +137,7 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
 
 
 def _filter_terms(filters: Mapping[str, str | Iterable[str]], rename: str) -> FilterTerms:
-    """What a filter lets through.
+    """Return the terms of a filter by the arguments of `scan` and `land`.
 
     Raises:
         ConfigError: If there is no such list, or if a name is none.
@@ -172,11 +173,11 @@ def land(  # noqa: PLR0913 - each argument is a setting
     Args:
         source: Binlog files, a directory of them, or `DATA#name`.
         into: URI or path of the target: gets `current/<database>/<table>`, `changes/…` and so on.
-        mode: Which kinds of tables: `current`, `changes`, `history`.
-        table_format: `delta`, `iceberg` or `parquet`.
-        tables: Which of the log's tables: `shop.orders`, or the lists of CREATE BINLOG; all if
+        mode: The kinds of tables: `current`, `changes`, `history`.
+        table_format: The tables' format: `delta`, `iceberg` or `parquet`.
+        tables: The tables of the log to land: `shop.orders`, or the lists of CREATE BINLOG; all if
             empty.
-        engine: Who runs the tasks: by default processes of this machine;
+        engine: The engine that runs the tasks: by default processes of this machine;
             `binlane.tables.spark.engine.SparkEngine(spark)` for a cluster.
         observer: Called with the progress, often.
         settings: Others of `binlane.tables.landing.settings.LandingSettings`, such as `follow_s=1.0`; and
@@ -257,7 +258,7 @@ def _warn(notes: Iterable[str]) -> None:
 
 
 def _catalog(schema: Path) -> SchemaCatalog:
-    """What a schema file tells.
+    """Return the catalog of the objects in a schema file.
 
     Raises:
         StoreError: If it cannot be read.
@@ -276,7 +277,7 @@ def _paths(path: Path | Iterable[Path]) -> list[str]:
 
 
 def _ranges(path: str, keys: str | None) -> list[LogRange]:
-    """What a path names: a file, or all files of a log.
+    """Return the ranges that a path names: a file, or all files of a log.
 
     Raises:
         ConfigError: If it names no log.
@@ -291,7 +292,7 @@ def _ranges(path: str, keys: str | None) -> list[LogRange]:
     from binlane.tables.ranges.sources import Sources  # noqa: PLC0415 - likewise
 
     def end_of(file: LogFile) -> int | None:
-        """Where the last whole group of a file ends that is being written; a server knows itself."""
+        """Return the end of the last whole group of a file that is being written; a server knows itself."""
         if not file.is_live or is_server(file.uri):
             return None
         facts = KnownFacts(keys=keys).of(file)
@@ -311,7 +312,7 @@ def _ranges(path: str, keys: str | None) -> list[LogRange]:
 
 
 def _is_file(path: str) -> bool:
-    """Whether a path is what is to be read itself: a file, a pipe, or standard input."""
+    """True if a path is to be read itself: a file, a pipe, or standard input."""
     return path == "-" or (os.path.exists(path) and not os.path.isdir(path))  # noqa: PTH110, PTH112 - any path
 
 

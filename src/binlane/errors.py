@@ -33,9 +33,9 @@ class Diagnostic(NamedTuple):
     """A line of SHOW WARNINGS.
 
     Attributes:
-        level: `Error`, `Warning` or `Note`.
-        errno: The servers' number.
-        text: In words.
+        level: One of `Error`, `Warning` and `Note`.
+        errno: The number that the servers give it.
+        text: The text that the servers give it.
     """
 
     level: str
@@ -47,7 +47,7 @@ class BinlaneError(Exception):
     """Base of all errors that binlane raises on purpose.
 
     Attributes:
-        hint: What the reader of the message does next; empty where there is nothing to do.
+        hint: The reader's next step; empty where there is nothing to do.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -68,7 +68,7 @@ def _unpickled(kind: type[BinlaneError], arguments: tuple[object, ...]) -> Binla
 
 
 class CodecError(BinlaneError):
-    """Bytes that are not what their format says.
+    """Bytes that do not follow their format.
 
     Attributes:
         offset: Byte offset of the fault in the buffer that was decoded.
@@ -111,8 +111,8 @@ class StatementError(BinlaneError):
 
     Attributes:
         errno: Server error number, 1 to 65535.
-        sqlstate: Five characters.
-        diagnostics: What SHOW WARNINGS lists of it; nothing for its message and its hint.
+        sqlstate: The state in five characters.
+        diagnostics: The lines that SHOW WARNINGS lists of it; nothing for its message and its hint.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class LoadDataError(UnsafeStatementError):
 
 
 class UnjudgedError(UnsafeStatementError):
-    """What a statement would do is not known, so that some binlog may not have it as it must."""
+    """A statement's effect is not known, so that some binlog may not have it as it must."""
 
 
 class NotLoggableError(StatementError):
@@ -191,8 +191,8 @@ class PeerError(BinlaneError):
     """A server, client or replica broke the protocol, refused us or went away.
 
     Attributes:
-        peer: Whom we spoke to, such as `mariadb://binlane@127.0.0.1:3306`.
-        phase: What was going on, such as `handshake` or `dump`.
+        peer: The address of the peer, such as `mariadb://binlane@127.0.0.1:3306`.
+        phase: The work that was going on, such as `handshake` or `dump`.
         errno: The peer's own error number, where it sent one.
     """
 
@@ -212,7 +212,7 @@ class StoreError(BinlaneError):
     """A data directory or a file in it that cannot be used.
 
     Attributes:
-        path: The file or directory.
+        path: The path of that file or directory.
     """
 
     def __init__(self, message: str, *, path: str, hint: str = "") -> None:
@@ -244,7 +244,7 @@ class ConfigError(BinlaneError):
 
     Attributes:
         key: The setting, such as `listen.port`.
-        others: What else cannot be used, where all was looked at.
+        others: The other errors, where all was looked at.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where something stands in a log: GTIDs, GTID positions and sets, and file positions.
+"""Places in a log: GTIDs, GTID positions and sets, and file positions.
 
 A MariaDB GTID is `domain-server-sequence`; a GTID position holds the last GTID of each domain and
 so says "everything up to here". Sequences grow within a domain, whatever server wrote them.
@@ -108,14 +108,14 @@ class GtidPosition:
         return next((gtid for gtid in self.gtids if gtid.domain_id == domain_id), None)
 
     def covers(self, gtid: AnyGtid) -> bool:
-        """Whether `gtid` is done at this position; one of another flavor never is."""
+        """True if `gtid` is done at this position; one of another flavor never is."""
         if not isinstance(gtid, Gtid):
             return False
         last = self.last(gtid.domain_id)
         return last is not None and last.sequence >= gtid.sequence
 
     def includes(self, other: GtidPosition) -> bool:
-        """Whether everything done at `other` is done here too."""
+        """True if everything done at `other` is done here too."""
         return all(self.covers(gtid) for gtid in other)
 
     def advance(self, gtid: AnyGtid) -> GtidPosition:
@@ -126,7 +126,7 @@ class GtidPosition:
         return GtidPosition.of((*self.gtids, gtid))
 
     def union(self, other: GtidPosition) -> GtidPosition:
-        """The position that has done what either has done."""
+        """The position of what either position has done."""
         return GtidPosition.of(sorted((*self, *other), key=lambda gtid: gtid.sequence))
 
     def intersection(self, other: GtidPosition) -> GtidPosition:
@@ -184,8 +184,8 @@ class GtidRun:
     """Sequences of one source and tag.
 
     Attributes:
-        source_id: As in `MysqlGtid`.
-        tag: As in `MysqlGtid`.
+        source_id: The source's UUID, as in `MysqlGtid`.
+        tag: The GTID's tag, as in `MysqlGtid`.
         intervals: First and last sequence of each, both inside.
     """
 
@@ -249,7 +249,7 @@ class GtidSet:
         return ",".join(texts.values())
 
     def covers(self, gtid: AnyGtid) -> bool:
-        """Whether `gtid` is in the set; one of another flavor never is."""
+        """True if `gtid` is in the set; one of another flavor never is."""
         if not isinstance(gtid, MysqlGtid):
             return False
         intervals = self._intervals(gtid.source_id, gtid.tag)
@@ -257,13 +257,13 @@ class GtidSet:
         return at >= 0 and gtid.sequence <= intervals[at][1]
 
     def goes_past(self, gtid: MysqlGtid) -> bool:
-        """Whether the set has a later one of the same source and tag, and not `gtid`."""
+        """True if the set has a later one of the same source and tag, and not `gtid`."""
         intervals = self._intervals(gtid.source_id, gtid.tag)
         is_earlier = bool(intervals) and gtid.sequence < intervals[-1][1]
         return is_earlier and not self.covers(gtid)
 
     def includes(self, other: GtidSet) -> bool:
-        """Whether everything in `other` is in this set too."""
+        """True if everything in `other` is in this set too."""
         return not other.subtract(self)
 
     def advance(self, gtid: AnyGtid) -> GtidSet:
@@ -279,15 +279,15 @@ class GtidSet:
         return GtidSet.of((*self.runs, gtid))
 
     def union(self, other: GtidSet) -> GtidSet:
-        """What either holds."""
+        """Return the GTIDs that either set holds."""
         return GtidSet.of((*self.runs, *other.runs))
 
     def intersection(self, other: GtidSet) -> GtidSet:
-        """What both hold."""
+        """Return the GTIDs that both sets hold."""
         return self.subtract(self.subtract(other))
 
     def subtract(self, other: GtidSet) -> GtidSet:
-        """What this set holds and the other does not."""
+        """Return the GTIDs that this set holds and the other does not."""
         return GtidSet.of(
             GtidRun(run.source_id, run.tag, gaps)
             for run in self.runs
@@ -302,7 +302,7 @@ class GtidSet:
 
 
 class Position(Protocol):
-    """What is done: MariaDB's `GtidPosition` or MySQL's `GtidSet`. Two are of one flavor.
+    """All that is done: MariaDB's `GtidPosition` or MySQL's `GtidSet`. Two are of one flavor.
 
     Attributes:
         flavor: `mariadb` or `mysql`, as `codec.types.Flavor` has them.
@@ -311,19 +311,19 @@ class Position(Protocol):
     flavor: ClassVar[str]
 
     def __bool__(self) -> bool:
-        """Whether anything is done."""
+        """True if anything is done."""
         ...
 
     def __str__(self) -> str:
-        """As the servers write it."""
+        """The set as the servers write it."""
         ...
 
     def covers(self, gtid: AnyGtid) -> bool:
-        """Whether `gtid` is done."""
+        """True if `gtid` is done."""
         ...
 
     def includes(self, other: Self) -> bool:
-        """Whether everything done at `other` is done here too."""
+        """True if everything done at `other` is done here too."""
         ...
 
     def advance(self, gtid: AnyGtid) -> Self:
@@ -331,15 +331,15 @@ class Position(Protocol):
         ...
 
     def union(self, other: Self) -> Self:
-        """What either has done."""
+        """Return the position of what either has done."""
         ...
 
     def intersection(self, other: Self) -> Self:
-        """What both have done."""
+        """Return the position of what both have done."""
         ...
 
     def subtract(self, other: Self) -> Self:
-        """What is done here and not there."""
+        """Return what is done here and not there."""
         ...
 
 
@@ -436,7 +436,7 @@ class FilePosition:
 
     Attributes:
         file: Base name such as `orders.000001`.
-        position: Byte offset, from 4.
+        position: The byte offset in that file, from 4.
     """
 
     file: str

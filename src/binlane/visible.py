@@ -1,4 +1,4 @@
-"""What others made up, as people may see it: no character of it does anything but stand there.
+"""Texts that others made up, as people may see them: no character does anything but stand there.
 
 Names of users and files, texts of statements and messages of peers go into logs and onto terminals.
 A line end there begins a line that looks like one of binlane's own, `<0>` at its start is a priority

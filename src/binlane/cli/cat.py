@@ -53,8 +53,8 @@ class _Run:
     """One call of `cat`.
 
     Attributes:
-        has_damage: Whether damage was passed over.
-        is_unmatched: Whether the log has nothing of what the filter names.
+        has_damage: True if damage was passed over.
+        is_unmatched: True if the log has nothing of what the filter names.
     """
 
     def __init__(self, request: CatRequest) -> None:
@@ -73,7 +73,7 @@ class _Run:
 
         request = self._request
         renderer = renderer_for(request, catalog_for(request))
-        # What is no text in a binlog's bytes is printed as it was, or in JSON as its escape.
+        # Bytes of a binlog that are no text are printed as they were, or in JSON as their escape.
         errors = "backslashreplace" if request.given["format_"] == "json" else "surrogateescape"
         with open_output(request.given["result_file"], errors=errors) as output:
             self._cut = _cutter(renderer, output)
@@ -117,7 +117,7 @@ class _Run:
             )
 
     def summarise(self) -> None:
-        """Print what is in the log."""
+        """Print a summary of the log."""
         from binlane.binlogs.cat.summary import Summary  # noqa: PLC0415  # only what is asked for
         from binlane.cli.cat_summary import (  # noqa: PLC0415
             count_fast,
@@ -207,11 +207,11 @@ class _Run:
 
 
 def _nothing() -> None:
-    """What a renderer that holds nothing back does where a group is cut off."""
+    """Do nothing where a group is cut off: for a renderer that holds nothing back."""
 
 
 def _cutter(renderer: Renderer, output: TextIO) -> Callable[[], None]:
-    """What has a renderer end the group that was cut off by damage."""
+    """Return a function that has a renderer end the group that was cut off by damage."""
     from binlane.binlogs.cat.renderer import HoldsGroups  # noqa: PLC0415  # after --help
 
     if not isinstance(renderer, HoldsGroups):

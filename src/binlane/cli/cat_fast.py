@@ -1,4 +1,4 @@
-"""Whether a command line of `cat` is printed by the kernels, and printing it so.
+"""Fast printing for `cat`: command lines that the kernels can print, and printing them so.
 
 Only whole logs as text, or what a filter by tables leaves of them, and only where there is enough
 of it: a small file is printed before the kernels are loaded.
@@ -25,7 +25,7 @@ _WORTH_BYTES: Final = 1 << 20
 
 
 def is_worth_kernels(request: CatRequest) -> bool:
-    """Whether the kernels can print what is asked for, are built, and are worth loading."""
+    """True if the kernels can print what is asked for, are built, and are worth loading."""
     given = request.given
     is_plain = (
         (request.prints_all or (request.is_filtered_only and given["encryption_keys"] is None))
@@ -49,7 +49,7 @@ def is_worth_kernels(request: CatRequest) -> bool:
 
 
 def _can_be_filtered(path: str, options: TextOptions) -> bool:
-    """Whether a file can be read twice, and the kernels print what is left of it."""
+    """True if a file can be read twice, and the kernels print what is left of it."""
     from binlane.binlogs.cat.fast_text.printer import can_print_log  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.store.byte_source import FileBytes  # noqa: PLC0415
 
@@ -90,12 +90,12 @@ def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
     """Print all files of a request for which `is_worth_kernels`.
 
     Args:
-        request: The command line.
+        request: The request of the command line.
         renderer: Prints what the kernels do not.
-        output: Its bytes are written directly.
-        keys: Of encrypted files.
+        output: The output, whose bytes are written directly.
+        keys: The keys of encrypted files.
         meter: Told how many bytes were read.
-        state: What goes by tables and kinds of statements; None if nothing does.
+        state: The filter by tables and kinds of statements; None if there is none.
         note: Told where a filter leaves out what its rules do not plainly say.
 
     Raises:

@@ -41,9 +41,9 @@ class Pipeline:
         """Put the stages together.
 
         Args:
-            request: The command line.
+            request: The request of the command line.
             print_event: Takes each selected event, with the base name of its file.
-            state: What goes by tables and kinds of statements; None if nothing does.
+            state: The filter by tables and kinds of statements; None if there is none.
             note: Told, once for each place, of what a filter leaves out beyond its plain words.
             open_file: Takes a FORMAT_DESCRIPTION at which printing stops; None if nobody does.
         """
@@ -136,7 +136,7 @@ def _filters(
 
 
 def file_opener(renderer: Renderer, output: TextIO) -> Callable[[Event, str], None] | None:
-    """What writes the lines of a file none of whose events is printed; None if there are none."""
+    """Return a writer of lines for a file none of whose events is printed; None if there are none."""
     if not isinstance(renderer, OpensFiles):
         return None
 
@@ -149,14 +149,14 @@ def file_opener(renderer: Renderer, output: TextIO) -> Callable[[Event, str], No
 def event_printer(
     renderer: Renderer, output: TextIO, event_types: frozenset[str], *, flushes: bool
 ) -> Callable[[Event, str], None]:
-    """What writes the lines of events.
+    """Return a function that writes the lines of events.
 
     Args:
-        renderer: Makes them.
-        output: Takes them.
+        renderer: Makes the lines of events.
+        output: Takes the lines of events.
         event_types: Names of the types to print, empty for all: the renderer sees every event,
             since rows need their table maps and lines their GTID.
-        flushes: Whether somebody waits for each event.
+        flushes: True if somebody waits for each event.
     """
 
     def print_event(event: Event, file: str) -> None:

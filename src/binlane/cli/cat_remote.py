@@ -123,7 +123,7 @@ def server_schema(address: str, given: Mapping[str, Any]) -> Definitions:
     """Every table of a server as it defines it, for `--schema`.
 
     Args:
-        address: Its URL.
+        address: The URL of the server.
         given: Options that may give the password.
 
     Raises:

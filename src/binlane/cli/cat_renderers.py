@@ -1,4 +1,4 @@
-"""Which renderer prints what a command line of `cat` asks for."""
+"""The renderer that prints a command line of `cat`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def renderer_for(request: CatRequest, catalog: SchemaCatalog | None) -> Renderer
     """The renderer of the form asked for; it is imported only then.
 
     Args:
-        request: The command line.
+        request: The request of the command line.
         catalog: Names and types of columns; None where the log alone tells them.
     """
     given = request.given

@@ -1,4 +1,4 @@
-"""What a command line of `cat` asks for, checked: which options go together, and what they mean."""
+"""The request of a command line of `cat`, checked: options that go together, and their meaning."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class CatRequest:
     """A command line of `cat`.
 
     Attributes:
-        files: As typed.
+        files: Names of files as typed.
         given: Every option's value by its name.
-        selection: Which events by position, time, id and GTID.
+        selection: The events to print by position, time, id and GTID.
         event_types: Upper-case names of the types to print; empty for all.
         statement_kinds: Kinds of statements to print, as typed; empty for all.
-        rewrites: New names of databases.
+        rewrites: The new names of databases, by old ones.
     """
 
     files: tuple[str, ...]
@@ -89,22 +89,22 @@ class CatRequest:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the log comes from a server."""
+        """True if the log comes from a server."""
         return self.given["read_from_remote_server"] or self.given["remote_kind"] is not None
 
     @property
     def start_position(self) -> int:
-        """Of the first file, 0 for its beginning."""
+        """The position of the first file where printing starts, 0 for its beginning."""
         return self.selection.start_position
 
     @property
     def is_filtered_by_name(self) -> bool:
-        """Whether `--database` or `--table` is given."""
+        """True if `--database` or `--table` is given."""
         return self.given["database"] is not None or self.given["table"] is not None
 
     @property
     def prints_all(self) -> bool:
-        """Whether every event is printed."""
+        """True if every event is printed."""
         return (
             self.selection.is_everything
             and not self.event_types
@@ -115,7 +115,7 @@ class CatRequest:
 
     @property
     def is_filtered_only(self) -> bool:
-        """Whether nothing but the filter by tables and kinds of statements leaves events out.
+        """True if nothing but the filter by tables and kinds of statements leaves events out.
 
         Positions in the files may, beside it.
         """
@@ -128,7 +128,7 @@ class CatRequest:
         )
 
     def filter_terms(self) -> FilterTerms:
-        """What goes by the tables that events concern, and by kinds of statements.
+        """Return the filter by the tables that events concern, and by kinds of statements.
 
         Raises:
             click.UsageError: If a name is none.
@@ -138,7 +138,7 @@ class CatRequest:
         return filter_terms(self.given, kinds=self.statement_kinds)
 
     def filter_state(self) -> FilterState | None:
-        """What goes by that, before the first event; None where everything is printed.
+        """Return the filter's state before the first event; None where everything is printed.
 
         Raises:
             click.UsageError: If a name is none.
@@ -151,7 +151,7 @@ class CatRequest:
         return FilterState(terms)
 
     def text_options(self) -> TextOptions:
-        """What the text shows."""
+        """Return the options of the text that is printed."""
         from binlane.binlogs.cat.text.options import Base64Output, TextOptions  # noqa: PLC0415  # as above
 
         given, selection = self.given, self.selection

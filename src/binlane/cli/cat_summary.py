@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_worth_kernels(request: CatRequest) -> bool:
-    """Whether the kernels can count what is asked for, are built, and are worth loading."""
+    """True if the kernels can count what is asked for, are built, and are worth loading."""
     given = request.given
     is_plain = (
         request.prints_all
@@ -49,9 +49,9 @@ def count_fast(
     """Count all files of a request for which `is_worth_kernels`.
 
     Args:
-        summary: Takes the figures.
-        request: The command line.
-        keys: Of encrypted files.
+        summary: Takes the figures of all files.
+        request: The request of the command line.
+        keys: The keys of encrypted files.
         meter: Told how many bytes were read.
 
     Raises:

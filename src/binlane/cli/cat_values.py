@@ -1,4 +1,4 @@
-"""What the options of `cat` take: times, positions, ids and GTID sets, read from their text."""
+"""Values of the options of `cat`: times, positions, ids and GTID sets, read from their text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from binlane.positions import SERVER_ID_MAX, GtidPosition, GtidSet
 
 POSITION_MAX: Final = (1 << 63) - 1
-"""What file systems have: a position beyond is none."""
+"""The largest position that file systems have."""
 _DIGITS_TO_FORMAT: Final = {8: "%Y%m%d", 12: "%y%m%d%H%M%S", 14: "%Y%m%d%H%M%S"}
 
 
@@ -19,7 +19,7 @@ class _Value(click.ParamType[Any], ABC):
     """A value that its own reader checks."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read what was typed; what is read already stays."""
+        """Read a typed value; a value that is read already stays."""
         if not isinstance(value, str):
             return value
         try:
@@ -29,7 +29,7 @@ class _Value(click.ParamType[Any], ABC):
 
     @abstractmethod
     def read(self, text: str) -> object:
-        """The value; ValueError says what is wrong with it."""
+        """The value; ValueError says the fault in the text."""
 
 
 class Time(_Value):

@@ -233,7 +233,7 @@ def _objects_of(address: str, password_file: Path | None) -> ServerObjects:
 
 
 def _server(name: str | None, told: dict[str, Server]) -> Server:
-    """Whose rules are followed: the option's, else what all of the schema tells.
+    """Return the server whose rules are followed: the option's, else what all of the schema tells.
 
     Raises:
         ConfigError: If nothing tells, or it contradicts itself.

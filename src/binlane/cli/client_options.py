@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 ASK_PASSWORD: Final = "--ask-password"  # noqa: S105  # an option's name
-"""What `-p` and `--password` without a value become."""
+"""The option that `-p` and `--password` without a value become."""
 _ON: Final = frozenset({"1", "on", "true", "yes"})
 _OFF: Final = frozenset({"0", "off", "false", "no"})
 _OFF_PREFIXES: Final = ("skip-", "disable-", "no-")
@@ -28,7 +28,7 @@ class GroupedOption(click.Option):
     """An option that stands under a heading.
 
     Attributes:
-        group: The heading.
+        group: The heading above the option.
     """
 
     def __init__(self, *declarations: Any, group: str, **attributes: Any) -> None:
@@ -48,7 +48,7 @@ class GroupedOption(click.Option):
         return "".join(short) + name + value, record[1]
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """What is told beside the help text; ranges are told where they are broken."""
+        """Return the texts beside the help text; ranges are told where they are broken."""
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
@@ -59,7 +59,7 @@ class ClientCommand(click.Command):
 
     Attributes:
         refused: Options of the tools that binlane has not, each with the reason.
-        ignored: Those that have nothing to change here: taken, and without effect.
+        ignored: The options that have nothing to change here: taken, and without effect.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class _Syntax:
             yield option.secondary_opts[-1]
 
     def _wants_value(self, plain: str) -> bool:
-        """Whether the next argument is this option's value."""
+        """True if the next argument is this option's value."""
         if plain.startswith("--"):
             return self._takes_value(plain)
         letters = plain[1:]

@@ -34,8 +34,8 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
     """The options, as a command line takes them.
 
     Args:
-        make: The class of options.
-        attributes: What it takes beside what every option does.
+        make: The class that makes the options.
+        attributes: The arguments that this class takes beside those of every option.
     """
     return (
         *table_options(make, **attributes),
@@ -49,7 +49,7 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
 
 
 def table_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...]:
-    """Those of them that say which tables; arguments as of `filter_options`."""
+    """Return those options that say which tables; arguments as in `filter_options`."""
     return (
         *(
             make([name], multiple=True, metavar=metavar, help=text, **attributes)
@@ -90,7 +90,7 @@ def _with(command: _Command, options: Sequence[click.Option]) -> _Command:
 
 
 def load_schema(path: str | Path, catalog: SchemaCatalog) -> None:
-    """Fill a catalog with what an SQL file says.
+    """Fill a catalog with the objects of an SQL file.
 
     Raises:
         StoreError: If it cannot be read.
@@ -101,16 +101,16 @@ def load_schema(path: str | Path, catalog: SchemaCatalog) -> None:
 
 
 def has_filter(given: Mapping[str, Any]) -> bool:
-    """Whether databases or tables are named."""
+    """True if databases or tables are named."""
     return any(given[name] for name in _NAMES)
 
 
 def filter_terms(given: Mapping[str, Any], *, kinds: Iterable[str] = ()) -> FilterTerms:
-    """What the options ask for.
+    """Return the filter that the options ask for.
 
     Args:
         given: Their values, by the names that click gives them.
-        kinds: Kinds of statements.
+        kinds: The kinds of statements to keep.
 
     Raises:
         click.UsageError: If a name or kind is none.

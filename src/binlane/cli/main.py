@@ -35,7 +35,7 @@ _EXTRAS: Final = {
     "iceberg": {"pyiceberg"},
     "demo": {"pymysql"},
 }
-"""What the extras of pyproject.toml bring that modules of ours import."""
+"""Packages that the extras of pyproject.toml bring and modules of ours import."""
 
 # Name → what `binlane --help` says of it; the module of that name holds `command`.
 COMMANDS: Final = {
@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     gc.set_threshold(_GC_THRESHOLD)
     # Nothing here multiplies matrices: numpy's library for that need not start its threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What is alive at the end need not be searched for garbage either: another tenth.
+    # Objects alive at the end need not be searched for garbage either: another tenth.
     atexit.register(gc.freeze)
     try:
         result = binlane.main(args=arguments, prog_name="binlane", standalone_mode=False)
@@ -172,7 +172,7 @@ def _open_standard_streams() -> None:
 
 
 def _let_go_of_stdout() -> None:
-    """What could not be written must not be tried again at exit."""
+    """Turn standard output away: what could not be written must not be tried again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

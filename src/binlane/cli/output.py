@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file that is written whole or not at all."""
+"""The output of results: standard output, or a file that is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def open_output(path: str | None, *, errors: str) -> Iterator[TextIO]:
     Args:
         path: A file, which appears, or is replaced, when the block ends without an error; None for
             standard output.
-        errors: What becomes of characters that UTF-8 has not.
+        errors: The treatment of characters that UTF-8 has not.
 
     Raises:
         StoreError: If the file cannot be written.
@@ -94,7 +94,7 @@ def _flush(stdout: TextIO) -> None:
     except BrokenPipeError:
         raise
     except OSError:
-        # What could not be written must not be tried again at exit.
+        # Bytes that could not be written must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         raise
 

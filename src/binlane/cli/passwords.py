@@ -1,4 +1,4 @@
-"""Where a command's password comes from: a file, the environment, or who sits there."""
+"""The password of a command: from a file, the environment, or whoever sits there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def from_file(path: Path, *, option: str = "--password-file") -> str:
 
 
 def from_environment() -> str | None:
-    """What the servers' own clients take; None if it is not set."""
+    """Return the password that the servers' own clients take; None if it is not set."""
     return os.environ.get("MYSQL_PWD")
 
 
@@ -35,7 +35,7 @@ def _has_terminal() -> bool:
 
 
 def asked_for(prompt: str = "Enter password") -> str:
-    """What somebody types; it does not show.
+    """Ask for a password; what somebody types does not show.
 
     Raises:
         click.UsageError: If nobody can: there is no terminal.

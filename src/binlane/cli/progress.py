@@ -27,7 +27,7 @@ class LandingMeter:
         self._task: TaskID | None = None
 
     def __call__(self, progress: LandingProgress) -> None:
-        """Show what was done."""
+        """Show the progress so far."""
         now = time.monotonic()
         if not self._is_seen or now < self._next_s:
             return
@@ -85,7 +85,7 @@ class Meter:
         """Start to measure time.
 
         Args:
-            total_bytes: Of all that will be read; None if that is not known.
+            total_bytes: The bytes of all that will be read; None if that is not known.
         """
         self._total_bytes = total_bytes
         self._done_bytes = 0

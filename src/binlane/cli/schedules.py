@@ -50,7 +50,7 @@ def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Sche
 
 
 def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
-    """What stands before the first `-- @at-gtid GTID` line, and behind each; lines keep their numbers."""
+    """Give the text before the first `-- @at-gtid GTID` line, and behind each; lines keep their numbers."""
     from binlane.binlogs.store.chunks import open_chunks  # noqa: PLC0415  # after --help
 
     text = b"".join(open_chunks(path))

@@ -46,8 +46,8 @@ def command(
     Each setting can be given by an environment variable, too: BINLANE_LISTEN_PORT for port of
     [listen]. Ends cleanly at SIGTERM or Ctrl-C; SIGHUP reads the settings again.
     """
-    # What is loaded stays, so that looking through it for what has gone is for nothing; and nothing
-    # here multiplies matrices, for which numpy would start a thread on each core.
+    # Modules stay once they are loaded, so that searching them for garbage is for nothing; and
+    # nothing here multiplies matrices, for which numpy would start a thread on each core.
     gc.disable()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from binlane.cli.settings_option import config_source  # noqa: PLC0415  # after --help

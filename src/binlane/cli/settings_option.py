@@ -1,4 +1,4 @@
-"""Where `serve` and `config check` have their settings from."""
+"""The file and the environment that give `serve` and `config check` their settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much commands say: `--quiet` and `--verbose`, the same everywhere."""
+"""The number of messages that commands give: `--quiet` and `--verbose`, the same everywhere."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def log_to_stderr(*, verbose: bool, quiet: bool, usual: int = logging.WARNING) -
     """Send the parts' logging to standard error.
 
     Args:
-        verbose: Everything.
-        quiet: Warnings and errors only.
+        verbose: True for messages of every level.
+        quiet: True for warnings and errors only.
         usual: Level where neither is said.
     """
     level = logging.DEBUG if verbose else logging.WARNING if quiet else usual

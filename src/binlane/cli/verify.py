@@ -144,7 +144,7 @@ def _told(faults: Iterable[str], *, quiet: bool, figures: Callable[[], str]) -> 
 
 
 def _is_lake(path: str) -> bool:
-    """Whether tables were landed there."""
+    """True if tables were landed at a path."""
     return "://" in path or Path(path, "_binlane").is_dir()
 
 
@@ -199,7 +199,7 @@ def _faults(
 
 
 def _figures(tally: Tally, seconds: float) -> str:
-    """What was looked at, for people."""
+    """Return the figures of what was looked at, for people."""
     return (
         f" in {tally.files:,} files with {tally.groups:,} event groups of {tally.events:,} events, "
         f"{tally.size_bytes / 1e6:,.1f} MB, {seconds:,.1f} s"

@@ -1,4 +1,4 @@
-"""Who logs in at a server, and what that needs of the world: certificates and keys."""
+"""The account that logs in at a server, and its needs outside: certificates and keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from binlane.errors import ConfigError
 
 
 def account_at(url: ServerUrl, password: str) -> Account:
-    """Who logs in at a server."""
+    """Return the account that logs in at a server."""
     return Account(
         peer=str(url),
         user=url.user,
@@ -22,7 +22,7 @@ def account_at(url: ServerUrl, password: str) -> Account:
 
 
 def tls_context(url: ServerUrl) -> ssl.SSLContext:
-    """What a connection to a server trusts and shows.
+    """Return the certificates that a connection to a server trusts and shows.
 
     Raises:
         ConfigError: If a file of certificates cannot be used.

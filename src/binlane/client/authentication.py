@@ -36,9 +36,9 @@ def prove(plugin: str, password: str, scramble: bytes) -> bytes:
     """The answer to a challenge.
 
     Args:
-        plugin: One of `KNOWN_PLUGINS`.
+        plugin: One of the names in `KNOWN_PLUGINS`.
         password: Empty where the account has none.
-        scramble: The challenge, 20 bytes.
+        scramble: The challenge of 20 bytes.
     """
     return _PLUGINS[plugin](password.encode(), scramble) if password else b""
 

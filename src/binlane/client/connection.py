@@ -26,15 +26,15 @@ class ServerConnection:
     """A socket whose failures are errors of the peer.
 
     Attributes:
-        is_tls: Whether all goes through TLS by now.
+        is_tls: True if all goes through TLS by now.
 
     Args:
-        url: The server.
+        url: The address of the server.
         bind_address: Own address to connect from; any by default.
         connect_s: Longest wait for the connection.
         silent_s: Longest wait for the server's next bytes.
-        hint: What to do where the server cannot be reached.
-        ca_hint: What to do where its certificate is not trusted.
+        hint: The advice where the server cannot be reached.
+        ca_hint: The advice where its certificate is not trusted.
     """
 
     def __init__(  # whom, how long, and what to say
@@ -58,7 +58,7 @@ class ServerConnection:
         self.is_tls = False
 
     def read(self) -> bytes:
-        """The bytes that came next, at least one."""
+        """The server's next bytes, at least one."""
         try:
             data = self._socket.recv(_READ_BYTES)
         except OSError as error:
@@ -78,11 +78,11 @@ class ServerConnection:
             raise self._failure(error, "write") from None
 
     def fileno(self) -> int:
-        """Of the socket, for a selector."""
+        """Return the socket's file descriptor, for a selector."""
         return self._socket.fileno()
 
     def stop_waiting(self) -> None:
-        """From here on only take what has come: `read_into`."""
+        """Make `read_into` take only bytes that have come."""
         self._socket.setblocking(False)
 
     def read_into(self, view: memoryview) -> int:

@@ -17,7 +17,7 @@ def hold(url: ServerUrl, dialogue: Dialogue[_Result]) -> _Result:
     """Connect, and hold a conversation until it ends.
 
     Args:
-        url: The server.
+        url: The address of the server.
         dialogue: Begins with the login; its result is not None.
 
     Raises:

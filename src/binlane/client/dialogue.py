@@ -95,14 +95,14 @@ Dialogue = Generator[tuple[Step, ...], bytes, _Result]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Who logs in where, and how.
+    """An account and the way in which it logs in at a server.
 
     Attributes:
-        peer: The server, for messages.
-        user: Account name.
-        password: Empty for none.
-        ssl_mode: When to use TLS.
-        is_local: Whether the connection is a Unix socket, which nobody listens on.
+        peer: The server's address, for messages.
+        user: The account's name without a host.
+        password: The password, empty if there is none.
+        ssl_mode: The rule by which TLS is used.
+        is_local: True if the connection is a Unix socket, which nobody listens on.
         seal: Encrypts a password with a server's public key: PEM and data in, bytes out;
             ValueError where the key cannot be used.
     """
@@ -251,7 +251,7 @@ def tell(command: bytes, *, peer: str, phase: str) -> Dialogue[None]:
 
 
 def refusal(payload: bytes, *, peer: str, phase: str) -> PeerError:
-    """What a server's ERR packet says, as an error with what to do next."""
+    """Return the error of a server's ERR packet, with advice on what to do next."""
     error = ErrPacket.decode(payload)
     return PeerError(
         f"the server says: {error.message} [{error.errno}]",

@@ -1,4 +1,4 @@
-"""What is known of a server's objects: which questions were answered, and what they told.
+"""Knowledge of a server's objects: the questions that were answered, and their answers.
 
 Grows by answers, and shrinks by DDL, after which what it may have changed is not known any more.
 What a statement needs is followed from its text through all that belongs to what it names.
@@ -51,7 +51,7 @@ _NO_OBJECTS: Final = frozenset(
 )
 """DDL of what nobody asks for here."""
 _BESIDE_DDL: Final = frozenset(("IMPORT TABLE", "INSTALL COMPONENT", "UNINSTALL COMPONENT"))
-"""What makes objects, and is no DDL to the log."""
+"""Statements that make objects, and are no DDL to the log."""
 _KEEPING: Final = frozenset(
     (
         *("ALGORITHM", "DISABLE KEYS", "DISCARD TABLESPACE", "ENABLE KEYS", "IMPORT TABLESPACE"),
@@ -63,17 +63,17 @@ _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
 def _has_table(answer: Answer) -> bool:
-    """Whether the answer to what a table is tells of one, or of a view, be it understood or not."""
+    """True if the answer to what a table is tells of one, or of a view, be it understood or not."""
     told = answer.objects
     return bool(told.tables or told.views or told.unknown)
 
 
 class KnownObjects:
-    """What is known of one server.
+    """The known objects of one server.
 
     Attributes:
-        flavor: Of the server.
-        server_version: Its own.
+        flavor: The flavor of the server.
+        server_version: The version of the server.
         store: The objects. Its dictionaries grow as they are, and are replaced by others where
             something is forgotten: who shares them sees what comes, and keeps what he had.
         version: Another object whenever something that was known is not known any more. What was
@@ -97,7 +97,7 @@ class KnownObjects:
 
     @property
     def asked(self) -> Asked:
-        """What questions hang on, as it is now."""
+        """The facts that questions hang on, as they are now."""
         return Asked(
             flavor=self.flavor,
             version=self.server_version,
@@ -112,12 +112,12 @@ class KnownObjects:
 
     @property
     def ignores_case(self) -> bool:
-        """Whether names are kept in lower case."""
+        """True if names are kept in lower case."""
         return self.store.settings.get("lower_case_table_names", "0") != "0"
 
     @property
     def dialect(self) -> Dialect:
-        """How the server reads statements without an sql_mode."""
+        """The dialect in which the server reads statements without an sql_mode."""
         return Dialect(
             flavor=self.flavor.value,
             version=self.server_version,
@@ -125,7 +125,7 @@ class KnownObjects:
         )
 
     def covers(self, facts: StatementFacts, database: str) -> bool:
-        """Whether all is known that a statement uses."""
+        """True if all is known that a statement uses."""
         shape = facts.shape
         if shape is not None:
             if (shape, database) in self._shapes:
@@ -144,7 +144,7 @@ class KnownObjects:
         return True
 
     def lacking(self, facts: StatementFacts, database: str) -> Iterator[Question]:
-        """What has to be asked next for a statement; more may come of the answers.
+        """Give the questions to ask next for a statement; more may come of the answers.
 
         Raises:
             NotUnderstoodError: If the answer to something was not understood.
@@ -156,7 +156,7 @@ class KnownObjects:
         yield from self._lacking(questions_of(facts, self._cased(database)))
 
     def lacking_of(self, questions: Iterable[Question]) -> Iterator[Question]:
-        """Likewise, for objects."""
+        """Give the questions to ask next about objects; more may come of the answers."""
         base = [one for one in BASE if one not in self._answers]
         if base:
             yield from base
@@ -164,14 +164,14 @@ class KnownObjects:
         yield from self._lacking(tuple(Need(one) for one in questions))
 
     def is_asked(self, question: Question) -> bool:
-        """Whether the answer to a question is known, be it understood or not."""
+        """True if the answer to a question is known, be it understood or not."""
         try:
             return self._answer(self._normal(Need(question)).question) is not None
         except NotUnderstoodError:
             return True
 
     def missed(self, names: Iterable[TableName]) -> tuple[Question, ...]:
-        """What nobody asked of objects that were looked for, and are not among those known."""
+        """Return unasked questions about objects that were looked for, and are not among those known."""
         questions = (
             Question(topic, name if topic is Topic.TABLE else small(name))
             for name in names
@@ -181,7 +181,7 @@ class KnownObjects:
         return tuple(one for one in questions if not self.is_asked(one))
 
     def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
-        """What belongs to some things, and what is known of it; without what only keys refer to.
+        """Return known answers about all that belongs to some things, but for what only keys refer to.
 
         Raises:
             NotUnderstoodError: If the answer to something was not understood.
@@ -211,7 +211,7 @@ class KnownObjects:
                 waiting += self._hanging_on(question, answer)
 
     def _normal(self, need: Need) -> Need:
-        """With the name as the server keeps it."""
+        """Return the need with the name as the server keeps it."""
         topic, name = need.question
         if self.ignores_case:
             table = name.table if topic is Topic.PROGRAMS else folded(name.table)
@@ -244,14 +244,14 @@ class KnownObjects:
         return None if key in programs.routines else _ABSENT
 
     def before(self, question: Question) -> Question:
-        """What has to be asked first for the answer to a question: itself, if nothing."""
+        """Return the question to ask first for the answer to a question: itself, if none."""
         database = question.name.database
         if question.topic in _BY_PROGRAMS and database not in self._programs:
             return Question(Topic.PROGRAMS, TableName(database, ""))
         return question
 
     def _hanging_on(self, question: Question, answer: Answer) -> Iterator[Need]:
-        """What belongs to a table that its definition does not say."""
+        """Give the needs of a table that its definition does not say."""
         if question.topic is not Topic.TABLE or not answer.objects.tables:
             return
         name = question.name
@@ -304,7 +304,8 @@ class KnownObjects:
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Forget what a statement may have changed, whether it succeeded or not."""
         if self._not_understood:
-            # Why is not known: it may have been another object, such as a view that leads back to it.
+            # The reason is not known: it may have been another object, such as a view that leads
+            # back to it.
             self._forget(self._not_understood)
             self._not_understood.clear()
         for one in self._changing(facts, database, set()):
@@ -374,7 +375,7 @@ class KnownObjects:
             return
         named = (*tree.accounts, *tree.roles) if isinstance(tree, AccountStatement) else ()
         is_told = bool(named) and not any(one.is_current for one in named)
-        # Who makes a role is given it.
+        # The maker of a role is given it.
         is_told &= facts.verb != "CREATE ROLE"
         self._forget_accounts([one.user for one in named] if is_told else None)
 
@@ -427,12 +428,12 @@ class KnownObjects:
         yield from (name for name in names if name not in renamed)
 
     def _is_absent(self, name: TableName) -> bool:
-        """Whether a table or view is known not to be there."""
+        """True if a table or view is known not to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
         return found is not None and not _has_table(found)
 
     def _is_there(self, name: TableName) -> bool:
-        """Whether a table or view is known to be there."""
+        """True if a table or view is known to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
         return found is not None and _has_table(found)
 
@@ -472,7 +473,7 @@ class KnownObjects:
             found.add(Question(Topic.PROCEDURE, small(name)))
             found.add(Question(Topic.PROGRAMS, TableName(name.database, "")))
         self._forget(found)
-        # Who makes a routine may run it from then on, and nobody may who could before.
+        # The maker of a routine may run it from then on, and nobody may who could before.
         tree = facts.tree
         definer = tree.definer if isinstance(tree, CreateRoutine) else None
         users = [] if definer is None or definer.is_current else [definer.user]
@@ -515,7 +516,7 @@ class KnownObjects:
             topic, name = question
             if topic is Topic.PROGRAMS:
                 self._programs.pop(name.database, None)
-            # What is asked before all others is there, as it was, until it is known anew.
+            # The answers to `BASE` are there, as they were, until they are known anew.
             if answer is None or question in BASE:
                 continue
             for kind in OBJECT_KINDS:
@@ -536,11 +537,11 @@ class KnownObjects:
 
 _ABSENT: Final = Answer()
 _BY_PROGRAMS: Final = frozenset((Topic.TRIGGERS, Topic.TRIGGER, Topic.FUNCTION, Topic.PROCEDURE))
-"""What PROGRAMS of the database tells first."""
+"""Topics of objects that PROGRAMS of the database tells first."""
 _WHOLE: Final[Mapping[str, Topic]] = MappingProxyType(
     {topic.value: topic for topic in (question.topic for question in BASE)}
 )
-"""By the store's name of it, what one answer tells all of."""
+"""Topics of which one answer tells all, by the store's name of them."""
 _KEYS: Final = Question(Topic.KEYS)
 _FORGETTING: Final[Mapping[StatementKind, Callable[[KnownObjects, StatementFacts], None]]] = (
     MappingProxyType(
@@ -587,4 +588,4 @@ _FORGETTING: Final[Mapping[StatementKind, Callable[[KnownObjects, StatementFacts
         }
     )
 )
-"""What is forgotten after DDL, by its kind; after what is not named here all is."""
+"""Functions that forget answers after DDL, by its kind; other kinds make all be forgotten."""

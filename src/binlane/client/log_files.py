@@ -22,7 +22,7 @@ class ServerLog:
 
     Attributes:
         files: Base name and size in bytes of each, oldest first; the last one grows.
-        server_uuid: Of a MySQL server; None where there is none.
+        server_uuid: The UUID of a MySQL server; None where there is none.
     """
 
     files: tuple[tuple[str, int], ...]

@@ -18,7 +18,7 @@ from binlane.log.grouping.flavors import check_flavor
 from binlane.positions import FilePosition
 
 HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
-"""They stand in no file."""
+"""Types of events that stand in no file."""
 _EVENT_MARK: Final = 0x00
 _TYPE: Final = 4
 _FORMAT_DESCRIPTION: Final = bytes((EventType.FORMAT_DESCRIPTION,))
@@ -43,15 +43,15 @@ class PacketEvents:
 
     Attributes:
         file: The server's file that the last event stands in; empty before the first.
-        format_description: Of that file; None before the first.
+        format_description: The event of that file; None before the first.
     """
 
     def __init__(self, format_: Format) -> None:
         """Start before the first packet.
 
         Args:
-            format_: How events before the first FORMAT_DESCRIPTION are written, told by the
-                server's version and `@master_binlog_checksum`.
+            format_: The format of events before the first FORMAT_DESCRIPTION, told by the server's
+                version and `@master_binlog_checksum`.
         """
         self.file = ""
         self.format_description: FormatDescriptionEvent | None = None
@@ -60,7 +60,7 @@ class PacketEvents:
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the next event stands in the server's files."""
+        """The place of the next event in the server's files."""
         return FilePosition(self.file, self._next_position)
 
     def feed(self, payload: bytes) -> Event:
@@ -86,7 +86,7 @@ class PacketEvents:
         return event
 
     def _position_of(self, header: EventHeader) -> int:
-        """Where an event stands: headers say the low 32 bits of its end, or 0 for "next".
+        """Return an event's place: headers say the low 32 bits of its end, or 0 for "next".
 
         Events in between may have been left out; none stands before the last one.
         """
@@ -141,5 +141,5 @@ def _mended(data: bytes) -> bytes:
 
 
 def is_artificial(event: Event) -> bool:
-    """Whether an event was made for the dump, and stands in no file."""
+    """True if an event was made for the dump, and stands in no file."""
     return bool(event.header.flags & _ARTIFICIAL)

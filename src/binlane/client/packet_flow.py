@@ -26,7 +26,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class StartTls:
-    """Everything that follows goes through TLS."""
+    """All bytes that follow go through TLS."""
 
 
 @dataclass(slots=True)
@@ -35,8 +35,8 @@ class PacketFlow(Generic[_Result]):
 
     Attributes:
         dialogue: The conversation that comes first.
-        peer: The server, for messages.
-        result: What the conversation ended with; None until then.
+        peer: The server's address, for messages.
+        result: The result of the conversation; None until it has ended.
     """
 
     dialogue: Dialogue[_Result]
@@ -83,7 +83,7 @@ class PacketFlow(Generic[_Result]):
             yield from map(self.take_step, steps)
 
     def take_step(self, step: Step) -> Send | StartTls:
-        """What one step of a conversation, or a command behind it, sends."""
+        """Return the bytes, or the start of TLS, for a step of a conversation or a command behind it."""
         if isinstance(step, UpgradeToTls):
             return StartTls()
         if isinstance(step, Command):

@@ -37,9 +37,9 @@ def with_text(
     None where the text is NULL, or cannot be told in the client's character set.
 
     Args:
-        facts: Of the statement.
-        answer: To `question`.
-        client_charset: Of the session.
+        facts: The facts of the statement.
+        answer: The source's answer to `question`.
+        client_charset: The value of the session's character_set_client.
     """
     digits, charset = answer.cell_text(0), answer.cell_text(1) or ""
     source = facts.tree.source if isinstance(facts.tree, Prepare) else None

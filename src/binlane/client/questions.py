@@ -1,4 +1,4 @@
-"""What a server is asked of its objects, one question at a time, and what its answers tell.
+"""Questions to a server about its objects, one at a time, and the reading of its answers.
 
 A question is a generator: it yields statements and is given their rows; who sends them, in which
 session, is its driver. Errors of the server are thrown into it. Nothing here waits or knows of
@@ -64,13 +64,13 @@ _HIDDEN: Final = _DENIED | {_NO_SUCH_TABLE, 1356}
 _NOT_OF_OBJECT: Final = _DENIED | {None, 1053, 1205, 1213, 1317, 1927, 1969, 3024}
 """Errors that say nothing of what is asked about: of rights, of waiting, of the end of the session."""
 _SQL_MODE: Final = 1
-"""Which column of SHOW CREATE it is, of whatever is a program."""
+"""The column of SHOW CREATE that has the sql_mode, for all kinds of programs."""
 _PROGRAM: Final = 2
-"""Which column of SHOW CREATE FUNCTION, PROCEDURE and TRIGGER is the text."""
+"""The column of SHOW CREATE FUNCTION, PROCEDURE and TRIGGER that has the text."""
 _CLIENT_CHARSET: Final = 1
 _COLLATION_CONNECTION: Final = 2
 _DATABASE_COLLATION: Final = 3
-"""Which column it is behind that of the text."""
+"""The column's distance behind that of the text."""
 _SYSTEM: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _CONFIGURED: Final = (
     *("binlog_format", "character_set_server", "default_storage_engine"),
@@ -82,18 +82,18 @@ _CONFIGURED: Final = (
 
 
 class NotUnderstoodError(StatementError):
-    """What the server says of an object is not understood; asking again says the same."""
+    """A server's answer about an object is not understood; asking again gives the same."""
 
 
 class Topic(Enum):
-    """What a question is about."""
+    """The kind of objects that a question is about."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
     TABLE = "table"
     """A table, view or sequence, without its triggers."""
     TRIGGERS = "triggers"
-    """Those of a table, whose names PROGRAMS has."""
+    """The triggers of a table, whose names PROGRAMS has."""
     TRIGGER = "trigger"
     """The table that a trigger belongs to: PROGRAMS tells that."""
     FUNCTION = "function"
@@ -104,7 +104,7 @@ class Topic(Enum):
     NAMES = "names"
     """The names of a database's tables and views."""
     KEYS = "keys"
-    """Which table has foreign keys to which, of the whole server."""
+    """The foreign keys between tables, of the whole server."""
     DATABASES = "databases"
     SETTINGS = "settings"
     LOADABLE = "loadable"
@@ -119,8 +119,9 @@ class Question(NamedTuple):
     """One question.
 
     Attributes:
-        topic: What it is about.
-        name: Of what; of a database the `database` alone; nothing of the whole server.
+        topic: The kind of objects asked about.
+        name: The name of the object; of a database the `database` alone; nothing of the whole
+            server.
     """
 
     topic: Topic
@@ -131,14 +132,14 @@ BASE: Final = tuple(
     Question(topic)
     for topic in (*(Topic.DATABASES, Topic.SETTINGS, Topic.LOADABLE, Topic.ACCOUNTS),)
 )
-"""What is asked before any object: how objects are read, and statements, hangs on it."""
+"""Questions that come before any object: how objects are read, and statements, hangs on them."""
 
 
 class Need(NamedTuple):
-    """What belongs to an object.
+    """A question whose answer a statement needs.
 
     Attributes:
-        question: About what.
+        question: The question that is to be answered.
         is_deep: Also what belongs to that.
     """
 
@@ -148,15 +149,15 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the server told.
+    """A server's answer about objects.
 
     Attributes:
-        objects: What it is about; nothing where there is none.
-        needs: What else a statement needs to know that uses it.
-        triggers: By table the names of its triggers, in the order in which they run.
-        tables: By trigger the table.
-        routines: Whether it is a function, and its name in small letters.
-        children: By table those that have foreign keys to it.
+        objects: The objects themselves; nothing where there is none.
+        needs: The further needs of a statement that uses it.
+        triggers: The names of each table's triggers, in the order in which they run.
+        tables: The table that each trigger belongs to.
+        routines: Functions and procedures: True for a function, and the name in small letters.
+        children: The tables that have foreign keys to each table.
     """
 
     objects: ObjectStore = field(default_factory=ObjectStore)
@@ -169,15 +170,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is known already and questions hang on.
+    """The known facts on which questions hang.
 
     Attributes:
-        flavor: Of the server.
-        version: Its own.
+        flavor: The flavor of the server.
+        version: The version of the server.
         store: Databases, settings and accounts; not to be changed.
-        programs: By database the answer to PROGRAMS.
-        users: Whose accounts in `store` are not as they are any more; None: all.
-        sql_mode: Of the session that asks: SHOW CREATE quotes the names of tables and views by it.
+        programs: The answer to PROGRAMS, by database.
+        users: The users whose accounts in `store` are not as they are any more; None: all.
+        sql_mode: The sql_mode of the session that asks: SHOW CREATE quotes the names of tables and
+            views by it.
     """
 
     flavor: Flavor
@@ -189,12 +191,12 @@ class Asked:
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether the server is a MariaDB."""
+        """True if the server is a MariaDB."""
         return self.flavor is Flavor.MARIADB
 
     @property
     def ignores_case(self) -> bool:
-        """Whether names are kept in lower case."""
+        """True if names are kept in lower case."""
         return self.store.settings.get("lower_case_table_names", "0") != "0"
 
     def empty(self, database: str = "") -> SchemaCatalog:
@@ -209,7 +211,7 @@ class Asked:
 
 
 def is_of_server(name: TableName) -> bool:
-    """Whether an object is one that every server has, of which nothing is asked."""
+    """True if an object is one that every server has, of which nothing is asked."""
     return name.database.lower() in _SYSTEM
 
 
@@ -334,7 +336,7 @@ def _program(row: Sequence[str | None], asked: Asked) -> str:
 
 
 def _unread(kind: str, name: TableName, why: str) -> Answer:
-    """That a routine is there of which only the name is known; whoever runs it is told."""
+    """Return the answer that a routine is there of which only the name is known; who runs it is told."""
     is_function = kind == "FUNCTION"
     routine = Routine(name=name, is_function=is_function, parameters=(), body="", unread=why)
     return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
@@ -366,7 +368,7 @@ def _created(kind: str, column: int, name: TableName) -> Generator[str, Rows, st
 def _shown(
     kind: str, column: int, name: TableName
 ) -> Generator[str, Rows, list[str | None] | None]:
-    """What SHOW CREATE tells, the statement in one of its columns; None if there is no object."""
+    """Ask SHOW CREATE; return its row, the statement in one of its columns; None if there is no object."""
     try:
         rows = yield f"SHOW CREATE {kind} {name}"
     except StatementError as error:
@@ -379,18 +381,18 @@ def _shown(
 
 
 def creation_context(row: Sequence[str | None], column: int) -> CreationContext:
-    """How a program is read and runs, as SHOW CREATE tells it beside the text.
+    """Return the context in which a program is read and runs, from SHOW CREATE's row.
 
     Args:
-        row: Of SHOW CREATE FUNCTION, PROCEDURE, TRIGGER or EVENT.
-        column: Which of it is the text.
+        row: The row of SHOW CREATE FUNCTION, PROCEDURE, TRIGGER or EVENT.
+        column: The number of its column that is the text.
     """
     collation = row[column + _COLLATION_CONNECTION] or ""
     return CreationContext(sql_mode=row[_SQL_MODE] or "", collation=collation)
 
 
 def hidden(kind: str, name: TableName) -> StatementError:
-    """That an object is there, and its definition is not told."""
+    """Return the error that an object is there, and its definition is not told."""
     return StatementError(
         f"the account may not see the definition of {kind} {name}",
         errno=_ACCESS_DENIED,
@@ -521,7 +523,7 @@ def _accounts(_: TableName, asked: Asked) -> Asking:
 
 
 def _is_touched(name: AccountName, known: Grantee, users: frozenset[str] | None) -> bool:
-    """Whether an account may have other rights than are known."""
+    """True if an account may have other rights than are known."""
     if users is None or name.user in users:
         return True
     return any(role.user in users for role in (*known.roles, *known.default_roles))
@@ -571,11 +573,11 @@ _VIEW_KINDS: Final = frozenset(
 
 
 def questions_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
-    """What a statement needs to be known.
+    """Return the needs of a statement.
 
     Args:
-        facts: Of its text.
-        database: Its default database; empty without one.
+        facts: The facts of its text.
+        database: The statement's default database; empty without one.
     """
     return tuple(dict.fromkeys(_questions_of(facts, database)))
 
@@ -620,7 +622,7 @@ def _granted_on(facts: StatementFacts, database: str) -> Generator[Need, None, N
 
 
 def _objects_of(facts: StatementFacts) -> Generator[Need, None, None]:
-    """Of what is created, altered or dropped that is no table."""
+    """Give the needs of what is created, altered or dropped that is no table."""
     effects = facts.effects
     for name in effects.objects:
         if not name.database:
@@ -644,7 +646,7 @@ def _needs_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
 
 
 def _needs_of_table(table: Table) -> tuple[Need, ...]:
-    """What a table leads to by itself; who refers to it is not told by its definition."""
+    """Return the needs of a table by itself; its definition does not tell who refers to it."""
     needs = [Need(Question(Topic.TABLE, key.parent), is_deep=False) for key in table.foreign_keys]
     needs += [Need(Question(Topic.TABLE, name)) for name in table.union]
     for column in table.definition.columns:
@@ -655,7 +657,7 @@ def _needs_of_table(table: Table) -> tuple[Need, ...]:
 
 
 def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...]:
-    """What a body leads to; of one that is not understood whoever runs it is told."""
+    """Return the needs of a body; whoever runs one that is not understood is told of it."""
     use = body_use(program.body, database, program.dialect)
     found = (need for facts in use.facts for need in questions_of(facts, database))
     return tuple(dict.fromkeys(found))

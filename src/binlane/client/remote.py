@@ -31,11 +31,11 @@ def read_remote(
     """The events of a server's log; close the iterator to close the connection.
 
     Args:
-        url: The server.
-        request: From where on, and how far.
+        url: The address of the server.
+        request: The place where to start, and how far to go.
         bind_address: Own address to connect from; any by default.
-        hint: As of `ServerConnection`.
-        ca_hint: Likewise.
+        hint: The advice where the server cannot be reached.
+        ca_hint: The advice where its certificate is not trusted.
 
     Raises:
         PeerError: If the server cannot be reached, refuses something, or goes away.
@@ -59,7 +59,7 @@ def read_file(url: ServerUrl, request: RemoteRequest) -> Generator[bytes, None, 
     """The bytes of one file of a server's log from a position on; closing it ends the connection.
 
     Args:
-        url: The server.
+        url: The address of the server.
         request: The file, and from where on.
 
     Raises:

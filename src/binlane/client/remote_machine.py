@@ -53,16 +53,16 @@ _RARE_TYPES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRequest:
-    """What is asked of a server.
+    """A request for a server's log.
 
     Attributes:
-        account: Who logs in.
-        file: Of the server's log.
-        position: Where to start in it.
-        server_id: As whom to appear; 0 is nobody, whom no replica can displace.
-        waits: Whether the server shall wait for more at the end of its log.
+        account: The account that logs in.
+        file: The name of a file of the server's log.
+        position: The place to start in that file.
+        server_id: The id with which to appear; 0 is nobody, whom no replica can displace.
+        waits: True if the server shall wait for more at the end of its log.
         excluded: MySQL: leave these GTIDs out.
-        is_raw: Whether to give the bytes of the one file, and to end where it does.
+        is_raw: True to give the bytes of the one file, and to end where it does.
     """
 
     account: Account
@@ -81,7 +81,7 @@ class RemoteEvent:
     Attributes:
         file: The server's file that it stands in.
         event: Decoded, with its position there.
-        data: Its bytes.
+        data: The event's bytes as they came.
     """
 
     file: str
@@ -94,7 +94,7 @@ class RemoteBytes:
     """Bytes of a server's file: an event, not looked at.
 
     Attributes:
-        data: They stand behind those given before.
+        data: The bytes behind those given before.
     """
 
     data: bytes

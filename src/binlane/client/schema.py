@@ -47,7 +47,7 @@ _DEFAULT_ROLES: Final = (
     " FROM mysql.default_roles"
 )
 _OTHERS: Final = (
-    # What is listed, what SHOW CREATE calls it, which of its columns is the text.
+    # The list, its name in SHOW CREATE, the column of the text there.
     (_VIEWS, "VIEW", 1),
     (_ROUTINES.format("FUNCTION"), "FUNCTION", 2),
     (_ROUTINES.format("PROCEDURE"), "PROCEDURE", 2),
@@ -71,10 +71,10 @@ Definitions = list[ToldStatement]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerObjects:
-    """What a server is and has, as far as an account sees it.
+    """A server's version, variables and objects, as far as an account sees them.
 
     Attributes:
-        version: As it says: `10.11.6-MariaDB-log`.
+        version: The server's own text, such as `10.11.6-MariaDB-log`.
         variables: Global ones that bear on logging.
         definitions: Statements that make its objects.
     """
@@ -89,7 +89,7 @@ def read_schema(url: ServerUrl, password: str) -> Definitions:
 
     Args:
         url: The server; its account sees the tables that it has privileges on.
-        password: Of the account.
+        password: The password of that account.
 
     Returns:
         Statements that make them, for `SchemaCatalog.load_statements`.
@@ -106,7 +106,7 @@ def read_objects(url: ServerUrl, password: str) -> ServerObjects:
 
     Args:
         url: The server; what its account may not see is left out.
-        password: Of the account.
+        password: The password of that account.
 
     Raises:
         PeerError: If the server cannot be reached, or refuses something else.

@@ -27,12 +27,12 @@ class ServerSession:
     """A session, from its login until it is closed.
 
     Attributes:
-        url: The server.
-        version: As its greeting says, such as `10.11.19-MariaDB-log`.
+        url: The address of the server.
+        version: The version that its greeting says, such as `10.11.19-MariaDB-log`.
 
     Args:
         url: The server and the account.
-        password: Of the account.
+        password: The password of that account.
         answer_s: Longest wait for the server's next bytes.
 
     Raises:

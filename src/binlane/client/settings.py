@@ -32,7 +32,7 @@ class SslMode(Enum):
 
     @property
     def is_required(self) -> bool:
-        """Whether a server without TLS is refused."""
+        """True if a server without TLS is refused."""
         return self not in (SslMode.DISABLED, SslMode.PREFERRED)
 
 
@@ -41,14 +41,14 @@ class ServerUrl:
     """The address of a server and the account to use there.
 
     Attributes:
-        user: Account name.
-        host: Name or address.
-        port: TCP port.
+        user: The account's name without a host.
+        host: The server's name or IP address.
+        port: The TCP port of the server.
         socket: Path of a Unix socket to use in place of TCP; None for TCP.
-        ssl_mode: When to use TLS, and what to verify; a Unix socket needs none.
+        ssl_mode: The rule by which TLS is used, and what is verified; a Unix socket needs none.
         ssl_ca: Path of the certificates that sign the server's; the system's by default.
         ssl_cert: Path of the client's own certificate.
-        ssl_key: Path of its key.
+        ssl_key: Path of that certificate's private key.
         scheme: `mariadb` or `mysql`, as typed; the server itself says what it is.
     """
 
@@ -67,7 +67,7 @@ class ServerUrl:
         """Read a URL.
 
         Args:
-            text: As typed.
+            text: The URL as it was typed.
             key: The setting that it stands in, for the error.
 
         Raises:

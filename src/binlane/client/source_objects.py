@@ -27,9 +27,9 @@ from binlane.names import TableName
 from binlane.statements.policy.server import Server
 
 TIMEOUT_S: Final = 10.0
-"""How long the source is asked for definitions."""
+"""Longest time for which the source is asked for definitions."""
 LOCK_TIMEOUT_S: Final = 2
-"""How long it may wait for the lock of one object."""
+"""Longest wait of the source for the lock of one object."""
 QUESTIONS_MAX: Final = 512
 
 _SESSION: Final = (
@@ -42,7 +42,7 @@ _SWITCHES: Final = (
     *("autocommit", "binlog_direct_non_transactional_updates", "foreign_key_checks", "sql_log_bin"),
 )
 _RENAMED: Final = (11, 1)
-"""Since when tx_isolation of MariaDB has its other name, and warns where it is read by the old one."""
+"""The version since which MariaDB's tx_isolation has its other name, and warns if read by the old."""
 _HAS_ALL: Final = frozenset(("binary", "utf8mb4"))
 """Character sets that have every letter."""
 _ACCESS_DENIED: Final = 1142
@@ -57,7 +57,7 @@ class SourceSession:
         server: The source's flavor and version.
         database: The default database; empty without one.
         variables: Session variables that bear on logging.
-        is_in_transaction: A transaction is open.
+        is_in_transaction: True while a transaction is open.
     """
 
     server: Server
@@ -88,8 +88,8 @@ class Source:
     """The source, asked for a limited time.
 
     Args:
-        session: The client's.
-        sql_mode: Its own, where it is known; `circumstances` finds it out.
+        session: The session of the client.
+        sql_mode: The session's own, where it is known; `circumstances` finds it out.
         is_patient: Locks are waited for as long as the session does, and what it hears counts for
             others: nothing may be lost in its character set.
     """
@@ -208,7 +208,7 @@ class Source:
             )
 
     async def circumstances(self) -> SourceSession:
-        """How the client's session is set.
+        """Ask the source for the facts of the client's session.
 
         Raises:
             StatementError: If the source refuses to tell.
@@ -252,7 +252,7 @@ class Source:
 
 
 def _may_lack_letters(answer: ResultSet, rows: list[list[str | None]]) -> bool:
-    """Whether letters may stand as question marks which character_set_results has not."""
+    """True if letters may stand as question marks which character_set_results has not."""
     charsets = {charset_of(head.character_set) for head in answer.heads}
     return not charsets <= _HAS_ALL and any("?" in (cell or "") for row in rows for cell in row)
 

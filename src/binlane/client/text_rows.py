@@ -30,7 +30,7 @@ class TextRows:
         is_done: The last row has come.
         error: The server's refusal, which ends the result set.
         rows: Rows that wait for `take`.
-        size_bytes: Bytes of their packets.
+        size_bytes: The bytes of those rows' packets.
     """
 
     def __init__(self) -> None:

@@ -1,1 +1,1 @@
-"""What the port answers itself: statements about binlogs, accounts and grants, system tables, EXPLAIN BINLOG."""
+"""Answers that the port gives itself: about binlogs, accounts, grants, system tables, EXPLAIN BINLOG."""

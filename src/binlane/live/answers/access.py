@@ -1,4 +1,4 @@
-"""Who may read which binlog.
+"""Accounts' right to read binlogs.
 
 An account of the source that was granted READ on binlogs reads these and sees no others. Any other
 account is let in by its privileges on the source: REPLICATION SLAVE opens all, unless grants alone
@@ -38,10 +38,10 @@ from binlane.statements.scope.definition import Definition, unknown_binlog
 from binlane.statements.sql.accounts import AccountName
 
 FOLLOWED_TIMEOUT_S: Final = 10.0
-"""How long a session waits for the source's account statements to be read up to its question."""
+"""Longest wait of a session for the source's account statements to be read up to its question."""
 
 DUMP_TIMEOUT_S: Final = 600.0
-"""How long a replica waits for it that wants heartbeats, and gets them."""
+"""Longest such wait of a replica that wants heartbeats, and gets them."""
 NOT_IN_TIME: Final = 1205
 """ER_LOCK_WAIT_TIMEOUT, at which clients try again."""
 
@@ -51,7 +51,7 @@ _POLL_LONGEST_S: Final = 0.05
 _BY_GRANT: Final = frozenset(
     (Privilege.READ, Privilege.MONITOR, Privilege.EVENTS, Privilege.REPLICAS)
 )
-"""What READ on a binlog allows, for that binlog."""
+"""Privileges that READ on a binlog gives, for that binlog."""
 _BESIDE: Final = "READ on a binlog, or "
 
 # In digits: a client may have set any character set for results.
@@ -80,7 +80,7 @@ _ENABLED: Final = (
 
 
 class BinlogAccess(Enum):
-    """What lets an account read binlogs."""
+    """The rules by which an account may read binlogs."""
 
     PRIVILEGES = "privileges"
     GRANTED = "granted"
@@ -88,13 +88,13 @@ class BinlogAccess(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """What a session's account is and may.
+    """A session's account and its rights.
 
     Attributes:
-        account: By which the source knows it.
+        account: The name by which the source knows the account.
         names: The account, its active roles and those that these were granted.
-        privileges: On `*.*` of the source.
-        log_ids: Of the binlogs on which it was granted READ.
+        privileges: The account's privileges on `*.*` of the source.
+        log_ids: The ids of the binlogs on which the account was granted READ.
     """
 
     account: AccountName
@@ -104,7 +104,7 @@ class Holder:
 
     @property
     def may_define(self) -> bool:
-        """Whether it may define binlogs, and so see all."""
+        """True if the account may define binlogs, and so see all."""
         return is_held(Privilege.DEFINE, self.privileges)
 
 
@@ -114,10 +114,10 @@ def allowed(
     """Names of the binlogs for which an account has a privilege; None for no such privilege.
 
     Args:
-        holder: The account.
-        privilege: What is to be done.
-        definitions: All binlogs, by name.
-        rule: What counts.
+        holder: The account and what it may.
+        privilege: The privilege that the account needs.
+        definitions: All binlogs' definitions, sorted by name.
+        rule: The rule by which accounts may read.
     """
     has_it = is_held(privilege, holder.privileges)
     if has_it and (holder.may_define or (rule is BinlogAccess.PRIVILEGES and not holder.log_ids)):
@@ -129,17 +129,17 @@ def allowed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What the source says of a session.
+    """The source's answer about a session.
 
     Attributes:
-        age: Of the session, then.
-        version: Of access, then.
-        since: What the source had done when its login was first looked at: whose account was dropped
+        age: The session's age when the source was asked.
+        version: The version of access when the source was asked.
+        since: The source's position when its login was first looked at: whose account was dropped
             or renamed behind that is gone.
-        done: What it had done when it said this.
-        account: By which it knows it.
-        role: That is active; None without one.
-        privileges: On `*.*`.
+        done: The source's position when it gave this answer.
+        account: The name by which the source knows the session's account.
+        role: The role that is active; None without one.
+        privileges: The account's privileges on `*.*`.
     """
 
     age: SessionAge
@@ -155,8 +155,8 @@ class Access:
     """Decides what sessions see.
 
     Args:
-        binlogs: What there is, and who was granted what.
-        rule: What lets accounts read.
+        binlogs: The binlogs, and the grants on them.
+        rule: The rule by which accounts may read.
     """
 
     def __init__(self, binlogs: Binlogs, rule: BinlogAccess = BinlogAccess.PRIVILEGES) -> None:
@@ -173,7 +173,7 @@ class Access:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether anything beside the source's privileges counts."""
+        """True if anything beside the source's privileges counts."""
         return self._rule is BinlogAccess.GRANTED or bool(self._binlogs.grants)
 
     async def names(
@@ -186,9 +186,9 @@ class Access:
         """Names of the binlogs for which a session's account has a privilege, sorted.
 
         Args:
-            session: Whose account it is.
-            privilege: What it is to have.
-            timeout_s: How long the source's account statements may take to be read.
+            session: The session of the account.
+            privilege: The privilege that the account needs.
+            timeout_s: The longest wait until the source's account statements are read, in seconds.
 
         Raises:
             StatementError: Error 1227 if it has it for none, 1045 if its account is gone, 1205 if
@@ -208,13 +208,13 @@ class Access:
     async def is_administrator(
         self, session: SessionContext, privilege: Privilege = Privilege.DEFINE
     ) -> bool:
-        """Whether privileges alone open all binlogs to a session's account, whatever it was granted.
+        """True if privileges alone open all binlogs to a session's account, whatever it was granted.
 
         It is told at once, however far the source's account statements are read.
 
         Args:
-            session: Whose account it is.
-            privilege: What it is to have beside that of defining binlogs.
+            session: The session of the account.
+            privilege: The privilege that the account needs beside that of defining binlogs.
 
         Raises:
             StatementError: If its account is gone.
@@ -275,7 +275,7 @@ class Access:
             return None
 
     async def sees_all(self, session: SessionContext) -> bool:
-        """Whether there is no binlog that a session's account may not see.
+        """True if there is no binlog that a session's account may not see.
 
         Raises:
             StatementError: As `seen`.
@@ -293,11 +293,11 @@ class Access:
     async def holder(
         self, session: SessionContext, *, timeout_s: float = FOLLOWED_TIMEOUT_S
     ) -> Holder:
-        """What a session's account is and may.
+        """Return a session's account and its rights.
 
         Args:
-            session: Whose account it is.
-            timeout_s: As of `names`.
+            session: The session of the account.
+            timeout_s: The longest wait until the source's account statements are read, in seconds.
 
         Raises:
             StatementError: If its account is gone, or it is not known in time.
@@ -316,7 +316,8 @@ class Access:
             if not self._binlogs.grants:
                 break
             await self._wait_until_followed(asked.done, deadline_s)
-            # What was read while it waited may have been about its account, or about its roles.
+            # The statements read meanwhile may have been about the session's account, or about its
+            # roles.
             before, asked = asked, await self._ask(session)
             if asked is before:
                 break
@@ -337,7 +338,7 @@ class Access:
         return denied(needed, beside=beside)
 
     async def _ask(self, session: SessionContext) -> _Asked:
-        """What the source says of a session, as long as nothing is known to have changed that.
+        """Return the source's answer about a session, asked again if something may have changed it.
 
         Raises:
             StatementError: If its account is gone.

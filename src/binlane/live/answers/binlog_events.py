@@ -41,11 +41,11 @@ _Row = tuple[Cell, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What of a file is to be listed.
+    """A file and the part of it that is to be listed.
 
     Attributes:
-        file: With its published size, behind which nothing is read.
-        statement: Position and LIMIT.
+        file: The file with its published size, behind which nothing is read.
+        statement: Gives the position and LIMIT.
     """
 
     file: BinlogFile
@@ -98,7 +98,7 @@ class _Listing:
             position = event.next_position
 
     def _start(self, format_end: int, format_: Format) -> int:
-        """Where to begin."""
+        """Return the position where the listing begins."""
         position, size = max(self.statement.position or 0, len(MAGIC)), self.file.size_bytes
         is_mysql = self.flavor is Flavor.MYSQL
         if is_mysql and len(MAGIC) < position < format_end:
@@ -126,17 +126,17 @@ class _Listing:
 
 
 def wrong(what: str, *, hint: str = "") -> StatementError:
-    """The servers' error for what cannot be listed."""
+    """The servers' error for events that cannot be listed."""
     message = f"Error when executing command SHOW BINLOG EVENTS: {what}"
     return StatementError(message, errno=_ERROR, hint=hint)
 
 
 async def show_events(file: BinlogFile, statement: ShowBinlogEvents) -> RowsInParts:
-    """List what stands in a file.
+    """List the events of a file.
 
     Args:
-        file: As it is published now.
-        statement: Its file name does not matter any more.
+        file: The file as it is published now.
+        statement: The statement; its file name does not matter any more.
 
     Raises:
         StatementError: If no event begins at the position, or the file cannot be read.

@@ -81,14 +81,14 @@ async def explain_binlog(
     live: LiveCatalog | None = None,
     model: Session | None = None,
 ) -> RowsAnswer:
-    """Tell what a statement would do.
+    """Tell a statement's effect on each binlog.
 
     Args:
-        session: The client's.
-        statement: What is to be explained.
+        session: The session of the client.
+        statement: The text of the statement to explain.
         definitions: All binlogs that are told of; without any, the source's own log is meant.
         live: The source's objects, also those that the client may not see.
-        model: What the client's session is like. Without one of these, and where the objects cannot
+        model: A model of the client's session. Without one of these, and where the objects cannot
             be read, the source is asked in the client's session.
 
     Raises:
@@ -109,7 +109,7 @@ async def explain_binlog(
         own = _session(await objects.catalog(), circumstances, definitions, model)
         forms = forms_of(own)
         result = await asyncio.to_thread(own.execute, statement)
-        # What the source does not have either is the statement's own error.
+        # A name that the source lacks as well is the statement's own error.
         if not await objects.have_missed(own.objects):
             break
     error = result.error
@@ -124,7 +124,7 @@ async def explain_binlog(
 
 
 async def _is_read(live: LiveCatalog) -> bool:
-    """Whether the source tells binlane of its objects; of the reasons the port's status tells."""
+    """True if the source tells binlane of its objects; the port's status has the reason if not."""
     try:
         await live.fetch_objects(())
     except StatementError:
@@ -133,7 +133,7 @@ async def _is_read(live: LiveCatalog) -> bool:
 
 
 class _Live:
-    """What the port knows, as far as the client may see what a statement leads to."""
+    """The objects that the port knows, as far as the client may see what a statement leads to."""
 
     def __init__(self, live: LiveCatalog, source: Source, *, sees_all: bool) -> None:
         self._live = live
@@ -141,13 +141,13 @@ class _Live:
         self._sees_all = sees_all
 
     async def catalog(self) -> SchemaCatalog:
-        """All that is known; it does not grow."""
+        """All known objects; later ones do not come into it."""
         found = self._live.catalog()
         found.store.own()
         return found
 
     async def have(self, facts: StatementFacts, database: str) -> None:
-        """Know what a statement uses."""
+        """Get to know all objects that a statement uses."""
         await self._live.fetch(facts, database)
         await self._see(questions_of(facts, database))
 
@@ -182,14 +182,14 @@ class _Live:
 
 
 class _Seen:
-    """What the client may see."""
+    """The objects that the client may see."""
 
     def __init__(self, source: Source, server: Server) -> None:
         self._source = source
         self._known = KnownObjects(Flavor(server.flavor), server.version)
 
     async def catalog(self) -> SchemaCatalog:
-        """All that is known so far."""
+        """All objects that are known so far."""
         known = self._known
         await self._know(lambda: known.lacking_of(()))
         return SchemaCatalog(
@@ -197,7 +197,7 @@ class _Seen:
         )
 
     async def have(self, facts: StatementFacts, database: str) -> None:
-        """Know what a statement uses."""
+        """Get to know all objects that a statement uses."""
         await self._know(lambda: self._known.lacking(facts, database))
 
     async def have_missed(self, catalog: SchemaCatalog) -> bool:

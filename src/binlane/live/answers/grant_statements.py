@@ -41,11 +41,11 @@ AskPosition = Callable[[SessionContext], Awaitable[Position]]
 
 
 class GrantStatements:
-    """Executes them.
+    """Executes GRANT and REVOKE on binlogs, and SHOW GRANTS.
 
     Args:
-        binlogs: What they are about.
-        access: Knows sessions' accounts.
+        binlogs: The binlogs that are granted.
+        access: Knows the accounts of sessions.
         position: Asks what the source has done.
         ask: Asks the source what the session may not see; None: nobody does.
     """

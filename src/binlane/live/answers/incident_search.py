@@ -25,7 +25,7 @@ class IncidentSearch:
     """The search, in a thread of its own.
 
     Args:
-        binlogs: Whose files are read.
+        binlogs: The binlogs whose files are read.
     """
 
     def __init__(self, binlogs: Binlogs) -> None:

@@ -35,7 +35,7 @@ _MARKS: Final = (
 )
 _LOOK_AGAIN_S: Final = 10.0
 _LOOK_S: Final = 1.0
-"""So long whoever asks for the problem waits for the source."""
+"""Longest wait for the source of whoever asks for the problem."""
 _SILENT: Final = "the source has not said yet whether statements are judged"
 _TIMEOUT_S: Final = 10.0
 _PRIVILEGES: Final = (
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class Binlogs(Protocol):
-    """What statements are judged for."""
+    """The binlogs' settings for which statements are judged."""
 
     @property
     def definitions(self) -> tuple[Definition, ...]:
@@ -57,12 +57,12 @@ class Binlogs(Protocol):
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
+        """Values that SET GLOBAL or the settings gave the binlogs' variables, by name."""
         ...
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         ...
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
@@ -78,15 +78,16 @@ class Port:
     """Makes the judges of sessions.
 
     Attributes:
-        problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+        problem: The reason why statements are not judged, or binlogs hold rows alone; empty if
+            neither.
 
     Args:
         settings: The source, and binlane's own account there.
-        binlogs: What the statements are for.
+        binlogs: The binlogs that the statements are for.
         sayings: Gets to know what sessions make the source log.
-        catalog: The source's objects.
-        seen: As of `PortParts`.
-        is_told: Whether the log gets to know of `problem`.
+        catalog: Knows the objects of the source.
+        seen: The source's objects that sessions see, given to `PortParts`.
+        is_told: True if the log gets to know of `problem`.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class Port:
         self._sayings.close()
 
     async def parts(self) -> PortParts | None:
-        """What sessions share; None where the source was not set up for that.
+        """Return the parts that sessions share; None if the source was not set up for them.
 
         Raises:
             StatementError: If it cannot be asked.
@@ -168,7 +169,7 @@ class Port:
         return self._parts
 
     async def _look(self) -> PortParts | None:
-        """Find out what the source is and has.
+        """Find out the source's facts and objects.
 
         Raises:
             StatementError: If it cannot be asked.
@@ -225,6 +226,6 @@ class Port:
 
 
 def _heard(looking: asyncio.Future[PortParts | None]) -> None:
-    """What fails when nobody waits for it any more has been told."""
+    """Ignore a failure for which nobody waits any more: it has been logged."""
     if not looking.cancelled():
         looking.exception()

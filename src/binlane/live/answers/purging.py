@@ -31,12 +31,11 @@ _QUERY: Final = re.compile(r"\b(SELECT|TABLE|VALUES)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgePlan:
-    """What becomes of one binlog's files.
+    """A purge's effect on the files of one binlog.
 
     Attributes:
-        binlog: Its name.
         first: The first file that stays; None if all stay.
-        warning: Why more stay than was asked; empty if not.
+        warning: The reason why more files stay than was asked; empty if not.
     """
 
     binlog: str
@@ -54,7 +53,7 @@ def unknown_target(file: str) -> DefinitionError:
 
 
 def plan_to(live: LiveBinlog, file: str) -> PurgePlan:
-    """Purge the files before one of them.
+    """Plan to purge the files before a named one.
 
     Raises:
         DefinitionError: If it is none of the binlog's.
@@ -86,7 +85,7 @@ def _plan(live: LiveBinlog, files: Sequence[BinlogFile], wanted: int) -> PurgePl
 
 
 async def evaluated_time(session: SessionContext, expression: str) -> float:
-    """What the source makes of an expression, in seconds since 1970.
+    """Let the source evaluate an expression; return the time in seconds since 1970.
 
     Raises:
         StatementError: If it is no time, or may change something.
@@ -110,7 +109,7 @@ async def evaluated_time(session: SessionContext, expression: str) -> float:
 
 
 def _not_plain(flavor: Flavor) -> StatementError:
-    """That a time is more than an expression, for which MySQL has no syntax."""
+    """Return the error for a time that is more than an expression, for which MySQL has no syntax."""
     if flavor is Flavor.MARIADB:
         return StatementError(
             "PURGE..BEFORE does not support subqueries or stored functions",
@@ -126,13 +125,13 @@ def _not_plain(flavor: Flavor) -> StatementError:
 
 
 def _reads_nothing(facts: StatementFacts) -> bool:
-    """Whether an expression has no subqueries, and nothing stored runs where the source evaluates it."""
+    """True if an expression has no subqueries, and nothing stored runs where the source evaluates it."""
     is_alone = not any(isinstance(node, Subquery) for node in walk(facts.whole))
     return is_alone and not facts.tables and runs_nothing_stored(facts)
 
 
 def _is_plain(expression: str) -> bool:
-    """Whether an expression that is not understood calls nothing but what is built in.
+    """True if an expression that is not understood calls nothing but built-in functions.
 
     The source finds what is wrong with it.
     """

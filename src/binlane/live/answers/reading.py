@@ -23,9 +23,9 @@ class Reading:
     """One dump, for the time of an `async with` block.
 
     Args:
-        access: Says who may read.
-        session: Which reads.
-        live: What it reads.
+        access: Decides which binlogs a session may read.
+        session: The session that reads the binlog.
+        live: The binlog that is read.
     """
 
     def __init__(self, access: Access, session: SessionContext, live: LiveBinlog) -> None:
@@ -37,11 +37,11 @@ class Reading:
         self._task: asyncio.Task[None] | None = None
 
     def refusal(self) -> StatementError | None:
-        """Why the dump has to end behind the event group that it is at; None while it may go on."""
+        """The error with which the dump has to end behind its present group; None while it may go on."""
         return self._error
 
     def look_again(self) -> None:
-        """Be told that accounts may read others than before."""
+        """Look again if the account may read, since grants or accounts have changed."""
         self._has_changed.set()
         if self._task is None:
             self._task = asyncio.create_task(self._look())
@@ -82,7 +82,7 @@ class Reading:
 
     @property
     def _named(self) -> dict[str, object]:
-        """What the log names of this dump."""
+        """Return the log fields that identify this dump."""
         return {"peer": self._session.peer, "binlog": self._live.name}
 
     def _end(self, error: StatementError) -> None:

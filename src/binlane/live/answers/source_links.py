@@ -1,4 +1,4 @@
-"""What a source's tables change of each other without logging it, asked when a binlog is defined.
+"""Links by which a source's tables change each other unlogged, read when a binlog is defined.
 
 With the answer routing tells a cascade from any other TABLE_MAP without rows, and CREATE BINLOG
 tells its user which foreign keys come into the scope from outside.
@@ -51,18 +51,18 @@ _BY_INNODB: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLinks:
-    """What a source answered.
+    """A source's links between tables, as the source answered.
 
     Attributes:
         links: Between all tables that the account sees; complete if it sees all there are.
-        are_logged: Whether the source logs what its foreign keys change, as MySQL 9.6 and later.
+        are_logged: True if the source logs what its foreign keys change, as MySQL 9.6 and later.
     """
 
     links: TableLinks
     are_logged: bool
 
     def notes(self, scope: Scope) -> tuple[str, ...]:
-        """What the user of a scope should know, a sentence each."""
+        """Return sentences that the user of a scope should know."""
         return tuple(self._notes(scope))
 
     def _notes(self, scope: Scope) -> Iterator[str]:
@@ -89,14 +89,14 @@ class SourceLinks:
 
 
 NO_SOURCE_LINKS: Final = SourceLinks(links=NO_LINKS, are_logged=False)
-"""Of a source that was not asked."""
+"""The links of a source that was not asked."""
 
 
 async def source_links(query: Query) -> SourceLinks:
     """Ask a source for the links between its tables.
 
     Args:
-        query: In a session of whoever defines a binlog.
+        query: Asks the source in a session of whoever defines a binlog.
 
     Raises:
         StatementError: If the source refuses a question.

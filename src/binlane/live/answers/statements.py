@@ -118,17 +118,17 @@ class ConnectedReplica:
     """A replica whose dump is running.
 
     Attributes:
-        server_id: As it says.
-        peer: Its address.
+        server_id: Given by the replica when it registers or begins to dump.
+        peer: The address of the replica.
         user: Account that it logged in with.
         binlog: Name of the binlog that it reads.
-        host: Its `report_host`, empty if it has none.
-        port: Its `report_port`, 0 if it has none.
-        uuid: Its `server_uuid`, empty if it has none.
-        thread_id: Of its session, on the source.
-        keeps_gtids: Whether it keeps MySQL's GTIDs.
-        is_tls: Whether it speaks TLS.
-        progress: How far it is.
+        host: The replica's `report_host`, empty if it has none.
+        port: The replica's `report_port`, 0 if it has none.
+        uuid: The replica's `server_uuid`, empty if it has none.
+        thread_id: The thread id of its session on the source.
+        keeps_gtids: True if it keeps MySQL's GTIDs.
+        is_tls: True if its connection is encrypted.
+        progress: The progress of its dump.
     """
 
     server_id: int
@@ -144,7 +144,7 @@ class ConnectedReplica:
     progress: DumpProgress = field(default_factory=DumpProgress)
 
     def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
-        """Whether both are one replica to a source: MySQL's by their UUID, if they have one."""
+        """True if a source takes both for one replica: MySQL by their UUID, if they have one."""
         if flavor is Flavor.MYSQL and (self.uuid or other.uuid):
             return self.uuid == other.uuid
         return self.server_id == other.server_id != 0
@@ -174,10 +174,10 @@ class Statements:
     """Answers the gateway's sessions.
 
     Args:
-        binlogs: What the statements are about.
+        binlogs: The binlogs that the statements are about.
         port: Has statements judged; None lets all pass.
         access: Says what sessions may see; None: by their privileges and grants.
-        ask: As of `GrantStatements`.
+        ask: Asks the source what the session may not see; None: nobody does.
     """
 
     def __init__(
@@ -224,15 +224,15 @@ class Statements:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         return self._binlogs.has_tables_info
 
     def judge(self, session: SessionContext) -> Judge | None:
-        """Who judges the statements of a session; None lets all pass."""
+        """Return the judge of a session's statements; None lets all pass."""
         return None if self._port is None else self._port.judge(session)
 
     async def answers(self, session: SessionContext, statement: str) -> bool:
-        """Whether `answer` would answer a statement; nothing of it is executed."""
+        """True if `answer` would answer a statement; nothing of the statement is executed."""
         if explained(statement) is not None or await _parsed(session, statement) is not None:
             return True
         return await self._system_tables.answers(session, statement)
@@ -277,7 +277,7 @@ class Statements:
 
     @_listing_what_is_seen
     async def gtid_purged(self, session: SessionContext) -> Position | None:
-        """What was done before the first file of the only binlog there is."""
+        """Return the position before the first file of the only binlog; None unless there is just one."""
         names = await self._readable(session)
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
@@ -285,7 +285,7 @@ class Statements:
     async def gtid_position_at(
         self, session: SessionContext, place: FilePosition
     ) -> Position | None:
-        """What is done before a position in a binlog file; None where the source is to answer."""
+        """Return what is done before a position in a binlog file; None if the source is to answer."""
         name = place.file.rpartition(".")[0]
         if name not in await self._access.told(session):
             return None
@@ -296,7 +296,7 @@ class Statements:
 
     @_listing_what_is_seen
     async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
-        """Where the only binlog stands for a place in the source's log, once it has all before it."""
+        """Return the only binlog's place for a place in the source's log, once it has all before it."""
         names = await self._readable(session)
         if len(names) != 1:
             return None
@@ -567,7 +567,7 @@ class Statements:
         former, default = self._binlogs.get(statement.name).definition, self._binlogs.default_format
         preview = alter(former, statement, default=default)
         await _check_databases(session, preview.scope)
-        # What the source has done by now belongs to the scope as it was.
+        # All that the source has done by now belongs to the scope as it was.
         done = await _source_position(session)
         found = await _links(session, preview.scope)
         unknown = await unknown_names(_query(session), preview.scope, former.scope)
@@ -639,8 +639,8 @@ class Statements:
         """A row of SHOW BINLOGS.
 
         Args:
-            binlog: Of which.
-            problem: Why a binlog of statements gets rows; empty where it does not.
+            binlog: The binlog that the row describes.
+            problem: The reason why a binlog of statements gets rows; empty where it does not.
         """
         end, definition = binlog.end, binlog.definition
         state = self._binlogs.state(binlog.name)
@@ -802,7 +802,7 @@ class Statements:
 
 
 def _replaced(flavor: Flavor) -> StatementError:
-    """What the older of two dumps of one replica ends with."""
+    """Return the error with which the older of two dumps of one replica ends."""
     if flavor is Flavor.MYSQL:
         return StatementError(
             "A replica with the same server_uuid/server_id as this replica has connected to the "
@@ -845,7 +845,7 @@ async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | 
 
 
 def _status_position(binlog: Binlog) -> int:
-    """Where a replica that has all begins: for a new binlog its very beginning (seed 000)."""
+    """Return where a replica that has all begins: for a new binlog its very beginning (seed 000)."""
     published = binlog.published
     is_new = not published.closed and published.last.number == 1
     if is_new and read_head(published.last.path).size_bytes == published.end.position:
@@ -869,7 +869,7 @@ async def _check_databases(session: SessionContext, scope: Scope) -> None:
 
 
 async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
-    """Which of the source's tables change others without logging it, as far as this account sees."""
+    """Return the links by which the source's tables change others unlogged, as this account sees them."""
     if scope.is_unscoped:
         return NO_SOURCE_LINKS
 
@@ -912,7 +912,7 @@ def _diagnostic(level: str, text: str) -> Diagnostic:
 
 
 async def _ignores_case(session: SessionContext) -> bool:
-    """Whether the source takes names that differ in case alone for one."""
+    """True if the source takes names that differ in case alone for one."""
     found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names LIMIT 1")
     return found.texts()[0][0] != "0"
 

@@ -37,35 +37,36 @@ _COMPARED_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class UnknownNames:
-    """What of a scope the source does not have, a sentence each.
+    """Names of a scope that the source does not have, a sentence each.
 
     Attributes:
         slips: Names of which others are near.
-        missing: All other names.
+        missing: Names without a near other name.
     """
 
     slips: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
     def add(self, which: ScopeList, what: str, near: str) -> None:
-        """Add one.
+        """Add a name to the slips or the missing.
 
         Args:
             which: The list that names it.
-            what: That there is not.
-            near: What there is; empty for nothing.
+            what: The kind and name of the missing object.
+            near: The similar name that is there; empty for none.
         """
         told = f"{which.value} names what is not there: {what} that this account sees{near}"
         (self.slips if near else self.missing).append(told)
 
 
 async def unknown_names(query: Query, scope: Scope, before: Scope | None = None) -> UnknownNames:
-    """What of a scope the source does not have.
+    """Look for the names of a scope that the source does not have.
 
     Args:
-        query: In the session of whoever defines the binlog: what its account does not see is not there.
-        scope: That is to be.
-        before: That was: what stands there was told; None of a new binlog.
+        query: Asks in the session of whoever defines the binlog: what its account does not see is
+            not there.
+        scope: The scope that is to be.
+        before: The scope that was: names in it have been checked before; None of a new binlog.
     """
     try:
         return await _Looking(query, scope).look(before or Scope(ignores_case=scope.ignores_case))
@@ -110,7 +111,7 @@ class _Looking:
         return [bytes.fromhex(row[0] or "").decode() for row in await self.query(text + ALL_ROWS)]
 
     async def _as_table(self, name: ScopeObject) -> str:
-        """That a name which is no database's is a table's."""
+        """Return a hint that a name which is no database's is a table's."""
         if isinstance(name, TableName):
             return ""
         homes = await self._names(_HOMES, name)

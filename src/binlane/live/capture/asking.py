@@ -36,13 +36,13 @@ _NO_CHECKSUMS: Final = Format(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRequest:
-    """What is asked of the source.
+    """The facts with which the source is asked for its log.
 
     Attributes:
-        account: Who logs in.
-        start: From where on.
-        server_id: binlane's id there.
-        heartbeat_period_s: How often an idle source shall say that it lives.
+        account: The account that logs in.
+        start: The place or position where the log starts.
+        server_id: The id that binlane has as a replica of the source.
+        heartbeat_period_s: The interval at which an idle source shall say that it lives.
     """
 
     account: Account
@@ -53,13 +53,13 @@ class DumpRequest:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a conversation went.
+    """The result of a conversation.
 
     Attributes:
-        facts: What the source is.
-        format: How events are written before the first FORMAT_DESCRIPTION.
-        position: Where the dump starts; None for the source's first file, which says it.
-        command: What starts the dump.
+        facts: The facts of the source.
+        format: The format of events before the first FORMAT_DESCRIPTION.
+        position: The start of the dump; None for the source's first file, which says it.
+        command: The command that starts the dump.
         until: The dump is only to be read up to here, to find out what was done before, which
             then is where to start; None of the dump that was asked for.
     """
@@ -102,7 +102,7 @@ def ask_for_place(account: Account, place: FilePosition) -> Dialogue[Asked]:
     """Everything up to the command that gives the log from a place in a file on, to its end.
 
     Args:
-        account: Who logs in.
+        account: The account that logs in.
         place: An empty name is the source's first file.
 
     Raises:
@@ -129,7 +129,7 @@ def _file_dump(
 
 
 def ask_facts(peer: str) -> Dialogue[SourceFacts]:
-    """What a source says of itself, in a session that has logged in.
+    """Ask a source for its facts, in a session that has logged in.
 
     Raises:
         PeerError: If the source refuses something.
@@ -146,7 +146,7 @@ def ask_facts(peer: str) -> Dialogue[SourceFacts]:
 
 
 def _first_format(facts: SourceFacts, *, peer: str) -> Dialogue[Format]:
-    """How events are written before the first FORMAT_DESCRIPTION."""
+    """Return the format of events before the first FORMAT_DESCRIPTION."""
     answer = yield from ask("SELECT @master_binlog_checksum", peer=peer)
     checksum = answer.texts()[0][0] if answer else None
     return replace(

@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt."""
+"""Delays before the next attempt."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Backoff:
     """Delays that double from a first to a longest one.
 
     Attributes:
-        first_s: Shortest delay.
-        longest_s: Longest delay.
+        first_s: The first delay, in seconds.
+        longest_s: The longest delay, in seconds.
         attempts: Delays given since the last success.
     """
 

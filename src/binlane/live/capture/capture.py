@@ -43,7 +43,7 @@ from binlane.positions import FilePosition, GtidSet, Position
 logger = logging.getLogger(__name__)
 
 _KERNELS: Final = ("packets", "scan")
-# What one `receive` takes at most, so that whoever polls several sources gets to all of them.
+# Most bytes that one `receive` takes, so that whoever polls several sources gets to all of them.
 _TURN_BYTES: Final = 8 << 20
 # Two heartbeats may be late on a busy machine; a source that is silent for longer is dead.
 _SILENT_PERIODS: Final = 2.5
@@ -62,10 +62,10 @@ class Capture:
     """The log of one source from a position on, one connection after the other.
 
     Attributes:
-        settings: Which source, and how.
-        server_id: binlane's id there.
-        facts: What the source said at the last connect; None before.
-        heard_at_s: When bytes last came, by `time.monotonic`; None before the first.
+        settings: The address of the source, and how it is captured.
+        server_id: The id that binlane has as a replica of the source.
+        facts: The source's facts at the last connect; None before.
+        heard_at_s: The time when bytes last came, by `time.monotonic`; None before the first.
     """
 
     def __init__(  # the source, the place in it, and what is ours
@@ -81,13 +81,13 @@ class Capture:
         """Prepare; nothing is opened.
 
         Args:
-            settings: Which source, and how.
-            start: Where to begin at the first connect; later ones go on at `position`.
+            settings: The address of the source, and how it is captured.
+            start: The start of the first connect's log; later ones go on at `position`.
             spill: Folder for transactions that are too large to be held, of this capture alone.
             server_id: binlane's id there; of no other connection to the source.
-            identity: What was remembered with the position that is started from; None at the
+            identity: The identity that was remembered with the position of the start; None at the
                 first time.
-            uses_kernels: Whether groups come as bytes, where the kernels for it are compiled.
+            uses_kernels: True if groups come as bytes, where the kernels for it are compiled.
         """
         self.settings = settings
         self.server_id = server_id
@@ -109,17 +109,17 @@ class Capture:
 
     @property
     def file_position(self) -> FilePosition | None:
-        """Where the group behind those that were given begins; None before the first connect."""
+        """The place where the group behind the given ones begins; None before the first connect."""
         return self._file_position if self._stream is None else self._stream.file_position
 
     @property
     def format_description(self) -> FormatDescriptionEvent | None:
-        """Of the source's current file; None while not connected, and until it has come."""
+        """FORMAT_DESCRIPTION of the source's current file; None while not connected, and before it came."""
         return None if self._stream is None else self._stream.format_description
 
     @property
     def identity(self) -> SourceIdentity | None:
-        """What to remember with `position`, to be given to the next capture of this source."""
+        """The source's identity to remember with `position`, for the next capture of this source."""
         stream = self._stream
         if stream is not None and self.facts is not None and stream.created:
             self._identity = SourceIdentity(
@@ -131,24 +131,24 @@ class Capture:
 
     @property
     def is_connected(self) -> bool:
-        """Whether groups can come."""
+        """True if groups can come."""
         return self._connection is not None
 
     @property
     def has_progressed(self) -> bool:
-        """Whether something came since the last connect, so that the connection is a good one."""
+        """True if something came since the last connect, so that the connection is a good one."""
         return self._stream is not None and self._stream.has_progressed
 
     @property
     def is_silent(self) -> bool:
-        """Whether the source said nothing for so long that it must be dead."""
+        """True if the source said nothing for so long that it must be dead."""
         if self._connection is None or self.heard_at_s is None:
             return False
         return time.monotonic() - self.heard_at_s > self.silent_s
 
     @property
     def silent_s(self) -> float:
-        """How long a source may be silent that lives, in seconds."""
+        """The longest silence of a source that lives, in seconds."""
         return max(_SILENT_PERIODS * self.settings.heartbeat_period_s, _SILENT_MIN_S)
 
     def connect(self) -> None:
@@ -213,7 +213,7 @@ class Capture:
         return EventStream(asked.format, asked.position, peer=peer)
 
     def _position_before(self, place: FilePosition, account: Account) -> Position | None:
-        """What was done before a place in the files of MySQL; None of MariaDB, which says it."""
+        """Return the GTIDs before a place in the files of MySQL; None of MariaDB, which says it."""
         with closing(self._connected()) as connection:
             request = DumpRequest(
                 account=account, start=place, server_id=self.server_id, heartbeat_period_s=0
@@ -254,11 +254,11 @@ class Capture:
     def _first_words(
         self, account: Account, place: FilePosition, *, taken: GtidSet | None = None
     ) -> tuple[int, FilePosition]:
-        """When the file of a place was begun, in seconds since 1970, and where a dump from there is.
+        """Return when a place's file was begun, in seconds since 1970, and where a dump from there is.
 
         Args:
-            account: Who logs in.
-            place: Where a group begins, or the log ends.
+            account: The account that logs in.
+            place: The beginning of a group, or the end of the log.
             taken: Read on up to the first group that is not in it, or the log's end: a MySQL then
                 refuses what has no GTID, over which it passes in a dump by GTID.
 
@@ -292,14 +292,14 @@ class Capture:
     def _items(
         self, connection: ServerConnection, asked: Asked
     ) -> Iterator[tuple[RawStream | EventStream, Item]]:
-        """What comes of a dump that ends, waiting for it."""
+        """Give the items of a dump that ends, waiting for them."""
         with closing(self._stream_of(asked)) as stream:
             while not stream.has_ended:
                 for item in stream.feed(connection.read_into(stream.room), has_more=False):
                     yield stream, item
 
     def fileno(self) -> int:
-        """Of the connection, for a selector.
+        """Return the connection's file descriptor, for a selector.
 
         Raises:
             ValueError: If there is none.
@@ -381,7 +381,7 @@ def _result(flow: PacketFlow[Asked]) -> Asked:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether another attempt may help though nobody does anything."""
+    """True if another attempt may help though nobody does anything."""
     if isinstance(error, PeerError):
         if error.errno is None:
             return error.phase in _TRANSIENT_PHASES

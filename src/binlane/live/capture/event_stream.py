@@ -1,4 +1,4 @@
-"""What a source sends → event groups, event by event: the reference, and the way without kernels.
+"""A source's packets → event groups, event by event: the reference, and the way without kernels.
 
 A group is held in memory until its last event has come, however large it is.
 """
@@ -32,21 +32,21 @@ class EventStream:
     Attributes:
         position: Every group up to here has been given; None until the source says where the
             dump starts.
-        first_position: Where that was.
-        created: When the current file was begun, in seconds since 1970; 0 as long as it did not
-            say so.
-        has_progressed: Whether a group or a heartbeat came: the dump works.
-        has_ended: Whether the source ended the dump without an error.
+        first_position: The position where the dump starts.
+        created: The time when the current file was begun, in seconds since 1970; 0 as long as it
+            did not say so.
+        has_progressed: True if a group or a heartbeat came: the dump works.
+        has_ended: True if the source ended the dump without an error.
     """
 
     def __init__(self, format_: Format, position: Position | None, *, peer: str) -> None:
         """Start before the first packet that answers the command.
 
         Args:
-            format_: As for `PacketEvents`.
-            position: Where the dump was asked to start; None for the beginning of a file, which
-                then says it.
-            peer: The source, for messages.
+            format_: The format of events, given to `PacketEvents`.
+            position: The position where the dump was asked to start; None for the beginning of a
+                file, which then says it.
+            peer: The source's address, for messages.
         """
         self.position = self.first_position = position
         self.created = 0
@@ -63,17 +63,17 @@ class EventStream:
 
     @property
     def format_description(self) -> FormatDescriptionEvent | None:
-        """Of the current file; None before the first."""
+        """The FORMAT_DESCRIPTION of the current file; None before the first."""
         return self._events.format_description
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the group behind those that were given begins in the source's files."""
+        """The place where the group behind the given ones begins in the source's files."""
         return FilePosition(self._events.file, self._next_position)
 
     @property
     def room(self) -> memoryview:
-        """Where the next bytes of the source belong."""
+        """The memory for the next bytes of the source."""
         return memoryview(self._came)
 
     def feed(self, count: int, *, has_more: bool) -> Iterator[EventGroup]:

@@ -1,4 +1,4 @@
-"""Whether a source still is the one whose log was taken before.
+"""Recognition of a source whose log was taken before.
 
 GTIDs alone do not tell: a server that was reset counts from 1 again, and once it has passed what
 was taken, its first groups would be missed in silence. So the file is remembered, too, in which the
@@ -17,9 +17,9 @@ from binlane.log.grouping.raw import Item, RawRun
 from binlane.positions import FilePosition, GtidPosition, GtidSet, Position
 
 PHASE: Final = "position"
-"""Of the errors here: the place in the source's log to go on from."""
+"""The phase of the errors here: the place in the source's log to go on from."""
 _ANONYMOUS: Final = "anonymous transaction"
-"""In what a MySQL's sender says, in every language."""
+"""Words in the message of a MySQL's sender, in every language."""
 
 _HINT: Final = (
     "to go on with what the source has now: START BINLOG 'name' FROM 'position', or DROP BINLOG "
@@ -36,12 +36,13 @@ class UntakenError(PeerError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceIdentity:
-    """What to remember of a source, with the position that was taken.
+    """The facts of a source to remember with the position that was taken.
 
     Attributes:
         server: MySQL's UUID of it, MariaDB's server id.
-        file_position: Where the next group begins in its files.
-        created: When that file was begun, by its FORMAT_DESCRIPTION, in seconds since 1970.
+        file_position: The beginning of the next group in its files.
+        created: The time when that file was begun, by its FORMAT_DESCRIPTION, in seconds since
+            1970.
     """
 
     server: str
@@ -50,7 +51,7 @@ class SourceIdentity:
 
 
 def lacks(position: Position, facts: SourceFacts) -> bool:
-    """Whether `check_position` refuses."""
+    """True if `check_position` refuses."""
     try:
         check_position(position, facts, peer="")
     except PeerError:
@@ -94,9 +95,9 @@ def check_file(identity: SourceIdentity, created: int, *, peer: str) -> None:
     """Refuse a server whose file is another one than that of its name before.
 
     Args:
-        identity: What was remembered of the same server.
-        created: When its file of that name was begun.
-        peer: The source.
+        identity: The identity of the same server that was remembered.
+        created: The time when the server's file of that name was begun.
+        peer: The source's address, for messages.
 
     Raises:
         PeerError: With what happened and what to do.
@@ -113,10 +114,10 @@ def check_missing_file(
     """Refuse a server that lacks the remembered file, or its end, unless it only was purged.
 
     Args:
-        identity: What was remembered of the same server.
+        identity: The identity of the same server that was remembered.
         oldest: The first file that it has.
-        refused: What it said when it was asked for the place in the file.
-        peer: The source.
+        refused: The server's answer when it was asked for the place in the file.
+        peer: The source's address, for messages.
 
     Raises:
         PeerError: With what happened and what to do.
@@ -128,7 +129,7 @@ def check_missing_file(
 
 
 def goes_beyond(item: Item, position: Position) -> bool:
-    """Whether what stands in a log goes beyond a position."""
+    """True if an item of a log goes beyond a position."""
     gtids = map(item.gtid, range(item.count)) if isinstance(item, RawRun) else (item.gtid,)
     return any(gtid is not None and not position.covers(gtid) for gtid in gtids)
 
@@ -137,9 +138,10 @@ def check_anonymous(refused: PeerError, position: Position, *, peer: str) -> Non
     """Tell what a MySQL refuses to send on since it has no GTID.
 
     Args:
-        refused: What it said when it was asked for its log from where the next group was to come.
-        position: What was taken.
-        peer: The source.
+        refused: The source's answer when it was asked for its log from where the next group was to
+            come.
+        position: The position that was taken.
+        peer: The source's address, for messages.
 
     Raises:
         UntakenError: If that is so.

@@ -11,9 +11,9 @@ def passed(position: Position | None, gtid: AnyGtid, *, at: FilePosition, peer: 
 
     Args:
         position: None where the source has not said it.
-        gtid: Of the group.
-        at: Where it begins.
-        peer: The source.
+        gtid: The GTID of the group.
+        at: The place where the group begins.
+        peer: The source's address, for messages.
 
     Raises:
         PeerError: If the position is not known, or has the group done already.
@@ -26,7 +26,7 @@ def passed(position: Position | None, gtid: AnyGtid, *, at: FilePosition, peer: 
 
 
 def unknown_start(at: FilePosition, *, peer: str) -> PeerError:
-    """Nobody said what was done before a group."""
+    """The error if nobody said the position before a group."""
     return PeerError(
         f"event groups came before the source said what stands before {at}",
         peer=peer,
@@ -38,7 +38,7 @@ def unknown_start(at: FilePosition, *, peer: str) -> PeerError:
 def disorder(
     position: Position | None, gtid: AnyGtid | None, *, at: FilePosition, peer: str
 ) -> PeerError:
-    """A group came that a position has done already."""
+    """The error if a group came that a position has done already."""
     if isinstance(gtid, Gtid) and isinstance(position, GtidPosition):
         return PeerError(
             f"event group {gtid} comes after {position.last(gtid.domain_id)} ({at})",

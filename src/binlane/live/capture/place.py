@@ -1,4 +1,4 @@
-"""What was done before a place in a source's files."""
+"""The position before a place in a source's files."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Dump(Protocol):
 
     @property
     def first_position(self) -> Position | None:
-        """What was done before its first group; None until the source said it."""
+        """The position before the dump's first group; None until the source said it."""
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the group behind those that were given begins."""
+        """The place where the group behind the given ones begins."""
 
 
 def position_before(place: FilePosition, items: Iterable[tuple[Dump, Item]]) -> Position:
     """The position with all groups done that stand before a place.
 
     Args:
-        place: Where a group begins, or the file ends.
-        items: Of that file from its beginning, and maybe of those behind it.
+        place: The beginning of a group, or the end of the file.
+        items: The items of that file from its beginning, and maybe of those behind it.
 
     Raises:
         ConfigError: If no group begins there.
@@ -55,12 +55,12 @@ def position_before(place: FilePosition, items: Iterable[tuple[Dump, Item]]) -> 
 
 
 class _Search:
-    """How far a file was read.
+    """The state of reading a file up to a place.
 
     Attributes:
-        done: With the groups before the place; None before the first group.
-        end: Of the last of these.
-        is_behind: Whether what comes stands behind the place.
+        done: The position with the groups before the place; None before the first group.
+        end: The end of the last of these groups.
+        is_behind: True if what comes stands behind the place.
     """
 
     def __init__(self, place: FilePosition) -> None:

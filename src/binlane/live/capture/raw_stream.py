@@ -1,4 +1,4 @@
-"""What a source sends → runs of event groups as bytes, by kernels; without a socket.
+"""A source's bytes → runs of event groups as bytes, by kernels; without a socket.
 
 The network's bytes are unpacked into a window of the source's file, in which the kernel `scan`
 finds the groups. Whatever is no plain event, such as the source's word on its files, is looked at
@@ -57,7 +57,7 @@ from binlane.log.kernels.packet_layout import (
 from binlane.positions import AnyGtid, FilePosition, Position
 
 HELD_BYTES_MAX: Final = 32 << 20
-"""Of a group that comes from a source; a larger one is spilled."""
+"""Largest size of a group from a source that is held; a larger one is spilled."""
 WINDOW_BYTES: Final = 4 << 20
 TABLES_MAX = 4096
 """Table maps that are remembered over the source's files; with more a file begins with none."""
@@ -76,21 +76,21 @@ class Spilled(Protocol):
         """
 
     def chunks(self) -> Iterator[bytes]:
-        """What was put aside, each time anew.
+        """Give the bytes that were put aside, each time anew.
 
         Raises:
             StoreError: If it cannot be read.
         """
 
     def close(self) -> None:
-        """Throw it away."""
+        """Throw the group away."""
 
 
 class Spill(Protocol):
-    """Where groups are put aside."""
+    """The store where large groups are put aside."""
 
     def begin(self) -> Spilled:
-        """Begin with one.
+        """Begin to put a group aside.
 
         Raises:
             StoreError: If there is no place for it.
@@ -102,11 +102,12 @@ class RawStream:
 
     Attributes:
         position: Every group up to here was given; None until the source says where it starts.
-        first_position: Where that was.
-        format_description: Of the source's current file; None before the first.
-        created: When that file was begun, in seconds since 1970; 0 as long as it did not say so.
-        has_progressed: Whether a group or a heartbeat came: the dump works.
-        has_ended: Whether the source ended the dump without an error.
+        first_position: The position where the dump starts.
+        format_description: The event of the source's current file; None before the first.
+        created: The time when that file was begun, in seconds since 1970; 0 as long as it did not
+            say so.
+        has_progressed: True if a group or a heartbeat came: the dump works.
+        has_ended: True if the source ended the dump without an error.
     """
 
     def __init__(  # what a dump is, and its limits
@@ -122,14 +123,14 @@ class RawStream:
         """Start before the first packet that answers the command.
 
         Args:
-            format_: How events before the first FORMAT_DESCRIPTION are written, told by the
-                server's version and `@master_binlog_checksum`.
-            position: Where the dump was asked to start; None for the beginning of a file, which
-                then says it.
-            peer: The source, for messages.
-            spill: Where a large group is put aside.
-            held_bytes_max: Of a group; a larger one is put aside.
-            window_bytes: How many bytes come in one run, about.
+            format_: The format of events before the first FORMAT_DESCRIPTION, told by the server's
+                version and `@master_binlog_checksum`.
+            position: The position where the dump was asked to start; None for the beginning of a
+                file, which then says it.
+            peer: The source's address, for messages.
+            spill: The store where a large group is put aside.
+            held_bytes_max: The largest size of a group that is held; a larger one is put aside.
+            window_bytes: The approximate number of bytes in one run.
         """
         self.position = self.first_position = position
         self.format_description: FormatDescriptionEvent | None = None
@@ -154,20 +155,20 @@ class RawStream:
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the group behind those that were given begins in the source's files."""
+        """The place where the group behind the given ones begins in the source's files."""
         return FilePosition(self._file, self._next_position)
 
     @property
     def room(self) -> memoryview:
-        """Where the next bytes of the source belong."""
+        """The memory for the next bytes of the source."""
         return self._room[self._came_end :] if self._came_end else self._room
 
     def feed(self, count: int, *, has_more: bool) -> Iterator[Item]:
         """Take bytes that were put into `room`; give what they complete.
 
         Args:
-            count: How many.
-            has_more: Whether more will follow at once: runs then grow.
+            count: The number of bytes in `room`.
+            has_more: True if more will follow at once: runs then grow.
 
         Yields:
             FORMAT_DESCRIPTIONs as control groups, and whole groups. Runs and large groups are good
@@ -206,13 +207,13 @@ class RawStream:
             yield from self._groups()
 
     def close(self) -> None:
-        """Throw away what was put aside."""
+        """Throw away the groups that were put aside."""
         if self._spilled is not None:
             self._spilled.close()
             self._spilled = None
 
     def _take_in(self, came: Bytes) -> None:
-        """Use another buffer for what comes."""
+        """Use another buffer for the source's bytes."""
         self._came = came
         self._room = came.data[: came.shape[0] - PADDING]
 
@@ -280,7 +281,7 @@ class RawStream:
             f"a packet of the dump ends elsewhere than its event (by {state[EVENT_LEFT]} bytes)"
         ).at(self._file or "the dump's head", self._window.base + self._window.end)
 
-    # What is no plain event.
+    # Events that are not plain.
 
     def _other(self, payload: bytes) -> Iterator[Item]:
         if is_error(payload):
@@ -310,7 +311,7 @@ class RawStream:
             self._stand_at(body.position)
 
     def _take_format(self, event: Event, body: FormatDescriptionEvent) -> EventGroup:
-        # Where the position is 0, the dump begins further on, as the ROTATE before said.
+        # With position 0 the dump begins further on, as the ROTATE before said.
         if event.header.next_position:
             self._stand_at(event.next_position)
         self.format_description, self._format = body, body.format
@@ -382,7 +383,7 @@ class RawStream:
             scanner.scan(self._window.data, self._window.end)
 
     def _groups(self) -> Iterator[Item]:
-        """What the window holds whole."""
+        """Give the groups that the window holds whole."""
         while self._window.end:
             scanner = self._scanner
             if self._reference is not None or scanner is None:
@@ -525,7 +526,7 @@ class RawStream:
         self._reference = _Reference(self._file)
 
     def _decoded(self) -> Iterator[Item]:
-        """What the reference makes of the window, up to where the kernels can go on."""
+        """Give the reference's groups of the window, up to where the kernels can go on."""
         reference, window = self._reference, self._window
         assert reference is not None, "it was begun"
         at = 0
@@ -575,5 +576,5 @@ class _Reference:
 
 
 def _is_of_log(group: EventGroup) -> bool:
-    """Whether a control group says nothing that changes anything."""
+    """True if a control group is about the log itself, and changes nothing."""
     return group.events[0].header.type_code in CONTROL_TYPES

@@ -1,4 +1,4 @@
-"""Which server is captured, as whom, and from where on."""
+"""The settings of capture: the server, the account, and the start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEARTBEAT_PERIOD_MAX_S: Final = 4294967.0
 
 
 class StartAt(Enum):
-    """Where a first capture begins when no position is known."""
+    """The place where a first capture begins when no position is known."""
 
     NOW = "now"
     OLDEST = "oldest"
@@ -35,7 +35,7 @@ class SourceSettings:
         url: The server and the account, which needs the privilege REPLICATION SLAVE.
         password_file: A file whose first line is the password; None for an empty one.
         password: The password where the caller has it already; not shown.
-        start: Where a first capture begins; later ones go on where the store ends.
+        start: The start of a first capture; later ones go on where the store ends.
         server_id: Under which id binlane appears to the source, 1 to 2^32-1, unlike that of any
             other server or replica; a random one of a range of its own by default.
         heartbeat_period_s: An idle source says that it lives this often, 0.001 to 4294967 seconds.

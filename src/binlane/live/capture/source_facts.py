@@ -1,4 +1,4 @@
-"""What a source says of itself, and whether its log can be the ground truth.
+"""A source's facts, and if its log can be the ground truth.
 
 Every fact that matters becomes a finding: fine, a warning, or what stops capture, with the SQL that
 mends it. Capture raises the first that stops it; `setup --check` prints them all.
@@ -68,7 +68,7 @@ _SHORT_EXPIRY_S: Final = 86_400
 
 
 class Weight(Enum):
-    """What a finding means for capture."""
+    """A finding's meaning for capture."""
 
     FINE = "fine"
     WARNING = "warning"
@@ -83,12 +83,12 @@ class Finding:
 
     Attributes:
         key: The server's variable, `privilege`, or binlane's setting.
-        value: What it is.
-        wanted: What it should be; empty where anything will do.
-        weight: What that means.
-        reason: What goes wrong as it is; empty where nothing does.
+        value: The value that was found.
+        wanted: The value that it should be; empty where anything will do.
+        weight: The meaning of the value for capture.
+        reason: The harm of the value as it is; empty where there is none.
         mend: Statements for the source, in order, that mend it; empty where none can.
-        note: What else is to be done, such as a restart with an option; mostly empty.
+        note: The other work that is to be done, such as a restart with an option; mostly empty.
     """
 
     key: str
@@ -101,14 +101,14 @@ class Finding:
 
     @property
     def is_lacking(self) -> bool:
-        """Whether something is to be done about it."""
+        """True if something is to be done about the finding."""
         return self.weight in {Weight.STOPS, Weight.GAPS} or (
             self.weight is Weight.WARNING and bool(self.mend or self.note)
         )
 
     @property
     def hint(self) -> str:
-        """What to do, in one line."""
+        """The finding's remedy in one line."""
         statements = "; ".join(self.mend)
         told = f"on the source: {statements}" if statements else ""
         return "; ".join(filter(None, (told, self.note)))
@@ -119,15 +119,15 @@ class SourceFacts:
     """Settings and state of a source when the capture connected.
 
     Attributes:
-        version: Such as `10.11.19-MariaDB-log`.
-        flavor: Told by the version.
-        server_id: Its own.
+        version: The text of `@@version`, such as `10.11.19-MariaDB-log`.
+        flavor: The flavor that the version tells.
+        server_id: The source's own server id.
         server_uuid: MySQL's name of the server; empty of MariaDB.
         position: Every GTID in its log, and of MySQL also those purged from it.
         purged: MySQL: the GTIDs that are no more in its log.
         last_gtids: MariaDB: the last GTID of each domain and server in its log.
-        lower_case_table_names: 0, 1 or 2.
-        account: Who binlane is there, `user@host`; empty where it was not asked.
+        lower_case_table_names: The variable's value: 0, 1 or 2.
+        account: The account of binlane there, `user@host`; empty where it was not asked.
         grants: The account's, a line each; empty where they were not asked for.
         variables: All that was asked for, by name in lower case; those that it lacks are missing.
     """
@@ -173,7 +173,7 @@ class SourceFacts:
 
     @property
     def identity(self) -> str:
-        """What tells the server from others: MySQL's UUID, MariaDB's server id."""
+        """The name that tells the server from others: MySQL's UUID, MariaDB's server id."""
         return self.server_uuid or str(self.server_id)
 
     @property
@@ -182,7 +182,7 @@ class SourceFacts:
         return tuple(int(number) for number in re.findall(r"\d+", self.version)[:2])
 
     def has_privilege(self, name: str) -> bool:
-        """Whether the account has a global privilege, or may have it by way of a role."""
+        """True if the account has a global privilege, or may have it by way of a role."""
         # A role may bring it, which only the server knows.
         has_role = any(" ON " not in grant for grant in self.grants)
         return not self.grants or has_role or not {name, _ALL}.isdisjoint(self.privileges)
@@ -196,7 +196,7 @@ class SourceFacts:
         )
 
     def findings(self, *, server_id: int | None = None) -> list[Finding]:
-        """Everything that was looked at, judged.
+        """All facts that were looked at, judged.
 
         Args:
             server_id: The id that binlane uses there; None where it is not chosen yet.
@@ -217,7 +217,7 @@ class SourceFacts:
         ]
 
     def log_end(self) -> Finding:
-        """Whether the account may ask where the log ends; capture itself does without."""
+        """Judge the account's right to ask where the log ends; capture itself does without."""
         key, wanted = "log end", _LOG_END[self.flavor]
         if self.has_privilege(wanted) or self.has_privilege(_SUPER):
             return Finding(key=key, value=wanted, wanted=wanted)
@@ -232,11 +232,11 @@ class SourceFacts:
         )
 
     def log_filters(self, only: str, ignored: str) -> Finding:
-        """Whether databases are left out of the source's own log.
+        """Judge the source's filters, which leave databases out of its own log.
 
         Args:
-            only: `Binlog_Do_DB` of `log_end_statement`.
-            ignored: `Binlog_Ignore_DB` of it.
+            only: The value of `Binlog_Do_DB` in `log_end_statement`'s answer.
+            ignored: The value of `Binlog_Ignore_DB` in that answer.
         """
         options = [
             f"--{option}={database}"
@@ -269,7 +269,7 @@ class SourceFacts:
                 raise ConfigError(finding.reason, key=finding.key, hint=finding.hint)
 
     def warnings(self) -> Iterator[Finding]:
-        """What is not wrong, but loses something."""
+        """Give the findings of settings that are not wrong, but lose something."""
         weights = {Weight.WARNING, Weight.GAPS}
         return (found for found in self.findings() if found.weight in weights)
 
@@ -472,7 +472,7 @@ class SourceFacts:
 
 
 def log_end_statement(version: str) -> str:
-    """What tells where a server's log ends, and what is left out of it.
+    """Return the statement that tells where a server's log ends, and what is left out of it.
 
     Its columns are File, Position, Binlog_Do_DB and Binlog_Ignore_DB. It needs BINLOG MONITOR, of
     MySQL REPLICATION CLIENT.

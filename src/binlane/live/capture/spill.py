@@ -17,10 +17,10 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class SpillFolder:
-    """Where one capture puts large transactions aside, each in a file that it removes.
+    """The folder for a capture's large transactions, each in a file that is removed after use.
 
     Args:
-        folder: Of this capture alone; made where it is missing.
+        folder: The folder of this capture alone; made where it is missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class SpillFile:
     """A transaction that was put aside.
 
     Args:
-        path: Of the file.
+        path: The path of the file.
         stream: The file, open for both.
     """
 
@@ -74,7 +74,7 @@ class SpillFile:
             raise _failure(error, self._path) from error
 
     def chunks(self) -> Iterator[bytes]:
-        """What was put aside, each time anew.
+        """Give the bytes that were put aside, each time anew.
 
         Raises:
             StoreError: If it cannot be read.
@@ -87,7 +87,7 @@ class SpillFile:
             raise _failure(error, self._path) from error
 
     def close(self) -> None:
-        """Throw it away."""
+        """Throw the file away."""
         self._stream.close()
         with suppress(OSError):
             self._path.unlink(missing_ok=True)

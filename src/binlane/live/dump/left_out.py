@@ -33,19 +33,19 @@ from binlane.positions import GtidRun, GtidSet, Position
 
 _TYPE_OFFSET: Final = 4
 _SEQUENCE: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
-"""Of a GTID_LOG event."""
+"""The place of the sequence in a GTID_LOG event."""
 _MICROSECONDS: Final = 1_000_000
 _POSITION_MASK: Final = 0xFFFFFFFF
 GTIDS: Final = frozenset({EventType.GTID_LOG, EventType.GTID_TAGGED_LOG})
 NOTED: Final = GTIDS | {EventType.INCIDENT}
-"""What `note` is to be told of."""
+"""The types of events that `note` is to be told of."""
 
 
 class LeftOut:
-    """What a dump has to say of left-out transactions, as far as it has come.
+    """Left-out transactions of which a dump has to tell, as far as it has come.
 
     Args:
-        has: What the replica has.
+        has: The GTIDs that the replica has.
     """
 
     def __init__(self, has: GtidSet) -> None:
@@ -59,9 +59,10 @@ class LeftOut:
         """Begin a file.
 
         Args:
-            done: What was done before it. Of the first one, or of one before it of which the replica
-                has all that is in between: what came earlier is not told of.
-            format_: Of the file.
+            done: The position before the file. For the first one, the position before it, or before
+                an earlier file of which the replica has all that is in between: what came earlier
+                is not told of.
+            format_: The format of the file's events.
         """
         self._gtids.format = format_
         if self._done is None:
@@ -88,7 +89,7 @@ class LeftOut:
         Behind an INCIDENT that is nothing: it tells that something was lost, and not what.
 
         Args:
-            done: What is done there, as far as the log's files have it or leave it out.
+            done: The position at this place, as far as the log's files have it or leave it out.
         """
         assert self._done is not None, "a file was entered"
         now = _set(done)
@@ -107,13 +108,13 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where empty transactions are made.
+    """The place where empty transactions are made.
 
     Attributes:
-        position: In the file, in bytes.
-        server_id: Of the log.
-        timestamp: What they have for the time of their commit, seconds since 1970.
-        format: Of the file.
+        position: The place in the file, in bytes.
+        server_id: The server id of the log.
+        timestamp: The time of their commit, in seconds since 1970.
+        format: The format of the file's events.
     """
 
     position: int

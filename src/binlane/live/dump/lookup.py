@@ -1,4 +1,4 @@
-"""Which GTID position a byte position stands for, as the servers' BINLOG_GTID_POS(), and back."""
+"""GTID positions of byte positions, as the servers' BINLOG_GTID_POS(), and back."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from binlane.positions import FilePosition, GtidPosition, mariadb_position
 
 
 def gtid_position_at(chunks: Iterable[bytes], position: int, *, file: str) -> GtidPosition | None:
-    """What is done before a position in a file.
+    """Return the GTID position before a byte position in a file.
 
     Args:
-        chunks: The file's bytes.
-        position: Where an event begins, or the file's end, in bytes.
-        file: Its base name.
+        chunks: The file's bytes in pieces.
+        position: The beginning of an event, or the file's end, in bytes.
+        file: The base name of the file.
 
     Returns:
         The GTID position; None if no event begins or ends there.
@@ -37,13 +37,13 @@ def gtid_position_at(chunks: Iterable[bytes], position: int, *, file: str) -> Gt
 
 
 def gtid_position_in(path: Path, position: int) -> GtidPosition | None:
-    """What is done before a position in a closed or published file of a store.
+    """Return the GTID position before a byte position in a closed or published file of a store.
 
     Reads no more than the index of groups leaves to be read.
 
     Args:
-        path: Of the file.
-        position: As `gtid_position_at`.
+        path: The path of the file.
+        position: The beginning of an event, or the file's end, in bytes.
 
     Raises:
         CodecError: If the file is damaged before the position.
@@ -64,11 +64,11 @@ def gtid_position_in(path: Path, position: int) -> GtidPosition | None:
 def place_behind(
     files: Sequence[BinlogFile], end: FilePosition, done: GtidPosition
 ) -> FilePosition:
-    """Where a binlog of a MariaDB goes on behind what is done.
+    """Return the place where a binlog of a MariaDB goes on behind `done`.
 
     Args:
-        files: Its files, oldest first.
-        end: Where it ends.
+        files: The binlog's files, oldest first.
+        end: The place where the binlog ends.
         done: A place of the source's log: the groups before it, which the binlog is complete up to.
 
     Returns:

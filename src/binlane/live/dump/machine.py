@@ -1,4 +1,4 @@
-"""What a dump sends, packet by packet: bytes of files in, packets out.
+"""The packets of a dump, one by one: bytes of files in, packets out.
 
 Events of a file are forwarded as they are, only their headers are looked at; those that are larger
 than what is read at once pass in parts. Statements with tables info are made plain, for readers that
@@ -49,7 +49,7 @@ BEGINNING: Final = len(MAGIC)
 """Position of the first event of a file."""
 
 NOWHERE: Final = "waiting.000000"
-"""What a replica shows for a file while it waits, if it asked for none."""
+"""The file that a replica shows while it waits, if it asked for none."""
 
 _POSITION_MASK: Final = 0xFFFFFFFF
 _MADE_AT_ONCE: Final = 500
@@ -78,9 +78,9 @@ class Dump:
 
     Attributes:
         file: Base name of the file that it stands in.
-        position: Where the next event begins, in bytes.
-        has_ended: Whether `feed` came to where it was to end.
-        needed_bytes: How many the event at `position` has, where `feed` has to have it whole.
+        position: The beginning of the next event, in bytes.
+        has_ended: True if `feed` came to where it was to end.
+        needed_bytes: The length of the event at `position`, where `feed` has to have it whole.
     """
 
     def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
@@ -139,10 +139,10 @@ class Dump:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
 
         Args:
-            head: The file's first events.
-            position: Where to start in it, in bytes; an event begins there.
-            after: Of the first file by GTID: where the log begins of which the replica has all that
-                stands before this file; None for the beginning of this file.
+            head: The first events of the file.
+            position: The place to start in it, in bytes; an event begins there.
+            after: For the first file by GTID: the position where the log begins of which the
+                replica has all that stands before this file; None for the beginning of this file.
             inside_statement: A rows event begins at `position`.
 
         Returns:
@@ -159,7 +159,7 @@ class Dump:
         if self._left_out is not None:
             self._left_out.enter(head.done if after is None else after, head.format)
         if self._is_first_file:
-            # What the replica asked for holds until it has a FORMAT_DESCRIPTION.
+            # The checksum that the replica asked for holds until it has a FORMAT_DESCRIPTION.
             self._format = replace(head.format, checksum=self._request.checksum)
         rotate = self._made(RotateEvent(position=position, file=head.file), is_artificial=True)
         self._format = head.format
@@ -177,7 +177,7 @@ class Dump:
         """Go on at another position of the file; the replica has all groups before it.
 
         Args:
-            position: Where a group begins or the file ends, in bytes, ahead of `position`.
+            position: The beginning of a group or the file's end, in bytes, ahead of `position`.
             done: Everything before it is done at this GTID position.
         """
         assert self._skipper is not None, "the replica asked by GTID"
@@ -186,17 +186,17 @@ class Dump:
 
     @property
     def is_inside_event(self) -> bool:
-        """Whether a part of an event was sent: nothing else may stand before the rest of it."""
+        """True if a part of an event was sent: nothing else may stand before the rest of it."""
         return bool(self._passing_bytes)
 
     @property
     def tells_left_out(self) -> bool:
-        """Whether `left_out` has something to say, now or later."""
+        """True if `left_out` has something to give, now or later."""
         return self._left_out is not None
 
     @property
     def can_be_packed(self) -> bool:
-        """Whether what comes next may be packed: nothing is left out but what has its own type."""
+        """True if the next bytes may be packed: nothing is left out but what has its own type."""
         is_plain = self._inside is None and not self._passing_bytes
         return is_plain and (self._skipper is None or self._skipper.is_done)
 
@@ -205,7 +205,7 @@ class Dump:
 
         Args:
             packer: Has bytes of the file from `position` on.
-            size: How many. Where nothing moves on, `feed` says why.
+            size: The number of bytes. Where nothing moves on, `feed` says why.
 
         Returns:
             Packets, valid until the packer is used again.
@@ -226,7 +226,7 @@ class Dump:
         Args:
             data: Bytes of the file from `position` on. What is left behind the last whole event is
                 not kept: the next call begins with it, and has at least a slice, or all there is.
-            size_bytes: How many there are in all from `position` on, where that is known.
+            size_bytes: The number of all bytes from `position` on, where that is known.
             ends: Forward what is left of the event group at hand, and no other: a replica that
                 is cut off inside of one may not be able to go on there.
 
@@ -300,7 +300,7 @@ class Dump:
         return head
 
     def _pass(self, data: bytes) -> bytes:
-        """Forward a part of an event; nothing behind it."""
+        """Forward a part of an event; no bytes behind it."""
         data = data[: self._passing_bytes]
         self.position += len(data)
         return self._passed(data)
@@ -338,8 +338,8 @@ class Dump:
         them the replica is told where it stands, since it has counted their bytes.
 
         Args:
-            done: What is done here.
-            timestamp: What they have for the time of their commit, seconds since 1970.
+            done: The position up to this place.
+            timestamp: The time of their commit, in seconds since 1970.
 
         Returns:
             Packets of whole transactions.
@@ -379,7 +379,7 @@ class Dump:
         return frame(error_packet(error), self._sequence)
 
     def _is_sent(self, data: bytes, offset: int, parts: list[bytes | memoryview]) -> bool:
-        """Whether the event at `offset` is sent; what has to stand before it is put into `parts`."""
+        """True if the event at `offset` is sent; packets that have to stand before it go into `parts`."""
         type_code = data[offset + _TYPE_OFFSET]
         if self._inside is not None and type_code not in ROWS_TYPES:
             head, self._inside = self._inside, None

@@ -35,13 +35,14 @@ _KERNELS: Final = frozenset({"packets"})
 
 
 class Packed(NamedTuple):
-    """What became of some bytes of a file.
+    """The packets of some bytes of a file.
 
     Attributes:
         size: Bytes of whole events, all of which are done.
         packets: Theirs; valid until the buffers are used again.
-        number: Of the next packet, 0 to 255.
-        marks: Where among the bytes MySQL's GTID events and INCIDENTs begin, in order; valid as long.
+        number: The number of the next packet, 0 to 255.
+        marks: The places among the bytes of MySQL's GTID events and INCIDENTs, in order; valid as
+            long.
     """
 
     size: int
@@ -73,7 +74,7 @@ class Packer:
 
         Args:
             size: Bytes that were put there; an event begins with them.
-            number: Of the first packet, 0 to 255.
+            number: The number of the first packet, 0 to 255.
             left_out: Type of events that become no packet.
         """
         state = self._state
@@ -88,5 +89,5 @@ class Packer:
 
 @cache
 def can_pack() -> bool:
-    """Whether the kernel is there, compiled: dumps do not wait until it is."""
+    """True if the kernel is there, compiled: dumps do not wait until it is."""
     return is_compiled(_KERNELS)

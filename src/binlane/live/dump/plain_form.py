@@ -36,7 +36,7 @@ LENGTH_MAX: Final = HEADER_LENGTH + 17 + _LOAD_FIELDS + 3 * ((1 << 16) - 1) + 25
 """Bytes of the longest extended event there can be."""
 
 _BLANK: Final = b" "
-# What a statement has that says nothing of them.
+# Status variables' values in a statement that says nothing of them.
 _DEFAULTS: Final = {
     7: StatusVar(7, "LC_TIME_NAMES", 0),
     3: StatusVar(3, "AUTO_INCREMENT", (1, 1)),
@@ -49,8 +49,8 @@ def plain_event(event: bytes, format_: Format) -> bytes:
     """A Query event without its tables info, as long as it was.
 
     Args:
-        event: One of `QUERIES`, whole.
-        format_: Of its file, which has tables info.
+        event: A whole event of a type in `QUERIES`.
+        format_: The format of its file, which has tables info.
 
     Raises:
         CodecError: If the event is not as long as it says.

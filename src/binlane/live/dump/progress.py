@@ -1,4 +1,4 @@
-"""How far a dump is, for whoever shows it."""
+"""A dump's progress, for whoever shows it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ _TIMESTAMP_LENGTH: Final = 4
 
 @dataclass(slots=True, eq=False)
 class DumpProgress:
-    """How far one dump is; its task changes it, any thread may look.
+    """The progress of one dump; its task changes it, any thread may look.
 
     Attributes:
-        begun_s: When it began, as `time.time`.
+        begun_s: The time when the dump began, as `time.time`.
         file: Base name of the file that it stands in; empty before it has found its place.
-        position: Up to here, in bytes, the connection has taken the file, or it was left out.
+        position: The bytes up to which the connection has taken the file, or it was left out.
         sent_bytes: Bytes of packets that the connection has taken.
-        sending_since_s: Since when the connection is to take the next ones, as `time.time`; None
-            while it has taken all.
-        complete_s: When it last stood at the end of the binlog, as `time.time`; None before.
-        last_timestamp: Of an event among those that were sent last, seconds since 1970; None
-            before one. Events that are read at once, some hundred kilobytes, have that of the first.
+        sending_since_s: The time since when the connection is to take the next ones, as
+            `time.time`; None while it has taken all.
+        complete_s: The time when it last stood at the end of the binlog, as `time.time`; None
+            before.
+        last_timestamp: The time of an event among those that were sent last, in seconds since 1970;
+            None before one. Events that are read at once, some hundred kilobytes, have that of the
+            first.
         failure: The error that ended it for the reader; empty where none did.
     """
 
@@ -42,11 +44,11 @@ class DumpProgress:
             self.last_timestamp = timestamp
 
     def lag_s(self, left_bytes: int | None, now_s: float) -> float | None:
-        """How far the reader is behind the end of its binlog, in seconds; None where it cannot be told.
+        """Return how far the reader is behind its binlog's end, in seconds; None where it cannot be told.
 
         Args:
-            left_bytes: What lies between it and the end; None where that is not known.
-            now_s: As `time.time`.
+            left_bytes: The bytes between it and the end; None where that is not known.
+            now_s: The present time, as `time.time`.
         """
         if left_bytes == 0:
             return 0.0

@@ -32,13 +32,13 @@ class RawGtids:
     """Reads GTIDs of one log.
 
     Attributes:
-        format: Of the FORMAT_DESCRIPTION before the events; None before the first.
+        format: The format of the FORMAT_DESCRIPTION before the events; None before the first.
     """
 
     def __init__(self) -> None:
         self.format: Format | None = None
         self._uuids: dict[bytes, str] = {}
-        # What stands before the number in an event with a tag, and whose it is.
+        # Bytes before the number in an event with a tag → the source and tag that they stand for.
         self._before: dict[bytes, str] = {}
         self._lengths: tuple[int, ...] = ()
 
@@ -57,8 +57,8 @@ class RawGtids:
         """The GTIDs of events that begin at some offsets.
 
         Args:
-            data: Bytes.
-            offsets: Of GTID_LOG and GTID_TAGGED_LOG events, in order.
+            data: The bytes that hold the events.
+            offsets: The places of GTID_LOG and GTID_TAGGED_LOG events, in order.
 
         Raises:
             CodecError: As `at`.
@@ -71,7 +71,7 @@ class RawGtids:
             return tagged
         bodies = data[plain[:, None] + np.arange(_UUID_OFFSET, _SEQUENCE_OFFSET + 8)]
         sequences = np.ascontiguousarray(bodies[:, _UUID_LENGTH:]).view("<i8").reshape(-1)
-        # Where the source changes or a number does not follow the one before, another run begins.
+        # Another run begins where the source changes or a number does not follow the one before.
         is_next = np.zeros(plain.shape[0], np.bool_)
         is_next[1:] = (bodies[1:, :_UUID_LENGTH] == bodies[:-1, :_UUID_LENGTH]).all(axis=1)
         is_next[1:] &= sequences[1:] == sequences[:-1] + 1
@@ -127,5 +127,5 @@ class RawGtids:
 
 
 def _varint_length(first: int) -> int:
-    """Bytes of a number, by the first of them."""
+    """The number of bytes of a number, by its first byte."""
     return (~first & (first + 1)).bit_length()

@@ -1,4 +1,4 @@
-"""What a replica asks for: its dump command and the user variables that it set before."""
+"""A replica's request: its dump command and the user variables that it set before."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ class DumpRequest:
         file: Base name of the file to start in; empty means the first one. By GTID it says no more
             than which binlog.
         position: Byte position in `file`. Not read by GTID.
-        flags: `DumpFlag` bits.
-        flavor: Whose protocol the replica speaks: the source's.
-        server_id: The replica's own id.
-        connect_state: What the replica has done; None where it asks by file and position.
-        checksum: What it takes at the end of the ROTATE before the first FORMAT_DESCRIPTION, which
-            then decides.
-        heartbeat_period_s: How long silence may last, in seconds; None for ever.
-        wants_tables_info: Whether it reads Query events with tables info.
+        flags: The `DumpFlag` bits of the command.
+        flavor: The flavor whose protocol the replica speaks: the source's.
+        server_id: The server id of the replica itself.
+        connect_state: The position that the replica has done; None where it asks by file and
+            position.
+        checksum: The checksum that it takes at the end of the ROTATE before the first
+            FORMAT_DESCRIPTION, which then decides.
+        heartbeat_period_s: The longest silence, in seconds; None for ever.
+        wants_tables_info: True if it reads Query events with tables info.
     """
 
     file: str = ""
@@ -72,7 +73,7 @@ class DumpRequest:
         Args:
             command: The COM_BINLOG_DUMP, or MySQL's by GTID.
             variables: Values by lower-case name without `@`, such as `master_heartbeat_period`.
-            flavor: Of the source.
+            flavor: The flavor of the source.
 
         Raises:
             StatementError: With `FATAL_ERRNO`, if the replica asks for what cannot be served to it.
@@ -96,34 +97,34 @@ class DumpRequest:
 
     @property
     def is_non_blocking(self) -> bool:
-        """Whether the dump ends at the end of the binlog."""
+        """True if the dump ends at the end of the binlog."""
         return bool(self.flags & DumpFlag.NON_BLOCK)
 
     @property
     def goes_on_anywhere(self) -> bool:
-        """Whether a MariaDB follows by file and position, and so comes back wherever it was cut off."""
+        """True if a MariaDB follows by file and position, and so comes back wherever it was cut off."""
         follows = self.server_id != 0 and not self.is_non_blocking
         by_file = self.flavor is Flavor.MARIADB and self.connect_state is None
         return follows and by_file and self.heartbeat_period_s is not None
 
     @property
     def keeps_gtids(self) -> bool:
-        """Whether whoever asks keeps a set of what it has done: a MySQL by GTID; no tool without id."""
+        """True if the reader keeps a set of what it has done: a MySQL by GTID; no tool without id."""
         return isinstance(self.connect_state, GtidSet) and self.server_id != 0
 
     @property
     def wants_annotate(self) -> bool:
-        """Whether what says which statement changed rows is sent: to a MySQL always."""
+        """True if events with the statements that changed rows are sent: to a MySQL always."""
         return self.flavor is Flavor.MYSQL or bool(self.flags & DumpFlag.SEND_ANNOTATE_ROWS)
 
     @property
     def wants_heartbeat_v2(self) -> bool:
-        """Whether heartbeats are of MySQL's second version, which holds any position."""
+        """True if heartbeats are of MySQL's second version, which holds any position."""
         return self.flavor is Flavor.MYSQL and bool(self.flags & DumpFlag.HEARTBEAT_V2)
 
 
 def refusal(text: str, *, hint: str = "") -> StatementError:
-    """What ends a dump for good: error 1236."""
+    """Return the error that ends a dump for good: error 1236."""
     return StatementError(text, errno=FATAL_ERRNO, hint=hint)
 
 
@@ -147,7 +148,7 @@ def _checksum(variables: Mapping[str, str | None]) -> ChecksumAlgorithm:
 def _connect_state(
     command: BinlogDump | BinlogDumpGtid, variables: Mapping[str, str | None]
 ) -> GtidPosition | None:
-    """A MariaDB's: what its session said before the dump."""
+    """A MariaDB's position, which its session gave before the dump."""
     if isinstance(command, BinlogDumpGtid):
         raise refusal("COM_BINLOG_DUMP_GTID is not served: the source's GTIDs are MariaDB's")
     if _number(variables, "mariadb_slave_capability") < _CAPABILITY_GTID:
@@ -171,7 +172,7 @@ def _connect_state(
 
 
 def _gtid_set(command: BinlogDump | BinlogDumpGtid) -> GtidSet | None:
-    """A MySQL's: what its command holds."""
+    """A MySQL's GTID set, which its command holds."""
     if isinstance(command, BinlogDump):
         return None
     reader = Reader(command.done)

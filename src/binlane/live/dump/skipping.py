@@ -1,4 +1,4 @@
-"""Which event groups of a file a replica has already, told from the raw bytes of their first events.
+"""Recognition of groups that a replica has already, by the raw bytes of their first events.
 
 A MariaDB replica says up to where in each domain it has everything; a MySQL replica says which GTIDs
 it has, in whatever order they came.
@@ -38,19 +38,19 @@ class GroupSkipper(Protocol):
     to whoever does not begin behind it.
 
     Attributes:
-        owes_position: Whether groups were left out since the replica was last told where it stands.
+        owes_position: True if groups were left out since the replica was last told where it stands.
     """
 
     owes_position: bool
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing will be left out any more."""
+        """True if nothing will be left out any more."""
         ...
 
     @property
     def passed(self) -> Position:
-        """What is known to be done where the dump stands: for a MySQL at the file's beginning."""
+        """The position known to be done where the dump stands: for a MySQL at the file's beginning."""
         ...
 
     def enter(self, done: Position, format_: Format) -> None:
@@ -62,21 +62,21 @@ class GroupSkipper(Protocol):
         ...
 
     def leaves_out(self, type_code: int, data: bytes, offset: int) -> bool:
-        """Whether the event of `data` at `offset` belongs to a group that the replica has."""
+        """True if the event of `data` at `offset` belongs to a group that the replica has."""
         ...
 
 
 def skipper_for(done: Position) -> GroupSkipper:
-    """What leaves out the groups that a replica has done."""
+    """Return the skipper that leaves out the groups that a replica has done."""
     return MysqlSkipper(done) if isinstance(done, GtidSet) else MariadbSkipper(done)
 
 
 class MariadbSkipper:
-    """Of a replica that has done everything up to a GTID of each domain.
+    """The skipper for a replica that has done everything up to a GTID of each domain.
 
     Attributes:
         passed: Everything before the point in the log where the dump stands.
-        owes_position: As `GroupSkipper`.
+        owes_position: True if groups were left out since the replica was last told where it stands.
     """
 
     def __init__(self, connect_state: Position) -> None:
@@ -121,12 +121,12 @@ class MariadbSkipper:
 
 
 class MysqlSkipper:
-    """Of a replica that has done a set of GTIDs.
+    """The skipper for a replica that has done a set of GTIDs.
 
     Attributes:
-        passed: What was done before the file that the dump stands in.
-        owes_position: As `GroupSkipper`.
-        is_done: Whether all that the replica has was done before this file.
+        passed: The position before the file that the dump stands in.
+        owes_position: True if groups were left out since the replica was last told where it stands.
+        is_done: True if all that the replica has was done before this file.
     """
 
     def __init__(self, done: GtidSet) -> None:
@@ -166,5 +166,5 @@ class MysqlSkipper:
 
 
 def _is_alone(type_code: int, *, has_begun: bool) -> bool:
-    """Whether an event is an INCIDENT that belongs to no group."""
+    """True if an event is an INCIDENT that belongs to no group."""
     return type_code == EventType.INCIDENT and not has_begun

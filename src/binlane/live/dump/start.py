@@ -1,4 +1,4 @@
-"""Where a dump begins: by file and position, or in the file that a GTID position leads to.
+"""The place where a dump begins: by file and position, or in the file that a GTID position leads to.
 
 Pure: the heads of files are bytes that somebody else has read. Every GTID position of the source
 from where the binlog begins to its watermark is a valid start, in strict mode too and whether or
@@ -44,10 +44,11 @@ class FileHead:
     """The first events of a file.
 
     Attributes:
-        file: Base name.
-        format_description: Its first event.
-        done: What its GTID_LIST or PREVIOUS_GTIDS says was done before it; empty where it has none.
-        size_bytes: Where these events end.
+        file: The base name of the file.
+        format_description: The file's first event, FORMAT_DESCRIPTION.
+        done: The position before the file, by its GTID_LIST or PREVIOUS_GTIDS; empty where it has
+            none.
+        size_bytes: The end of these events in the file.
     """
 
     file: str
@@ -60,7 +61,7 @@ class FileHead:
         """Read the head.
 
         Args:
-            file: Base name.
+            file: The base name of the file.
             data: The file's first bytes, at most `HEAD_LENGTH_MAX` are needed.
 
         Raises:
@@ -75,7 +76,7 @@ class FileHead:
 
     @property
     def format(self) -> Format:
-        """What the FORMAT_DESCRIPTION decides."""
+        """The format that the FORMAT_DESCRIPTION decides."""
         body = self.format_description.body
         assert isinstance(body, FormatDescriptionEvent), "decode() saw to it"
         return body.format
@@ -90,11 +91,11 @@ def check_connect_state(
     source serves them.
 
     Args:
-        connect_state: What the replica has done.
-        begin: What was done before the first file that is there.
-        watermark: What the binlog is complete up to.
-        name: Of the binlog.
-        source_id: A MySQL source's UUID.
+        connect_state: The position that the replica has done.
+        begin: The position before the first file that is there.
+        watermark: The position that the binlog is complete up to.
+        name: The name of the binlog.
+        source_id: The UUID of a MySQL source.
 
     Raises:
         StatementError: With the texts of the servers.
@@ -128,7 +129,7 @@ def _check_set(
     connect_state: GtidSet, begin: GtidSet, watermark: GtidSet, name: str, source_id: str
 ) -> None:
     missing = begin.subtract(connect_state)
-    # Who has something of this binlog from behind its first file had all that came before in scope.
+    # A replica with something from behind this binlog's first file had all before it in scope.
     if missing and not watermark.subtract(begin).intersection(connect_state):
         raise refusal(
             "Cannot replicate because the source purged required binary logs. Replicate the missing "
@@ -148,11 +149,11 @@ def _check_set(
 
 
 def gtids_ahead(connect_state: Position, watermark: Position, source_id: str = "") -> Position:
-    """What a replica has of this source that lies behind the watermark.
+    """Return the part of a replica's position, of this source, that lies behind the watermark.
 
     Args:
-        connect_state: What the replica has done.
-        watermark: Of the binlog; of a MariaDB only the domains that it knows count.
+        connect_state: The position that the replica has done.
+        watermark: The watermark of the binlog; of a MariaDB only the domains that it knows count.
         source_id: A MySQL source's UUID, whose GTIDs alone count.
     """
     if isinstance(connect_state, GtidSet):
@@ -173,7 +174,7 @@ class BeginningFile(Protocol):
 
     @property
     def begin(self) -> Position:
-        """What was done before it."""
+        """The position before the file."""
         ...
 
 
@@ -186,7 +187,7 @@ def file_for(connect_state: Position, files: Sequence[_File]) -> _File:
     Of a MySQL that misses something from before the first file it is the first one.
 
     Args:
-        connect_state: What the replica has done.
+        connect_state: The position that the replica has done.
         files: All files, oldest first. Each begins where those before it end, so that few are
             looked at.
 
@@ -206,9 +207,9 @@ def check_position(start: FilePosition, data: bytes, *, end: int) -> None:
     """See that an event begins at a position, or that the file ends there.
 
     Args:
-        start: The position asked for.
+        start: The position that was asked for.
         data: The file's bytes from there: the whole event, where there is one.
-        end: Where the file ends, in bytes.
+        end: The end of the file, in bytes.
 
     Raises:
         StatementError: If neither is so.
@@ -243,7 +244,7 @@ def _event_at(data: bytes, position: int, format_: Format | None) -> Event:
 
 
 def _done_before(data: bytes, position: int, format_: Format) -> tuple[GtidPosition | GtidSet, int]:
-    """What was done before a file, and where the event ends that says so."""
+    """Return the position before a file, and where the event ends that says so."""
     has_event = len(data) >= position + HEADER_LENGTH
     if not has_event or data[position + _TYPE_OFFSET] not in _DONE_BEFORE:
         return nothing_done(format_.flavor.value), position

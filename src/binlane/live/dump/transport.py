@@ -43,12 +43,12 @@ from binlane.log.codec.format import HEADER_LENGTH
 from binlane.log.codec.types import ROWS_TYPES
 from binlane.positions import FilePosition, GtidSet, Position
 
-# What was just written is in the page cache, and is sent at once: of less nobody has to take turns.
+# Bytes just written are in the page cache, and are sent at once: for less nobody has to take turns.
 _SMALL_READ: Final = 16 << 10
 _PLACES_AGAIN: Final = 4 * POINT_BYTES
-"""Behind the last place that is known as many bytes are sent before others are looked for."""
+"""Bytes that are sent behind the last known place before others are looked for."""
 WATERMARK_TIMEOUT_S: Final = 10.0
-"""How long a replica that is ahead of us, having followed the source itself, is waited for."""
+"""Longest wait for a replica that is ahead of us, having followed the source itself."""
 
 _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]] = WeakKeyDictionary()
 _NO_WAIT: Final = os.RWF_NOWAIT if hasattr(os, "RWF_NOWAIT") else 0
@@ -63,7 +63,7 @@ takes more."""
 
 
 def _may_go_on() -> StatementError | None:
-    """Of a dump that nobody ends."""
+    """Return the error of a dump that nobody ends: none."""
     return None
 
 
@@ -71,10 +71,10 @@ async def awaited(work: Awaitable[_T], request: DumpRequest, dump: Dump, send: S
     """Wait for what a dump needs to begin; a replica that wants heartbeats gets such meanwhile.
 
     Args:
-        work: What is waited for; cancelled when the replica has gone.
-        request: What the replica asks for.
-        dump: Of the same request, at its beginning.
-        send: As of `serve_dump`, which goes on with the same dump.
+        work: The work to wait for; cancelled when the replica has gone.
+        request: The request of the replica.
+        dump: The dump of the same request, at its beginning.
+        send: Takes packets as in `serve_dump`, which goes on with the same dump.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -99,15 +99,15 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
     Args:
-        request: What the replica asks for.
-        live: The binlog.
+        request: The request of the replica.
+        live: The binlog that is sent.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
-        source_id: A MySQL source's UUID.
+        source_id: The UUID of a MySQL source.
         ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
         refusal_of: Gives the error with which the dump is to end behind the event group that it is
             at, once there is one; the binlog's readers are woken then.
         progress: Is kept up to date, for whoever shows it.
-        dump: Of the request, where `awaited` was given it before.
+        dump: The dump of the request, where `awaited` was given it before.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -200,7 +200,8 @@ class _Stream:
         self._progress = progress
         self._silent_since_s = _now_s()
         self._after: Position | None = None
-        # Where in the file it is known what is done, and from where on more of that is looked for.
+        # Places in the file with what is done there, and the place from where on more are looked
+        # for.
         self._places: deque[tuple[int, Position]] = deque()
         self._places_end = 0
 
@@ -328,7 +329,7 @@ class _Stream:
                 self._progress.complete_s = time.time()
 
     async def _next_place(self, file: BinlogFile, limit: int) -> int:
-        """Up to where the file is sent before something else is due; `limit` at most."""
+        """Return the end of the bytes that are sent before something else is due; `limit` at most."""
         dump = self._dump
         if not self._places and dump.position >= self._places_end and dump.tells_left_out:
             self._places.extend(await asyncio.to_thread(_places, file.path, dump.position, limit))
@@ -382,7 +383,7 @@ class _Stream:
 
     @property
     def _is_ending(self) -> bool:
-        """Whether the dump ends behind the event group that it is at."""
+        """True if the dump ends behind the event group that it is at."""
         return self._live.is_ending or self._refusal_of() is not None
 
     def _check_read(self, read: int, size: int, position: int) -> None:

@@ -18,7 +18,7 @@ class Turns:
         self._is_giving = False
 
     async def take(self) -> None:
-        """Wait for one's turn."""
+        """Wait for a turn."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         self._waiting.append(future)

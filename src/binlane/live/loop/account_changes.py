@@ -1,4 +1,4 @@
-"""What the source's own account statements make of the grants on binlogs.
+"""Effects of the source's own account statements on the grants on binlogs.
 
 Grants are of accounts by name. A statement that renames an account takes its grants along, one that
 drops it, or makes it anew, ends them. Such statements are read from the source's log alone, wherever
@@ -40,7 +40,7 @@ _MAKING: Final = frozenset(("CREATE USER", "CREATE ROLE"))
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """There is no account of this name, or it is a new one."""
+    """A name of no account any more, or of a new one."""
 
     account: AccountName
 
@@ -58,8 +58,8 @@ class LoggedAccounts:
     """An account statement of a log.
 
     Attributes:
-        changes: What it makes of accounts, in order; nothing where it changes only what they may.
-        is_understood: Whether that is all of it.
+        changes: The changes of accounts, in order; none where only the accounts' rights change.
+        is_understood: True if that is all of it.
         doubtful: Accounts of a statement that failed in part: not known are their names.
     """
 
@@ -74,9 +74,9 @@ def account_name(
     """An account as the source keeps it: hosts in small letters, without one from everywhere.
 
     Args:
-        account: As it is written where an account stands, and no role of MariaDB.
-        flavor: The source's.
-        current: Who CURRENT_USER is.
+        account: The account as a statement writes it, and no role of MariaDB.
+        flavor: The flavor of the source.
+        current: The account that CURRENT_USER stands for.
     """
     if account.is_current and current is not None:
         return current
@@ -88,7 +88,7 @@ def account_name(
 
 
 def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
-    """What a statement of the source's log does to accounts; None if it is about something else.
+    """Return a logged statement's effect on accounts; None if it is about something else.
 
     Source: MariaDB 10.11 sql/sql_acl.cc; MySQL 9.7 sql/auth/sql_user.cc; measured: of several
     accounts MariaDB does what it can, and logs the statement with its error; MySQL does all or none.
@@ -105,7 +105,8 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
     if tree.verb in _DROPPING:
         return LoggedAccounts(tuple(map(Dropped, names)))
     if tree.verb in _MAKING:
-        # What was there before stays where IF NOT EXISTS says so, and where it fails.
+        # Accounts that were there before stay where IF NOT EXISTS says so, and where the statement
+        # fails.
         stays = "IF NOT EXISTS" in tree.options or bool(event.error_code)
         is_new = "OR REPLACE" in tree.options or not stays
         return LoggedAccounts(tuple(map(Dropped, names)) if is_new else ())
@@ -114,7 +115,7 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
     pairs = list(zip(names[::2], names[1::2], strict=True))
     if not event.error_code:
         return LoggedAccounts(tuple(Renamed(old, new) for old, new in pairs))
-    # Which of them were renamed is not told: nobody may read by the name of another.
+    # The log does not tell which of them were renamed: nobody may read by the name of another.
     doubtful = tuple(old for old, _ in pairs)
     return LoggedAccounts(tuple(map(Dropped, doubtful)), doubtful=doubtful)
 
@@ -136,9 +137,10 @@ def followed(
     """Grants behind an account statement.
 
     Args:
-        grants: Before it.
-        changes: What it does, in order.
-        gtid: Its own: what was granted behind it is of the account that has the name since.
+        grants: The grants before the account statement.
+        changes: The statement's changes of accounts, in order.
+        gtid: The statement's GTID: what was granted behind it is of the account that has the name
+            since.
     """
     kept = tuple(grants)
     for change in changes:
@@ -166,7 +168,7 @@ class AccountWatch:
     """Keeps grants with their accounts; used by the routing thread alone.
 
     Args:
-        store: Has the grants.
+        store: The store that has the grants.
         changed: Called when what some account may read may be another than before.
 
     Attributes:
@@ -185,11 +187,11 @@ class AccountWatch:
 
     @property
     def is_watching(self) -> bool:
-        """Whether there are grants."""
+        """True if there are grants."""
         return bool(self._store.grants)
 
     def connected(self, position: Position) -> None:
-        """Be told where what the source gives begins."""
+        """Take in the position where the source's log begins to come."""
         if not self.is_watching:
             return
         if self.known is not None and not self.known.includes(position):
@@ -224,7 +226,7 @@ class AccountWatch:
         self.known = position
 
     def renewed(self) -> None:
-        """Be told that grants are others than before."""
+        """Take in that grants have changed."""
         self.version += 1
         self._changed()
 

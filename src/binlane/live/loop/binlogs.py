@@ -32,13 +32,13 @@ from binlane.statements.sql.accounts import AccountName
 from binlane.statements.sql.servers import LoggingMode
 
 BUSY_S: Final = 30.0
-"""For so long the routing thread may be at one thing."""
+"""Longest time that the routing thread may take for one thing."""
 
 _T = TypeVar("_T")
 
 
 class Binlogs:
-    """Everything that the ports know of binlogs."""
+    """The ports' view of all binlogs."""
 
     def __init__(
         self, store: Store, settings: SourceSettings, substitution: Substitution | None = None
@@ -46,9 +46,10 @@ class Binlogs:
         """Prepare; `start` begins, in the event loop in which all else is called.
 
         Args:
-            store: That is open; the routing loop's from now on.
-            settings: Of the source.
-            substitution: As `Router` has it.
+            store: The open store, the routing loop's from now on.
+            settings: The settings of the source.
+            substitution: Given to the feeds' routers to put statements in the places of rows; None
+                without a port.
         """
         self._loop = RoutingLoop(
             store,
@@ -143,7 +144,7 @@ class Binlogs:
         return outputs[name].live
 
     def state(self, name: str) -> State:
-        """How a binlog fares, as SHOW BINLOGS says it.
+        """Return a binlog's state as SHOW BINLOGS says it.
 
         Raises:
             DefinitionError: If there is none of this name.
@@ -166,7 +167,7 @@ class Binlogs:
 
     @property
     def grants(self) -> tuple[ReadGrant, ...]:
-        """Who was granted READ on which binlog."""
+        """Grants of READ on binlogs to accounts."""
         return self._loop.store.grants
 
     @property
@@ -181,22 +182,22 @@ class Binlogs:
 
     @property
     def read_position(self) -> Position | None:
-        """Up to where the source's log was read; None before it was reached."""
+        """The position up to which the source's log was read; None before it was reached."""
         return self._loop.main.position
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         return self._loop.store.has_tables_info
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
+        """Values that SET GLOBAL or the settings gave the binlogs' variables, by name."""
         return self._loop.store.variables
 
     @property
     def default_format(self) -> LoggingMode:
-        """How a binlog logs whose FORMAT is not said."""
+        """The logging mode of a binlog whose statement has no FORMAT."""
         return LoggingMode(self.variables.get(FORMAT, LoggingMode.ROW.value))
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
@@ -208,11 +209,11 @@ class Binlogs:
         self._loop.store.set_variables(values)
 
     def counts(self, name: str) -> Counts:
-        """What went into a binlog since this process began."""
+        """Return the counts of a binlog's contents since this process began."""
         return self._loop.outputs[name].counts
 
     def lag_s(self, name: str) -> float | None:
-        """How far a binlog is behind the source, in seconds; None where nobody can tell.
+        """Return how far a binlog is behind the source, in seconds; None where nobody can tell.
 
         It is 0 while nothing that came is left; else the age of what was routed last, or the time
         since the binlog last had everything.
@@ -226,7 +227,7 @@ class Binlogs:
         return None if latest is None else max(0.0, time.time() - latest)
 
     def feed(self, name: str) -> Feed | None:
-        """Who feeds a binlog; None for one that is stopped."""
+        """Return the feed of a binlog; None for one that is stopped."""
         return self._loop.feed_of(self._loop.outputs[name])
 
     @property
@@ -236,7 +237,7 @@ class Binlogs:
 
     @property
     def main(self) -> Feed:
-        """The feed of those that keep up."""
+        """The feed of the binlogs that keep up."""
         return self._loop.main
 
     def end_threads(self, threads: frozenset[int]) -> None:
@@ -245,7 +246,7 @@ class Binlogs:
 
     @property
     def source_problem(self) -> str:
-        """Why nothing comes from the source; empty while it does."""
+        """The reason why nothing comes from the source; empty while it does."""
         main = self._loop.main
         if main.gives:
             return ""
@@ -255,7 +256,7 @@ class Binlogs:
 
     @property
     def routing_problem(self) -> str:
-        """Why nothing moves: the routing thread is at one thing for long; empty while it is not."""
+        """The reason why nothing moves: the routing thread is at one thing for long; empty otherwise."""
         busy_s = self._loop.busy_s
         if busy_s < BUSY_S:
             return ""
@@ -266,7 +267,7 @@ class Binlogs:
 
     @property
     def store_problem(self) -> str:
-        """Why watermarks cannot be saved; empty while they can."""
+        """The reason why watermarks cannot be saved; empty while they can."""
         return self._loop.marks_failure
 
     async def beat(self) -> None:
@@ -411,7 +412,7 @@ class Binlogs:
         """Wait until a binlog is complete up to a position of the source.
 
         Returns:
-            Whether it is; False after `timeout_s` seconds, and at once for one that is stopped.
+            True if it is; False after `timeout_s` seconds, and at once for one that is stopped.
         """
         live = self.live(name)
         deadline_s = time.monotonic() + timeout_s

@@ -1,4 +1,4 @@
-"""What statements change of binlogs, as commands that the routing loop executes between event groups.
+"""Statements' changes of binlogs, as commands that the routing loop executes between event groups.
 
 Each says in its docstring from which position on it holds. None looks at anything before the loop
 executes it that another command could change.
@@ -29,13 +29,13 @@ from binlane.statements.scope.definition import Definition, duplicate_binlog, un
 from binlane.statements.sql.accounts import AccountName
 
 SOURCE_TIMEOUT_S: Final = 10.0
-"""How long CREATE BINLOG waits for capture's first word from the source."""
+"""Longest wait of CREATE BINLOG for capture's first word from the source."""
 
 MAIN_TIMEOUT_S: Final = 3.0
-"""How long CREATE BINLOG waits for the main feed to come to where the new binlog may begin."""
+"""Longest wait of CREATE BINLOG for the main feed to come to where the new binlog may begin."""
 
 COMPLETE_TIMEOUT_S: Final = 10.0
-"""How long what describes a binlog waits for it to be complete up to the source."""
+"""Longest wait of descriptions of a binlog for it to be complete up to the source."""
 
 _UNKNOWN_TARGET_BINLOG: Final = 1373
 _LOCK_TIMEOUT: Final = 1205
@@ -48,7 +48,7 @@ class Definitions:
     """Makes the commands.
 
     Args:
-        loop: Which executes them.
+        loop: The loop that executes the commands.
     """
 
     def __init__(self, loop: RoutingLoop) -> None:
@@ -63,9 +63,9 @@ class Definitions:
         it begins at `done`, and catches up by a feed of its own. Gives where it begins.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             make: Gives the definition for a new log id.
-            done: What the source had done when the statement came.
+            done: The source's position when the statement came.
             links: Between the source's tables at that time.
         """
 
@@ -113,9 +113,9 @@ class Definitions:
         statement came belongs to the definition before. Gives that position.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             change: Gives the definition that follows from another one.
-            done: What the source had done when the statement came.
+            done: The source's position when the statement came.
             links: Between the source's tables at that time.
         """
 
@@ -144,7 +144,7 @@ class Definitions:
             try:
                 self._loop.store.drop_binlog(name)
             finally:
-                # What a disk does not let go of is removed when the store is next opened.
+                # Files that a disk does not let go of are removed when the store is next opened.
                 if name not in self._loop.store.binlogs:
                     self._loop.remove_output(output)
             return True
@@ -207,7 +207,7 @@ class Definitions:
         not get it elsewhere. Gives the position from which it goes on.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             text: The position; None for where the binlog stands.
         """
 
@@ -244,7 +244,7 @@ class Definitions:
         """Note that somebody has dealt with what replicas of a binlog stop at; gives what that is.
 
         Args:
-            name: Of the binlog.
+            name: The name of the binlog.
             last: GTID or `file:position` of the last INCIDENT; None for all.
         """
 
@@ -278,9 +278,9 @@ class Definitions:
         """Let accounts read binlogs; gives whether that is new to any of them.
 
         Args:
-            names: Of the binlogs.
-            accounts: Of the source; they were there.
-            done: What the source had done before they were looked for.
+            names: The names of the binlogs.
+            accounts: Accounts of the source, which were there.
+            done: The source's position before the accounts were looked for.
         """
 
         def execute(waited_s: float) -> bool | None:
@@ -314,9 +314,9 @@ class Definitions:
         """Take READ on binlogs from accounts, all of it or nothing; gives whether there was any.
 
         Args:
-            names: Of the binlogs.
-            accounts: Of the source, whether they are there or not.
-            if_exists: What was not granted is no error.
+            names: The names of the binlogs.
+            accounts: Accounts of the source, whether they are there or not.
+            if_exists: True if a grant that is missing is no error.
         """
 
         def execute(_waited_s: float) -> bool:
@@ -385,9 +385,9 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
     """Have a binlog know of the source's tables, before it gets anything by its definition.
 
     Args:
-        binlog: That has the definition.
+        binlog: The binlog that has the definition.
         links: Between tables, as the source answered.
-        is_followed: Whether the binlog followed the log's DDL up to here, and goes on to do so.
+        is_followed: True if the binlog followed the log's DDL up to here, and goes on to do so.
     """
     memory = binlog.memory
     if not is_followed:
@@ -399,7 +399,7 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
 
 
 def _up_to(known: tuple[Incident, ...], last: str, binlog: str) -> tuple[Incident, ...]:
-    """The INCIDENTs up to one that is named.
+    """The INCIDENTs up to a named one.
 
     Raises:
         DefinitionError: If there is none of this name.

@@ -41,14 +41,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedFailure:
-    """Why a feed gets nothing.
+    """A feed's reason for getting nothing.
 
     Attributes:
-        error: What was raised.
-        is_refusal: Whether somebody has to change something, at the source or here.
-        is_of_dump: Whether it came behind a connect that had gone well, so that another one says
+        error: The exception that was raised.
+        is_refusal: True if somebody has to change something, at the source or here.
+        is_of_dump: True if it came behind a connect that had gone well, so that another one says
             nothing of it.
-        since_s: Since when nothing comes, as `time.time`.
+        since_s: The time since when nothing comes, as `time.time`.
     """
 
     error: Exception
@@ -58,12 +58,12 @@ class FeedFailure:
 
     @property
     def reason(self) -> str:
-        """In words."""
+        """The error's message, or its type's name."""
         return str(self.error) or type(self.error).__name__
 
     @property
     def hint(self) -> str:
-        """What to do, where there is something to do."""
+        """The error's advice on what to do; empty if there is none."""
         return self.error.hint if isinstance(self.error, BinlaneError) else ""
 
 
@@ -71,17 +71,17 @@ class Feed:
     """One connection to the source at a time, and who gets what it gives.
 
     Attributes:
-        name: For messages.
+        name: Shown in messages of the log.
         outputs: The binlogs; each has everything up to `position`, or more.
-        start: Where it began.
-        identity: Of the source, for the next connection to it.
-        router: Routes into them.
-        is_streaming: Whether groups can come.
-        failure: Why they cannot, or could not until it is sure that they can; None while they can,
-            and before the first attempt.
-        due_s: When the next attempt is due, as `time.monotonic`.
-        facts: What the source said at the last connect; None before the first.
-        connected_s: When that was, as `time.time`.
+        start: The position where the feed began.
+        identity: The source's identity, for the next connection to it.
+        router: Routes the source's groups into the outputs.
+        is_streaming: True while the source's groups can come.
+        failure: The reason why no groups can come, or could not until it is sure that they can;
+            None while they can, and before the first attempt.
+        due_s: The time when the next attempt is due, as `time.monotonic`.
+        facts: The source's facts at the last connect; None before the first.
+        connected_s: The time of that connect, as `time.time`.
         file_position: Everything before it in the source's log was given; None before the first.
         last_failure: The last `failure`, also once it is over.
     """
@@ -103,16 +103,17 @@ class Feed:
         """Prepare; `connect` begins.
 
         Args:
-            name: For messages.
-            settings: Of the source.
-            start: From where on.
-            identity: Of the source whose position that is; None at the first time.
+            name: Shown in messages of the log.
+            settings: The settings of the source.
+            start: The position where the feed begins.
+            identity: The identity of the source whose position that is; None at the first time.
             spill: Folder for groups that are too large for memory, of this feed alone.
             server_id: binlane's id at the source, on this connection.
             wake: Wakes the loop, from any thread.
-            substitution: As `Router` has it.
+            substitution: Puts statements in the places of rows; None where there are no sessions
+                that say which.
             accounts: Follows account statements in what comes; of one feed alone, which has all.
-            is_ending: As `Router` has it.
+            is_ending: Tells if no more is to be routed; asked before each group that takes long.
         """
         self.name = name
         self.outputs: list[Output] = []
@@ -154,12 +155,12 @@ class Feed:
 
     @property
     def refusal(self) -> str:
-        """Why somebody has to change something; empty while nobody has to."""
+        """The reason why somebody has to change something; empty while nobody has to."""
         return self.failure.reason if self.failure and self.failure.is_refusal else ""
 
     @property
     def gives(self) -> bool:
-        """Whether the source's log comes: it began to, and nothing speaks against it.
+        """True if the source's log comes: it began to, and nothing speaks against it.
 
         A source may begin a dump and refuse it behind its first words.
         """
@@ -169,22 +170,22 @@ class Feed:
 
     @property
     def lacks_untaken(self) -> bool:
-        """Whether it gets nothing since transactions without a GTID stand in the source's log."""
+        """True if the feed gets nothing since transactions without a GTID stand in the source's log."""
         return self.failure is not None and isinstance(self.failure.error, UntakenError)
 
     @property
     def is_connecting(self) -> bool:
-        """Whether an attempt is under way."""
+        """True if an attempt to connect is under way."""
         return self._connecting is not None
 
     @property
     def is_quiet(self) -> bool:
-        """Whether all was taken that came: what came last was no group, or is some time ago."""
+        """True if all was taken that came: what came last was no group, or is some time ago."""
         return not self._gave_groups or time.monotonic() - self._heard_s > _QUIET_S
 
     @property
     def is_level(self) -> bool:
-        """Whether it has given about all that the source has."""
+        """True if the feed has given about all that the source has."""
         if not self.is_streaming:
             return False
         last = self.router.last_timestamp
@@ -192,7 +193,7 @@ class Feed:
 
     @property
     def heard_s(self) -> float | None:
-        """When bytes last came, as `time.monotonic`; None before the first."""
+        """The time when bytes last came, as `time.monotonic`; None before the first."""
         return self._heard_s or None
 
     def connect(self) -> None:
@@ -251,12 +252,12 @@ class Feed:
         return None
 
     def fileno(self) -> int:
-        """Of the connection, for a selector."""
+        """Return the connection's file descriptor, for a selector."""
         assert self._capture is not None, "it streams"
         return self._capture.fileno()
 
     def read(self, on_fault: OnFault) -> None:
-        """Route what came.
+        """Route the groups that came.
 
         Raises:
             BinlaneError: If the source gives no more; what came before was routed.
@@ -289,7 +290,7 @@ class Feed:
         return router.is_holding and router.work_off(tuple(self.outputs), on_fault)
 
     def check_silence(self) -> None:
-        """See that something came lately.
+        """See that bytes came lately.
 
         Raises:
             TimeoutError: If nothing did, not even a heartbeat.
@@ -300,7 +301,7 @@ class Feed:
 
     @property
     def look_at_s(self) -> float:
-        """When something is due here, unless bytes come first, as `time.monotonic`."""
+        """The time when something is due here, unless bytes come first, as `time.monotonic`."""
         if self.is_streaming and self._capture is not None:
             return self._heard_s + self._capture.silent_s + 0.01
         return self.due_s

@@ -43,10 +43,10 @@ from binlane.positions import Position
 from binlane.statements.sql.servers import LoggingMode
 
 _LOOK_AGAIN_S: Final = 0.1
-"""How often a command that waits for something is looked at, at least."""
+"""Longest interval of looks at a command that waits for something."""
 
 _HELD_S: Final = 0.003
-"""How often groups are looked at that wait for what a session says."""
+"""Interval of looks at groups that wait for what a session says."""
 
 _BETWEEN_READS_S: Final = 0.005
 """A source that says something all the time is listened to this often: many groups at once cost
@@ -84,12 +84,12 @@ class RoutingLoop:
     """The thread, its feeds and its binlogs.
 
     Attributes:
-        store: Which it owns.
-        main: The main feed.
+        store: The store that the loop owns.
+        main: The feed of the binlogs that have caught up.
         outputs: The binlogs by name; replaced, never changed.
         accounts: Keeps grants with the source's accounts.
-        marks_failure: Why watermarks cannot be saved; empty while they can.
-        crash: What ended the thread, if that was no stop.
+        marks_failure: The reason why watermarks cannot be saved; empty while they can.
+        crash: The exception that ended the thread, if that was no stop.
     """
 
     def __init__(
@@ -104,10 +104,11 @@ class RoutingLoop:
         """Prepare; `start` begins.
 
         Args:
-            store: That is open.
-            settings: Of the source.
+            store: The open store, the loop's from now on.
+            settings: The settings of the source.
             wake_readers: Has `wake` called of binlogs whose readers wait; any thread may call it.
-            substitution: As `Router` has it.
+            substitution: Puts statements in the places of rows; None where there are no sessions
+                that say which.
             access_changed: Told when some account may read other binlogs than before; in the thread.
         """
         self.store = store
@@ -149,7 +150,7 @@ class RoutingLoop:
             self.attach(output, self.main)
 
     def _common_start(self, opened: Iterable[Output]) -> Position | None:
-        """From where on the main feed has all that binlogs lack, and grants; None for anywhere."""
+        """Return the position from which the main feed has all that binlogs and grants lack, if any."""
         known = self.accounts.known if self.accounts.is_watching else None
         reached = [output.binlog.reached for output in opened]
         return _common(reached if known is None else [*reached, known])
@@ -170,7 +171,7 @@ class RoutingLoop:
                 opened.append(output)
         return opened
 
-    # What other threads call.
+    # Calls of other threads.
 
     def start(self) -> None:
         """Begin."""
@@ -204,12 +205,12 @@ class RoutingLoop:
         return future
 
     def feed_of(self, output: Output) -> Feed | None:
-        """Who feeds a binlog; None for one that is stopped."""
+        """Return the feed of a binlog; None for one that is stopped."""
         return next((feed for feed in tuple(self._feeds) if output in feed.outputs), None)
 
     @property
     def busy_s(self) -> float:
-        """For how long it has been at what it does now; 0 while it waits."""
+        """Time that the thread's present work has taken, in seconds; 0 while the thread waits."""
         began_s = self._turn_began_s
         return 0.0 if began_s is None else time.monotonic() - began_s
 
@@ -218,7 +219,7 @@ class RoutingLoop:
         """All feeds, as they are now."""
         return tuple(self._feeds)
 
-    # What commands call, in the thread.
+    # Calls of commands, in the thread.
 
     def new_feed(
         self,
@@ -326,7 +327,7 @@ class RoutingLoop:
             self._wake_readers(woken)
 
     def tell(self, output: Output) -> None:
-        """Wake readers: what is published has changed."""
+        """Wake readers of a binlog, whose published part has changed."""
         if output.live.changed():
             self._wake_readers([output.live])
 
@@ -365,7 +366,7 @@ class RoutingLoop:
             )
 
     def _recovered(self, output: Output) -> None:
-        """What failed works again."""
+        """Note that an output that had failed works again."""
         logger.info(
             "binlog %s: goes on behind %s",
             *(output.name, output.binlog.position),
@@ -435,14 +436,15 @@ class RoutingLoop:
             self._save_marks()
 
     def _read(self, feed: Feed) -> None:
-        """Route what a feed gives, and publish it."""
+        """Route the groups that a feed gives, and publish them."""
         self._read_s = begun_s = time.monotonic()
         try:
             feed.read(self.fail)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this feed's
             self._fail_feed(feed, error)
         self.sync(feed.outputs)
-        # What costs much is worth waiting for more, and leaves the sessions' thread its time.
+        # A turn that costs much is worth waiting for more, and leaves the sessions' thread its
+        # time.
         took_s = time.monotonic() - begun_s
         self._between_s = _BETWEEN_READS_S
         if feed.is_level:
@@ -600,7 +602,7 @@ class RoutingLoop:
             self._saved_position = position
 
     def _time_left_s(self) -> float:
-        """How long there is nothing to do unless somebody says something."""
+        """Return how long there is nothing to do unless somebody says something, in seconds."""
         now_s = time.monotonic()
         due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s]
         due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
@@ -629,7 +631,7 @@ def _answer(future: Future[Any], result: object = None, error: Exception | None 
 
 
 def _common(positions: list[Position]) -> Position | None:
-    """What all positions have done; None without any."""
+    """Return the intersection of all positions; None without any."""
     if not positions:
         return None
     return reduce(lambda both, other: both.intersection(other), positions)

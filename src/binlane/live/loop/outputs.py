@@ -19,11 +19,11 @@ from binlane.positions import AnyGtid, FilePosition, Position
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What SHOW BINLOGS says of how a binlog fares.
+    """A binlog's state as SHOW BINLOGS says it.
 
     Attributes:
-        activity: Whether it takes what the source gives.
-        reason: Why it does not; empty while it does.
+        activity: Progress: open, catching up, or stopped.
+        reason: The reason why it takes nothing; empty while it does.
     """
 
     activity: Activity
@@ -36,17 +36,17 @@ class State:
 
 @dataclass(slots=True)
 class Counts:
-    """What went into one binlog since this process began.
+    """Counts of one binlog's contents since this process began.
 
     Attributes:
-        event_groups: Appended.
-        events: In them.
-        rows_events: Of these, row events.
-        size_bytes: By which its files grew, their first events included.
-        incidents: INCIDENT events.
-        omissions: By kind, what was left out since it names outside objects.
-        rows_instead: By reason, statements that are there as rows although the format asks for
-            their texts.
+        event_groups: Event groups that were appended.
+        events: Events in the appended event groups.
+        rows_events: Row events among the appended events.
+        size_bytes: Bytes by which its files grew, their first events included.
+        incidents: INCIDENT events that were appended.
+        omissions: Changes that were left out since they name outside objects, by kind.
+        rows_instead: Statements that are there as rows although the format asks for their texts, by
+            reason.
     """
 
     event_groups: int = 0
@@ -58,7 +58,7 @@ class Counts:
     rows_instead: Counter[str] = field(default_factory=Counter)
 
     def add(self, spans: SpanCounts) -> None:
-        """Count what came as bytes."""
+        """Count the contents of groups that came as bytes."""
         self.event_groups += spans.groups
         self.events += spans.events
         self.rows_events += spans.rows_events
@@ -70,11 +70,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What went wrong, be it over or not.
+    """A failure, be it over or not.
 
     Attributes:
-        text: In words.
-        at_s: When it was first so, as `time.time`.
+        text: The failure's message for the user.
+        at_s: The time of its beginning, as `time.time`.
     """
 
     text: str
@@ -86,25 +86,27 @@ class Output:
     """A binlog and how it fares; the routing loop changes it, any thread may look.
 
     Attributes:
-        live: What its readers have of it.
-        counts: What went into it.
-        is_stopped: Whether STOP BINLOG was executed.
-        failure: Why nothing can be written to it; empty while it can.
-        has_lost_trust: Whether what it holds in memory must be read again from its files.
-        forgets_source: Whether it goes on with whatever source there is.
-        since_s: Since when it has failed, as `time.time`.
-        due_s: When it is tried again, as `time.monotonic`.
-        backoff: How long until then.
-        last_timestamp: Of the last group that was routed, seconds since 1970; None before one.
-        complete_s: When it last held everything that the source had, as `time.time`; None before.
+        live: The part of it that its readers share.
+        counts: Counts of its contents since this process began.
+        is_stopped: True if STOP BINLOG was executed.
+        failure: The reason why nothing can be written to it; empty while it can.
+        has_lost_trust: True if what it holds in memory must be read again from its files.
+        forgets_source: True if it goes on with whatever source there is.
+        since_s: The time since when it has failed, as `time.time`.
+        due_s: The time when it is tried again, as `time.monotonic`.
+        backoff: Gives the waits between attempts.
+        last_timestamp: The time of the last group that was routed, in seconds since 1970; None
+            before one.
+        complete_s: The time when it last held everything that the source had, as `time.time`; None
+            before.
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
-        is_on_main: Whether the main feed feeds it.
-        told: What its readers were last told of.
+        is_on_main: True if the main feed feeds it.
+        told: The facts that its readers were last told.
         threads: Connections of the source whose temporary tables it has, or lacks.
         drops_temporary: Replicas are to drop all temporary tables before anything else.
         stopped_at: The group past the port that it stopped before; None without one.
         accepted: Groups past the port up to here it takes, although it was to stop.
-        counted: Up to here its files were counted.
+        counted: The place up to which its files were counted.
         last_failure: The last `failure`, also once it is over; None before one.
     """
 
@@ -130,7 +132,7 @@ class Output:
     last_failure: Trouble | None = None
 
     def count_bytes(self) -> None:
-        """Count what was published since the last time."""
+        """Count the bytes that were published since the last time."""
         published = self.live.published
         if self.counted is not None:
             self.counts.size_bytes += published.bytes_behind(self.counted) or 0
@@ -180,7 +182,7 @@ class Output:
 
     @property
     def state(self) -> State:
-        """What SHOW BINLOGS says."""
+        """The state that SHOW BINLOGS shows."""
         if self.is_stopped:
             return State(Activity.STOPPED, "STOP BINLOG")
         if reason := self.failure or self.feed_failure():

@@ -13,7 +13,7 @@ _JOURNAL_LEAST_BYTES: Final = 1 << 20
 
 
 class Bypass(Enum):
-    """What a binlog of statements does with changes that did not come through the port."""
+    """A statement binlog's treatment of changes that did not come through the port."""
 
     ROWS = "rows"
     MARK = "mark"
@@ -22,16 +22,16 @@ class Bypass(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortSettings:
-    """What sessions through the port may expect.
+    """Services that sessions through the port may expect.
 
     Attributes:
-        enabled: Whether statements are judged before they run, and binlogs hold statements; without
+        enabled: True if statements are judged before they run, and binlogs hold statements; without
             that they are relayed, and binlogs hold rows.
         workers: Processes that serve the port, each on a core of its own.
-        bypass: What binlogs of FORMAT STATEMENT and MIXED do with rows whose statement did not come
-            through the port: hold them; hold them and say so for each group; or stop.
-        journal_max_bytes: Of the journal of what statements make; what is more goes, the oldest
-            first, and binlogs that lack those groups still get their rows.
+        bypass: The treatment, by binlogs of FORMAT STATEMENT and MIXED, of rows whose statement did
+            not come through the port: hold them; hold them and say so for each group; or stop.
+        journal_max_bytes: The largest size of the journal of sessions' plans; what is more goes,
+            the oldest first, and binlogs that lack those groups still get their rows.
     """
 
     enabled: bool = True
@@ -40,7 +40,7 @@ class PortSettings:
     journal_max_bytes: int = 1 << 30
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Refuse values that cannot be.
 
         Raises:
             ConfigError: If a value is none of those that there are.

@@ -1,4 +1,4 @@
-"""What a feed gives → its part in each of the feed's binlogs, appended.
+"""A feed's groups → their parts in each of the feed's binlogs, appended.
 
 What goes wrong in one binlog, be it its disk or the routing of a group into its scope, is told of
 that binlog alone; the others get what they are to get. So it is where a binlog has to wait for what
@@ -65,18 +65,18 @@ class EndingError(BaseException):
 
 
 class Router:
-    """Routes what one feed gives.
+    """Routes the groups that a feed gives.
 
     Args:
         position: Everything up to here was routed; None where that is not known yet.
         substitution: Puts statements in the places of rows; None where there are no sessions that
             say which.
-        is_ending: Whether no more is to be routed; asked before each group that takes long.
+        is_ending: Tells if no more is to be routed; asked before each group that takes long.
 
     Attributes:
-        position: Likewise, moving.
+        position: Everything up to here was routed; moves on with each group.
         format: The header and body of the last FORMAT_DESCRIPTION.
-        last_timestamp: Of the last group, seconds since 1970; None before one.
+        last_timestamp: The time of the last group, in seconds since 1970; None before one.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Router:
         """Route an item into binlogs, to be published by their next `sync`.
 
         Args:
-            item: What the source gives next.
+            item: The item that the source gives next.
             after: Everything up to here is done with it.
             outputs: The binlogs; each has everything up to `position`, or more.
             on_fault: Told which of them must get nothing more, and why.
@@ -135,11 +135,11 @@ class Router:
 
     @property
     def is_holding(self) -> bool:
-        """Whether some binlog waits for what a session has not said yet."""
+        """True if some binlog waits for what a session has not said yet."""
         return bool(self._held)
 
     def holds(self, output: Output) -> bool:
-        """Whether a binlog waits for that."""
+        """True if a binlog waits for what a session has not said yet."""
         return output in self._held
 
     def work_off(
@@ -148,12 +148,12 @@ class Router:
         """Give binlogs the groups that were held, as far as all is known of them now.
 
         Args:
-            outputs: Those that are still fed from here.
-            on_fault: As for `take`.
+            outputs: The binlogs that are still fed from here.
+            on_fault: Called for a binlog in which something goes wrong, given to `take` as well.
             waits: Wait for what is not known, within bounds.
 
         Returns:
-            Whether there is less to wait for.
+            True if there is less to wait for.
         """
         has_moved = False
         for output, held in tuple(self._held.items()):
@@ -341,7 +341,7 @@ class Router:
         self.last_timestamp = large.timestamp
 
     def _choices(self, large: LargeGroup, outputs: Sequence[Output]) -> list[LargeChoice]:
-        """What binlogs have of a large group."""
+        """Return the binlogs' choices for a large group, in order of `outputs`."""
         substitution = self._substitution
         if substitution is None:
             return [LargeChoice(output) for output in outputs]
@@ -433,7 +433,7 @@ class Router:
         )
 
     def _hold_from(self, output: Output, groups: _Groups, first: int) -> None:
-        """Keep the groups of a run from one on."""
+        """Keep the groups of a run from a number on."""
         kept, start = groups.kept(first)
         for number in range(first - start, kept.run.count):
             self._hold(output, _RawHeld(kept, number))
@@ -507,7 +507,7 @@ class Router:
 
 
 def _incidents(routing: Routing) -> Iterator[str]:
-    """Why replicas will stop at what a binlog gets: here, or as the source itself says."""
+    """Give the reasons for which replicas stop at a binlog's part: here, or as the source itself says."""
     if routing.incident is not None:
         yield routing.incident
     elif routing.group is not None:
@@ -529,8 +529,8 @@ class _Held:
     """The groups that a binlog waits with.
 
     Attributes:
-        groups: In order.
-        size_bytes: Of all.
+        groups: The groups in order of the log.
+        size_bytes: The size of all groups together.
     """
 
     groups: deque[EventGroup | _RawHeld] = field(default_factory=deque)
@@ -542,8 +542,8 @@ class _RawHeld:
     """A group of a run that is kept.
 
     Attributes:
-        groups: Of the run.
-        number: Which of them.
+        groups: The groups of the run.
+        number: The group's number in the run.
     """
 
     groups: _Groups
@@ -551,7 +551,7 @@ class _RawHeld:
 
     @property
     def size_bytes(self) -> int:
-        """Of its events."""
+        """The size of the group's events."""
         return self.groups.run.size_bytes(self.number)
 
 
@@ -559,9 +559,9 @@ class _Groups:
     """The groups of a run, each decoded once at most.
 
     Attributes:
-        run: The run.
-        own: Which of them are of sessions through the port, or may be.
-        marked: Which of them hold a mark.
+        run: The run as it was captured.
+        own: The groups that are of sessions through the port, or may be.
+        marked: The numbers of the groups that hold a mark.
     """
 
     def __init__(self, run: RawRun, own: RunGroups, marked_groups: list[int]) -> None:

@@ -72,14 +72,14 @@ class NotYetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LargeChoice:
-    """What a binlog has of a group that is not held.
+    """A binlog's part in a group that is not held.
 
     Attributes:
-        output: The binlog.
-        has_rows: Whether it has its rows, as far as they are in its scope, or nothing.
-        needs_whole: Whether it has some of it, so that the group must be held.
-        reason: Why it has rows in the place of statements; empty where it has not.
-        image: What its session wants to stay of its rows.
+        output: The binlog that gets the part.
+        has_rows: True if it has its rows, as far as they are in its scope, or nothing.
+        needs_whole: True if it has some of it, so that the group must be held.
+        reason: The reason why it has rows in the place of statements; empty where it has not.
+        image: The part of its rows' images that its session wants to stay.
     """
 
     output: Output
@@ -91,12 +91,12 @@ class LargeChoice:
 
 @dataclass(frozen=True, slots=True)
 class RunGroups:
-    """Which groups of a run are of sessions through the port, or may be.
+    """Groups of a run that are of sessions through the port, or may be.
 
     Attributes:
-        numbers: Of the groups.
-        groups: The same groups.
-        plans: By number, the plans that are known as they come.
+        numbers: The numbers of the groups in the run.
+        groups: The same groups as they were read.
+        plans: The plans that are known as they come, by number of the group.
     """
 
     numbers: tuple[int, ...] = ()
@@ -105,23 +105,23 @@ class RunGroups:
 
 
 class KnownObjects(Protocol):
-    """Who knows the source's objects; called by the routing thread."""
+    """The follower of the source's objects; called by the routing thread."""
 
     def noted(self, item: Item) -> None:
-        """Be told what the source gave next."""
+        """Follow the DDL in an item that the source gave."""
         ...
 
     def source_changed(self) -> None:
-        """Be told that it may be another source."""
+        """Take in that it may be another source."""
         ...
 
 
 class Substitution:
-    """What routing asks of sessions through the port; used by the routing thread alone.
+    """Routing's questions to sessions through the port; used by the routing thread alone.
 
     Args:
-        attributions: What they said.
-        bypass: What binlogs of statements do with changes that came another way.
+        attributions: The plans that the sessions gave.
+        bypass: The treatment, by binlogs of statements, of changes that came another way.
         catalog: Gets to know the DDL that comes.
     """
 
@@ -141,8 +141,8 @@ class Substitution:
         """Be told of a connection to the source.
 
         Args:
-            position: Behind which its groups come.
-            is_new: Whether it may be another source than before, whose GTIDs mean other groups.
+            position: The position behind which the source's groups come.
+            is_new: True if it may be another source than before, whose GTIDs mean other groups.
         """
         if is_new:
             self._attributions.forget()
@@ -164,15 +164,15 @@ class Substitution:
         """The source's threads of sessions that ended with the process before this one."""
         return self._attributions.lost_threads
 
-    # What comes.
+    # Groups that come.
 
     def noted(self, item: Item) -> None:
-        """Tell whoever judges statements of DDL in what comes."""
+        """Tell the follower of the source's objects of DDL in an item."""
         if self._catalog is not None:
             self._catalog.noted(item)
 
     def read_run(self, run: RawRun, after: Position | None) -> RunGroups:
-        """Take in that a run comes."""
+        """Take in a run that comes."""
         wanted = tuple(self._wanted(run)) if self._has_source else ()
         numbers, groups = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
         self._attributions.read(groups, after)
@@ -215,12 +215,12 @@ class Substitution:
     def read_group(
         self, group: EventGroup | LargeGroup, after: Position | None, format_: Format | None
     ) -> None:
-        """Take in that a group comes.
+        """Take in a group that comes.
 
         Args:
-            group: Which.
+            group: The group that comes from the source.
             after: Everything up to here is read with it.
-            format_: Of the FORMAT_DESCRIPTION before it.
+            format_: The format of the FORMAT_DESCRIPTION before it.
         """
         groups: list[ReadGroup] = []
         if group.gtid is not None and format_ is not None and self._has_source:
@@ -229,7 +229,7 @@ class Substitution:
                 groups.append(read)
         self._attributions.read(groups, after)
 
-    # What becomes of it.
+    # Groups' parts in binlogs.
 
     def taken(self, run: RawRun, groups: RunGroups, output: Output) -> list[int]:
         """The groups of a run that cannot go into a binlog as the bytes that they are."""
@@ -250,7 +250,7 @@ class Substitution:
             StoreError: As `Binlog.append`.
         """
         binlog = output.binlog
-        # Which tables statements concern is for the reference.
+        # The reference finds the tables that statements concern.
         if output.name not in plan.binlogs or binlog.may_have_tables_info:
             return False
         if binlog.reached.covers(gtid):
@@ -271,7 +271,7 @@ class Substitution:
         return True
 
     def route(self, output: Output, group: EventGroup, *, waits: bool = False) -> Routing:
-        """What a binlog gets of a group.
+        """Return a binlog's part of a group.
 
         Raises:
             NotYetError: If that is not known yet, unless it is waited for.
@@ -408,7 +408,7 @@ class Substitution:
         counts[reason] += number
 
     def of_large(self, output: Output, large: LargeGroup) -> LargeChoice:
-        """What a binlog has of a group that is not held; waits for what is not known yet."""
+        """Return a binlog's choice for a group that is not held; waits for what is not known yet."""
         read = None if large.gtid is None else _of_group(large, large.gtid, large.format)
         found = self._find(output, read, waits=True)
         if not isinstance(found, GroupPlan):
@@ -431,7 +431,7 @@ class Substitution:
 
 
 def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
-    """How many of some groups of a run have rows and were not taken out of it."""
+    """Count the untaken groups of a run that have rows, among the groups of `done`."""
     if len(taken) == run.count:
         return 0
     types = run.events[layout.EVENT_TYPE, : run.groups[layout.GROUP_END, run.count - 1]]
@@ -453,7 +453,7 @@ def _of_run(run: RawRun, number: int, gtid: AnyGtid) -> ReadGroup:
 
 
 def _of_group(group: EventGroup | LargeGroup, gtid: AnyGtid, format_: Format) -> ReadGroup:
-    """Likewise of a group that is decoded, or of which only the beginning is."""
+    """Return the read facts of a group that is decoded, or of which only the beginning is."""
     if isinstance(group, LargeGroup):
         head = EventGroup(gtid=gtid, events=tuple(islice(group.events(), 2)), file=group.file)
         return ReadGroup(gtid, thread_of(head, group.format))
@@ -470,7 +470,7 @@ def _is_of_statements(output: Output) -> bool:
 
 
 def _is_mark(group: EventGroup) -> bool:
-    """Whether a group holds a mark."""
+    """True if a group holds a mark."""
     return any(
         isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
         for event in group.events
@@ -478,7 +478,7 @@ def _is_mark(group: EventGroup) -> bool:
 
 
 def _was_passed(output: Output, group: EventGroup) -> bool:
-    """Whether a MySQL gives a mark once more that a binlog of statements has gone past.
+    """True if a MySQL gives a mark once more that a binlog of statements has gone past.
 
     It had left the mark's texts out, which no file tells: behind a kill it is not known to be done.
     """

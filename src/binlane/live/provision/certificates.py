@@ -53,14 +53,14 @@ logger = logging.getLogger(__name__)
 def port_context(
     settings: GatewaySettings, data_dir: Path, *, is_told: bool = True
 ) -> ssl.SSLContext | None:
-    """What clients of the port are shown inside of TLS; None where that is off.
+    """Return the TLS context that clients of the port are shown; None where TLS is off.
 
     Where no files are given those of `data_dir` are used, and made if they are not there.
 
     Args:
-        settings: Which files.
+        settings: The files to use, and if TLS is on.
         data_dir: Holds those of binlane's own.
-        is_told: Whether the log gets to know which certificate it is.
+        is_told: True if the log gets to know which certificate it is.
 
     Raises:
         ConfigError: If a file cannot be used: it cannot be read, is a key of another certificate,
@@ -193,7 +193,7 @@ class _Pair:
 
     @classmethod
     def read(cls, certificate: Path, key: Path) -> Self | None:
-        """Those of two files; None where they are no pair that binlane has made."""
+        """Read the pair of two files; None where they are no pair that binlane has made."""
         try:
             found = x509.load_pem_x509_certificate(certificate.read_bytes())
             its_key = load_pem_private_key(key.read_bytes(), None)
@@ -208,12 +208,12 @@ class _Pair:
 
     @property
     def lasts(self) -> bool:
-        """Whether it is valid, and will be for some time."""
+        """True if the certificate is valid, and will be for some time."""
         begin, end = self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
         return begin <= _now() < end - _ENDS_SOON
 
     def names(self) -> frozenset[str]:
-        """Host names and addresses that it is valid for."""
+        """Host names and addresses that the certificate is valid for."""
         found = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
         return frozenset(str(name.value) for name in found.value)
 
@@ -226,10 +226,10 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _OwnFiles:
-    """What binlane has made for itself.
+    """The key and certificates that binlane has made for itself.
 
     Attributes:
-        directory: Where it lives.
+        directory: The directory that holds the files.
     """
 
     directory: Path
@@ -246,7 +246,7 @@ class _OwnFiles:
 
     @property
     def key(self) -> Path:
-        """Its key."""
+        """Key of the server's certificate."""
         return self.directory / "server-key.pem"
 
     def make(self, names: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ SOURCE_OPTIONS: Final = (
     "--binlog-row-metadata=FULL",
     "--gtid-strict-mode=ON",
 )
-"""What makes a MariaDB a source whose log says everything: rows in full, with names and types."""
+"""Options that make a MariaDB a source whose log says everything: rows in full, with names and types."""
 
 MYSQL_SOURCE_OPTIONS: Final = (
     "--log-bin=binlog",
@@ -55,15 +55,15 @@ class PrivateServer:
     """A running `mariadbd` or `mysqld`, stopped at the end of its `with` block.
 
     Attributes:
-        name: What its directory is called.
+        name: The name of its directory.
         directory: Holds `data/`, `error.log` and, where its path is short enough, `server.sock`.
-        program: Which server it is.
+        program: The program that runs as the server.
         options: Options given to it beyond those that make it private.
-        port: Where it listens on 127.0.0.1.
-        socket_path: Its Unix socket.
+        port: The port that it listens on at 127.0.0.1.
+        socket_path: The path of its Unix socket.
 
     Args:
-        start_timeout_s: How long it may take to accept connections, a recovery included.
+        start_timeout_s: The longest time until it accepts connections, a recovery included.
     """
 
     def __init__(
@@ -98,11 +98,12 @@ class PrivateServer:
         """Start a server on fresh data, or on the data that an earlier server of this name left.
 
         Args:
-            directory: Where `name/` is made. Servers that share it are installed once and copied.
-            name: Such as `source`.
-            options: As on its command line, such as `SOURCE_OPTIONS` of a MariaDB.
+            directory: The folder in which `name/` is made. Servers that share it are installed once
+                and copied.
+            name: The name of the server, such as `source`.
+            options: Options of the command line, such as `SOURCE_OPTIONS` of a MariaDB.
             port: TCP port on 127.0.0.1; any free one by default.
-            program: Which server.
+            program: The program that runs as the server.
 
         Raises:
             ConfigError: If `port` is taken.
@@ -139,12 +140,12 @@ class PrivateServer:
 
     @property
     def data_directory(self) -> Path:
-        """Its data directory, which holds its binlog files too."""
+        """The data directory, which holds the server's binlog files too."""
         return self.directory / "data"
 
     @property
     def error_log(self) -> Path:
-        """What it says, from its first start on."""
+        """The file of the server's messages, from its first start on."""
         return self.directory / "error.log"
 
     @property
@@ -155,12 +156,12 @@ class PrivateServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process lives."""
+        """True if the process lives."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def exit_status(self) -> int | None:
-        """What a process that ended by itself gave, the negative number of a signal; else None."""
+        """The exit status of a process that ended by itself, the negative number of a signal; else None."""
         return None if self._process is None else self._process.poll()
 
     def interrupt(self) -> None:
@@ -186,7 +187,7 @@ class PrivateServer:
             self.kill()
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
+        """End the server with SIGKILL, as a crash would."""
         if self._process is None:
             return
         self._process.kill()
@@ -304,7 +305,7 @@ def _free_port() -> int:
 
 
 def _greets(path: Path) -> bool:
-    """Whether a server behind the socket sends its greeting: only then it takes logins."""
+    """True if a server behind the socket sends its greeting: only then it takes logins."""
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_START_TIMEOUT_S)

@@ -89,7 +89,7 @@ class MariadbProgram:
             )
 
     def version(self) -> str:
-        """As the program says it, such as `10.11.19-MariaDB-0+deb12u1`.
+        """Return the version that the program says, such as `10.11.19-MariaDB-0+deb12u1`.
 
         Raises:
             PeerError: If it is not installed, or does not say it.
@@ -156,7 +156,7 @@ class MysqlProgram:
 
     @property
     def is_there(self) -> bool:
-        """Whether it can be started."""
+        """True if the server can be started."""
         return self._mysqld() is not None
 
     def command(self, *, data: Path) -> list[str]:
@@ -199,7 +199,7 @@ class MysqlProgram:
         return [found] if found is not None and _is_mysql(found) else None
 
     def _places(self) -> list[str]:
-        """Where a server that stands in a folder finds what it was built to find in the root."""
+        """Return options that show a server in a folder the places that it was built to find in the root."""
         if self.folder is None:
             return []
         usr = self.folder / "usr"

@@ -75,7 +75,7 @@ _AT_RUNTIME: Final = {
     " IN ('binlog_row_metadata', 'binlog_checksum', 'gtid_mode', 'enforce_gtid_consistency')"
     " ORDER BY 1",
 }
-# What a session took over when it began stays its own.
+# Settings that a session took over when it began stay its own.
 _OTHER_SESSIONS: Final = {
     Flavor.MARIADB: "SELECT ID FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID()"
     " AND COMMAND NOT IN ('Binlog Dump', 'Daemon') ORDER BY 1",
@@ -95,9 +95,9 @@ class NewAccount:
     """An account for binlane, to be made where it is missing.
 
     Attributes:
-        user: Its name.
-        host: From where it may log in, such as `%`.
-        password: Its password.
+        user: The account's name without a host.
+        host: The host from which it may log in, such as `%`.
+        password: The account's password in plain text.
     """
 
     user: str
@@ -112,20 +112,20 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """How a server was left.
+    """The state in which a server was left.
 
     Attributes:
-        lacking: What still has to be done.
+        lacking: The findings that still have to be mended.
     """
 
     lacking: tuple[Finding, ...]
 
 
 class Purpose(Enum):
-    """What a source is prepared for."""
+    """The purpose for which a source is prepared."""
 
     ROWS = "rows"
-    """Its log, and binlogs of rows: an account with REPLICATION SLAVE is all they need."""
+    """The source's log, and binlogs of rows: an account with REPLICATION SLAVE is all they need."""
     JUDGED = "judged"
     """Statements at the port are judged, and binlogs may hold them, but for temporary tables."""
     ALL = "all"
@@ -141,15 +141,15 @@ def set_up(
     new: NewAccount | None = None,
     purpose: Purpose = Purpose.ALL,
 ) -> SetUp:
-    """Prepare a server, or tell what would be done.
+    """Prepare a server, or tell the statements that would do so.
 
     Args:
         url: The server, and the account that does it.
-        password: Of the account.
+        password: The password of that account.
         say: Takes the script, line by line, as it is run.
-        is_check: Whether nothing is changed.
+        is_check: True if nothing is to be changed.
         new: The account that `serve` will use; that of `url` where it is None.
-        purpose: What the source is prepared for.
+        purpose: The purpose for which the source is prepared.
 
     Raises:
         PeerError: If the server cannot be reached, or refuses what everybody may ask.
@@ -207,12 +207,12 @@ class _Preparation:
         return SetUp(lacking)
 
     def _findings(self, facts: SourceFacts) -> list[Finding]:
-        """What the log and the account are like."""
+        """Return the findings on the log and the account."""
         found = facts.findings()
         return found if self._purpose is Purpose.ROWS else [*found, facts.log_end()]
 
     def _log_filters(self, facts: SourceFacts) -> Dialogue[list[Finding]]:
-        """What the source leaves out of its log, where this account may ask."""
+        """Return findings on databases that the source leaves out of its log, where this account may ask."""
         rows = yield from self._rows(log_end_statement(facts.version))
         return [facts.log_filters(only, ignored) for _, _, only, ignored, *_ in rows]
 
@@ -235,7 +235,7 @@ class _Preparation:
         return replace(facts, account=new.name, grants=grants)
 
     def _hashed(self, password: str, flavor: Flavor) -> Dialogue[tuple[str, str]]:
-        """How a statement says what a server keeps of a password, and that."""
+        """Return the SQL before a stored password in a statement, and the password as it is stored."""
         if flavor is Flavor.MARIADB:
             return "BY PASSWORD", native_hash(password.encode())
         rows = yield from self._rows(_ROUNDS_STATEMENT)
@@ -257,7 +257,7 @@ class _Preparation:
         if self._new is None:
             return facts
         name = quoted_account(self._new.name)
-        # Where it could not be made, it has none; none at all would mean that nobody asked.
+        # An account that could not be made has no grants; none at all would mean that nobody asked.
         grants = (yield from self._grants_of(name)) or _no_grants(name)
         return replace(facts, account=self._new.name, grants=grants)
 
@@ -265,7 +265,7 @@ class _Preparation:
         """Deal with what the port needs; the keys of what lacked."""
         changed: list[str] = []
         while self._purpose is not Purpose.ROWS:
-            # What mends one finding may be what another one is about.
+            # The remedy of one finding may be the subject of another.
             schema = yield from self._ask_schema(facts)
             found = [each for each in schema.findings() if each.key not in changed]
             lacking = [each for each in found if each.weight is not Weight.FINE]
@@ -278,7 +278,7 @@ class _Preparation:
 
     def _ask_schema(self, facts: SourceFacts) -> Dialogue[SourceSchema]:
         objects = yield from self._rows(OBJECTS_STATEMENT)
-        # Who sees no tables of others does not see what is there, either.
+        # An account that sees no tables of others does not see this one, either.
         is_seen = objects or (yield from self._seen(_SEES_ALL))
         annotates = yield from self._rows(ANNOTATES_STATEMENT)
         return SourceSchema(
@@ -289,7 +289,7 @@ class _Preparation:
         )
 
     def _deal_with(self, found: Finding) -> Dialogue[None]:
-        """Say what was found, and mend it."""
+        """Tell a finding, and mend it."""
         if found.weight is Weight.FINE:
             return
         self._say(f"-- {found.reason}")

@@ -1,4 +1,4 @@
-"""What binlane has on a source for itself: one table, for the sake of binlogs that hold statements.
+"""Binlane's own table on a source, for the sake of binlogs that hold statements.
 
 The source logs nothing of temporary tables; where a binlog is to hold a statement on them, binlane's
 account changes the one row of `binlane.marks`, so that the source's log has a group for it. Nothing
@@ -19,12 +19,12 @@ from binlane.live.capture.source_facts import Finding, SourceFacts, Weight, quot
 from binlane.log.codec.types import Flavor
 
 VERSION: Final = 2
-"""Of the table; stands in its comment."""
+"""The version of the table; it stands in the table's comment."""
 _DATABASE: Final = MARKS.database
 _COMMENT: Final = "of binlane, version "
 _OLD_PROCEDURES: Final = ("lane", "mark")
 _OLD_ACCOUNT: Final = "binlane_lane@localhost"
-"""What a binlane of before had beside the table."""
+"""The account that an earlier binlane had beside the table."""
 _OWN: Final = frozenset(
     (("table", MARKS.table), *(("procedure", name) for name in _OLD_PROCEDURES))
 )
@@ -42,21 +42,21 @@ OBJECTS_STATEMENT: Final = (
 
 
 def wanted_privileges(flavor: Flavor) -> tuple[str, ...]:
-    """What binlane's account needs to see all definitions."""
+    """Return the privileges with which binlane's account sees all definitions."""
     common = ("SELECT", "SHOW VIEW", "TRIGGER")
     return (*common, "SHOW_ROUTINE") if flavor is Flavor.MYSQL else common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSchema:
-    """What a source has of all that, as far as the account that asks may see it.
+    """The marks, and what they need, on a source, as far as the account that asks may see it.
 
     Attributes:
-        facts: Of the source, and the account that `serve` uses.
-        objects: Of the database: kind (`table`, `procedure`, `function`), name and comment; None
-            where they are not to be seen.
-        has_marks: Whether marks are wanted.
-        annotates: Whether the source writes texts before the rows of statements; None where it does
+        facts: The facts of the source, and of the account that `serve` uses.
+        objects: The objects of the database: kind (`table`, `procedure`, `function`), name and
+            comment; None where they are not to be seen.
+        has_marks: True if marks are wanted.
+        annotates: True if the source writes texts before the rows of statements; None where it does
             not say so.
     """
 
@@ -66,7 +66,7 @@ class SourceSchema:
     annotates: bool | None = None
 
     def findings(self) -> Iterator[Finding]:
-        """What was looked at, judged; what mends the first is run before the next is asked for."""
+        """Give the findings in order: what mends one is run before the next is asked for."""
         yield self._catalog()
         yield self._annotating()
         if not self.has_marks:
@@ -77,7 +77,7 @@ class SourceSchema:
             yield self._rights(is_made_anew=bool(made.mend))
 
     def _catalog(self) -> Finding:
-        """Whether the account that `serve` uses sees all definitions."""
+        """Judge if the account that `serve` uses sees all definitions."""
         facts = self.facts
         wanted = wanted_privileges(facts.flavor)
         lacking = [name for name in wanted if not facts.has_privilege(name)]
@@ -96,7 +96,7 @@ class SourceSchema:
         )
 
     def _annotating(self) -> Finding:
-        """Whether a text tells whose the groups are not in which the log names no thread."""
+        """Judge if a text tells the sessions of groups for which the log names no thread."""
         key = "binlog_annotate_row_events"
         is_needed = self.facts.flavor is Flavor.MARIADB and self.facts.number < _THREADS_SINCE
         if not is_needed or self.annotates is not False:
@@ -112,7 +112,7 @@ class SourceSchema:
         )
 
     def _made(self) -> Finding:
-        """Whether the database holds what it should, of the version that it should have."""
+        """Judge if the database holds what it should, of the version that it should have."""
         if self.objects is None:
             return Finding(
                 key="marks",
@@ -171,7 +171,7 @@ class SourceSchema:
         )
 
     def _rights(self, *, is_made_anew: bool) -> Finding:
-        """Whether the account that `serve` uses may change the table."""
+        """Judge if the account that `serve` uses may change the table."""
         facts = self.facts
         told = [grant for grant in facts.grants if f" ON {MARKS} TO " in grant]
         lacking = [

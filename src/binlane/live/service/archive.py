@@ -34,15 +34,15 @@ class ArchiveSettings:
     """The section `[archive]`.
 
     Attributes:
-        uri: Of a directory that `pyarrow.fs` opens; `file://` for one of this machine.
-        interval_s: How often to look for more, and to write watermarks.
+        uri: The URI of a directory that `pyarrow.fs` opens; `file://` for one of this machine.
+        interval_s: The interval of looks for more files, and of writing watermarks.
     """
 
     uri: str
     interval_s: float = 10.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used.
+        """Refuse settings that cannot be used.
 
         Raises:
             ConfigError: If it is no URI, or the interval is none.
@@ -59,12 +59,12 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveState:
-    """How the copies of one binlog fare.
+    """The state of one binlog's copies.
 
     Attributes:
         files: Closed files that are copied.
         pending: Closed files that are not yet.
-        failure: Why not; empty where all is well.
+        failure: The reason why some are not; empty where all is well.
     """
 
     files: int = 0
@@ -76,8 +76,8 @@ class Archive:
     """Keeps the copies up to date, in a thread of its own.
 
     Args:
-        settings: Where to.
-        data_dir: Of the store.
+        settings: The directory that gets the copies, and the interval.
+        data_dir: The data directory of the store.
     """
 
     def __init__(self, settings: ArchiveSettings, data_dir: Path) -> None:
@@ -98,7 +98,7 @@ class Archive:
         self._thread.join(timeout=2)
 
     def state(self, name: str) -> ArchiveState:
-        """How a binlog's copies fare."""
+        """Return the state of a binlog's copies."""
         return self._states.get(name, ArchiveState())
 
     def _run(self) -> None:

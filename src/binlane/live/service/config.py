@@ -37,7 +37,7 @@ from binlane.live.web.settings import HttpSettings
 from binlane.statements.sql.servers import LoggingMode
 
 DEFAULT: Final = "default"
-"""Where a value comes from that nobody set."""
+"""The origin of a value that nobody set."""
 
 _DAY_S: Final = 86_400
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -49,19 +49,18 @@ _Word = TypeVar("_Word", bound=Enum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that `serve` needs.
+    """All settings that `serve` needs.
 
     Attributes:
-        data_dir: The store's directory.
-        source: The captured server.
+        source: The server whose log is captured.
         embedded: The server of our own that is the source; None where it is another one.
-        listen: The MySQL port.
+        listen: The MySQL port and its limits.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
-        archive: Where copies go; None for none.
-        port: What sessions through the port do to binlogs.
-        access: What lets accounts read binlogs.
-        log: What is logged, and how.
+        archive: The place of the copies; None for no copies.
+        port: The services of the port, and their effects on binlogs.
+        access: The rule by which accounts may read binlogs.
+        log: The log's level and form.
     """
 
     data_dir: Path
@@ -78,13 +77,13 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Settings, and how they came about.
+    """Settings and their origins.
 
     Attributes:
-        settings: Of all parts.
+        settings: The settings of all parts.
         origins: Setting, such as `listen.port` → `file`, `command line` or the environment
             variable; what is not there is a default.
-        warnings: What is likely to be a slip, a sentence each.
+        warnings: Likely slips, a sentence each.
     """
 
     settings: Settings
@@ -92,19 +91,19 @@ class Configuration:
     warnings: tuple[str, ...]
 
     def origin(self, section: str, key: str) -> str:
-        """Where the value of a key comes from."""
+        """Return the origin of a key's value."""
         return self.origins.get(setting_of(section, key), DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigSource:
-    """Where a process has its settings from; it can be asked again.
+    """The file, variables and option that give a process its settings; it can be read again.
 
     Attributes:
-        path: The file.
-        may_lack: Whether there need not be such a file.
-        environ: The environment.
-        is_embedded: Whether `--embedded` was said.
+        path: The path of the configuration file.
+        may_lack: True if there need not be such a file.
+        environ: The environment variables of the process.
+        is_embedded: True if the option `--embedded` was given.
     """
 
     path: Path
@@ -113,7 +112,7 @@ class ConfigSource:
     is_embedded: bool = False
 
     def read(self) -> Configuration:
-        """What is configured now.
+        """Return the configuration as it is now.
 
         Raises:
             ConfigError: If something cannot be read, or is unknown, missing or unusable; all of it
@@ -145,7 +144,7 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
 
     Args:
         document: Sections and keys as in `KEYS`.
-        base: What relative paths count from.
+        base: The directory that relative paths count from.
 
     Raises:
         ConfigError: As `ConfigSource.read`.
@@ -176,7 +175,8 @@ def _composed(given: Given, base: Path) -> Settings:
     """
     problems, values = given.problems, given.values
     _settle_expiry(given)
-    # What nobody set in a section of which something else is wrong is likely to be just that.
+    # A setting that is missing in a section with another error is likely to be a result of that
+    # error.
     spoilt = {problem.key.partition(".")[0] for problem in problems}
 
     def of(section: str, make: Callable[[dict[str, Any]], _T]) -> _T | None:

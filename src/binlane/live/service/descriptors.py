@@ -1,4 +1,4 @@
-"""How many files and connections this process may have open at a time, and for whom they are.
+"""The numbers of files and connections that this process may have open, and their shares.
 
 Who connects must never take the descriptor that the store needs for its next file.
 """
@@ -15,17 +15,17 @@ from binlane.live.service.config import Settings
 from binlane.live.web.settings import CONNECTIONS_MAX
 
 _RESERVE: Final = 256
-"""For the store's files, the connections of capture, libraries."""
+"""Descriptors for the store's files, the connections of capture, libraries."""
 
 _OF_A_SESSION: Final = 6
 """The client's connection, the source's, the file that a replica reads, and one client each that
 waits, is accepted and is sent away."""
 
 _ACCEPTED_AT_ONCE: Final = 100
-"""What asyncio accepts before it lets anybody look at them."""
+"""Connections that asyncio accepts before it lets anybody look at them."""
 
 _PLENTY: Final = 1 << 20
-"""What is taken where the system sets no limit."""
+"""The limit that is taken where the system sets none."""
 
 _NO_ACCEPT: Final = "socket.accept() out of system resource"
 _TOLD_EVERY_S: Final = 60.0
@@ -37,8 +37,8 @@ def settle(settings: Settings, *, binlogs: int) -> Settings:
     """Take as many descriptors as the system lets us have, and share them out.
 
     Args:
-        settings: As configured.
-        binlogs: How many there are in the store.
+        settings: The settings as they were configured.
+        binlogs: The number of binlogs in the store.
 
     Returns:
         The settings, with fewer sessions where there are not descriptors for all.

@@ -58,7 +58,7 @@ _DEFAULTS: Final = (
     "--innodb-log-file-size=96M",
     f"--binlog-expire-logs-seconds={_WEEK_S}",
 )
-"""Which `[embedded] options` may change."""
+"""Options that `[embedded] options` may change."""
 _FIXED: Final = (
     *SOURCE_OPTIONS,
     "--sync-binlog=1",
@@ -66,8 +66,11 @@ _FIXED: Final = (
     "--skip-networking=1",
     "--unix-socket=OFF",
 )
-"""What the whole rests on: nothing of a transaction is lost, nobody comes from the network, and
-nobody is taken for the system account that we run as."""
+"""Options that nobody may change.
+
+Nothing of a transaction is lost, nobody comes from the network, and nobody is taken for the system
+account that we run as.
+"""
 
 _OTHERS: Final = (
     "SELECT User, Host FROM mysql.global_priv"
@@ -82,11 +85,11 @@ class EmbeddedServer:
     """The server, looked after while it runs.
 
     Attributes:
-        problem: Why it does not run; empty while it does.
+        problem: The reason why the server does not run; empty while it does.
 
     Args:
-        settings: How it is run.
-        data_dir: Of the store, which this process owns.
+        settings: The settings with which the server is run.
+        data_dir: The data directory of the store, which this process owns.
     """
 
     def __init__(self, settings: EmbeddedSettings, data_dir: Path) -> None:
@@ -104,7 +107,7 @@ class EmbeddedServer:
 
     @property
     def root_password_file(self) -> Path:
-        """Holds what `root` logs in with at the port."""
+        """Path of the file with the password of `root` at the port."""
         return self._home / ROOT_PASSWORD_FILE
 
     def configured(self, settings: Settings) -> Settings:
@@ -167,7 +170,7 @@ class EmbeddedServer:
         _write(self._home / _VERSION_FILE, f"{version}\n")
 
     def _version_before(self) -> str | None:
-        """Of the server that used the data last; None before the first."""
+        """Return the version of the server that used the data last; None before the first."""
         with suppress(FileNotFoundError):
             return (self._home / _VERSION_FILE).read_text(encoding="utf-8").strip()
         return None
@@ -269,7 +272,7 @@ class EmbeddedServer:
         return ServerUrl(user=user, host=_HOST, socket=str(self._server.socket_path))
 
     async def _watch(self) -> None:
-        """Start it again whenever it ended."""
+        """Start the server again whenever it ended."""
         delay_s = _AGAIN_FIRST_S
         while True:
             await asyncio.sleep(_LOOK_S)

@@ -23,7 +23,7 @@ _SOCKET: Final = "server/server.sock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedSettings:
-    """How the server is run.
+    """The options with which the embedded server is run.
 
     Attributes:
         options: Further options of `mariadbd`, such as `--innodb-buffer-pool-size=4G`.
@@ -32,7 +32,7 @@ class EmbeddedSettings:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no option.
+        """Refuse texts that are no options.
 
         Raises:
             ConfigError: If one does not begin with two dashes.
@@ -50,8 +50,8 @@ def embedded_source(data_dir: Path, values: Mapping[str, Any]) -> SourceSettings
     """The server as the source that it is.
 
     Args:
-        data_dir: Of the store.
-        values: What else the section `[source]` says.
+        data_dir: The data directory of the store.
+        values: The other values of the section `[source]`.
 
     Raises:
         ConfigError: As `SourceSettings`.

@@ -37,8 +37,8 @@ class Ending:
         """Let the process end in this time from now on; replaces what was said before.
 
         Args:
-            seconds: From now on.
-            status: Its exit status, if it has to be ended then.
+            seconds: The time from now on, in seconds.
+            status: The process's exit status, if it has to be ended then.
         """
         self._deadline_s, self._status = time.monotonic() + seconds, status
         if self._thread is None:

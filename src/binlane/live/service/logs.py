@@ -1,4 +1,4 @@
-"""What `serve` logs, and in which form: lines for people, or one JSON object a line.
+"""The logging of `serve` and its two forms: lines for people, or one JSON object a line.
 
 Whatever a peer said is in there: nothing of it begins a line, or does anything on a terminal
 (`visible`). What is of several lines, such as a stack, is indented.
@@ -39,7 +39,7 @@ _OF_EVERY_RECORD: Final = frozenset(
 
 
 class LogLevel(Enum):
-    """The least severe that is logged."""
+    """The least severe messages that are logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -76,8 +76,8 @@ def log_to(stream: TextIO, settings: LogSettings, environ: Mapping[str, str]) ->
     """Send the logging of all parts somewhere, and nowhere else; may be called again.
 
     Args:
-        stream: Usually standard error.
-        settings: Level and form.
+        stream: The stream that gets the log, usually standard error.
+        settings: The level and form of the log.
         environ: Says whether systemd's journal reads standard error.
     """
     handler = logging.StreamHandler(stream)
@@ -96,7 +96,7 @@ def log_to_stderr(settings: LogSettings, environ: Mapping[str, str]) -> None:
 
 
 def is_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether systemd's journal reads a stream, which it names by device and inode."""
+    """True if systemd's journal reads a stream, which the journal names by device and inode."""
     named = environ.get(_JOURNAL)
     if not named:
         return False

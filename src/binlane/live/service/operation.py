@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the process has to do with beside its settings.
+    """The surroundings of the process, beside its settings.
 
     Attributes:
         port_file: Gets the MySQL port once logins are taken.
-        manager: Who is told how it does.
+        manager: The service manager that is told of the process's state.
         read_again: Gives the settings that are configured now, for SIGHUP; None where there are no
             others.
         set_log: Changes what is logged, and how.
@@ -54,17 +54,17 @@ class Service(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """Those that it works by."""
+        """The settings that the service works by."""
         ...
 
     @property
     def problem(self) -> str:
-        """Why it is not ready; empty if it is."""
+        """The reason why the service is not ready; empty if it is."""
         ...
 
     @property
     def summary(self) -> str:
-        """What goes on, in a line."""
+        """A line on the service's present work, for a service manager."""
         ...
 
     async def beat(self) -> None:
@@ -72,12 +72,12 @@ class Service(Protocol):
         ...
 
     async def use(self, settings: Settings) -> None:
-        """Take over what can be changed while it runs."""
+        """Take over settings that can be changed while the service runs."""
         ...
 
 
 class Signals:
-    """What SIGTERM, SIGINT and SIGHUP ask for.
+    """Requests by SIGTERM, SIGINT and SIGHUP.
 
     Attributes:
         stopped: Set once the process is to end.
@@ -165,7 +165,7 @@ async def reread_at(asked: asyncio.Event, service: Service, surroundings: Surrou
     while True:
         await asked.wait()
         asked.clear()
-        # Who waits for the start has nothing to do with this.
+        # A service manager that still waits for the start is told nothing of this.
         is_told = manager.is_ready
         if is_told:
             manager.tell_reloading()
@@ -210,7 +210,7 @@ async def _reread(service: Service, surroundings: Surroundings) -> None:
 
 
 def changes(before: Settings, now: Settings) -> tuple[dict[str, object], dict[str, object]]:
-    """What differs between two settings.
+    """Return the differences between two settings.
 
     Returns:
         The new values of what a running process takes over, and of what takes a restart; None for a

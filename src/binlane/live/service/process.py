@@ -1,4 +1,4 @@
-"""What this process uses, as the system tells it."""
+"""The process's use of memory, processor and descriptors, as the system tells it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from binlane.live.web.status import ProcessStatus
 _MEMORY: Final = Path("/proc/self/statm")
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 _UTIME: Final = 11
-"""Of /proc/PID/stat, counted from behind the name."""
+"""The field's number in /proc/PID/stat, counted from behind the name."""
 _PAGE_BYTES: Final = resource.getpagesize()
 _STARTED_AT_S: Final = time.time()
 

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from binlane.live.web.guard import Guard
 
 _SWITCH_S: Final = 0.001
-"""How long one of routing and dumps may keep the other waiting, once both have something to do."""
+"""Longest time that one of routing and dumps keeps the other waiting, if both have something to do."""
 
 EMBEDDED_STOP_S: Final = 75.0
 """A little more than the embedded server gets for its shutdown."""
 
 LEFT_BEHIND_S: Final = 0.5
-"""For threads that wait for a source which does not answer."""
+"""Time for threads that wait for a source which does not answer."""
 
 _PATIENCE_S: Final = 10.0
 
@@ -67,8 +67,8 @@ async def serve(settings: Settings, surroundings: Surroundings) -> None:
     A second signal waits for no client any more.
 
     Args:
-        settings: Of all parts.
-        surroundings: What the process has to do with beside them.
+        settings: The settings of all parts.
+        surroundings: The surroundings of the process beside its settings.
 
     Raises:
         BinlaneError: What keeps the service from starting. Nothing that happens to the source or
@@ -127,7 +127,7 @@ class Service:
     """The parts of one process, wired together.
 
     Attributes:
-        settings: Those that it works by.
+        settings: The settings that the service works by.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class Service:
         return await asyncio.to_thread(ask)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
-        """Start everything; `stack` stops it, in the other order."""
+        """Start all parts; `stack` stops them, in the other order."""
         # Statements under way need the routing loop, which goes last.
         self.binlogs.start()
         stack.push_async_callback(self.binlogs.stop)
@@ -270,7 +270,7 @@ class Service:
 
     @property
     def problem(self) -> str:
-        """Why nothing comes from the source, or nothing can be kept; empty where all is well."""
+        """The reason why nothing comes from the source, or nothing can be kept; empty where all is well."""
         embedded = "" if self._embedded is None else self._embedded.problem
         binlogs = self.binlogs
         problems = (
@@ -280,7 +280,7 @@ class Service:
 
     @property
     def summary(self) -> str:
-        """What goes on, in a line."""
+        """A line on the service's present work, for a service manager."""
         return f"{len(self.binlogs.names)} binlogs, {self._gateway.sessions} sessions"
 
     async def beat(self) -> None:

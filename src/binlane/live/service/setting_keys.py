@@ -19,11 +19,11 @@ _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "on": True
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value is.
+    """The kind of a value.
 
     Attributes:
-        name: In words, for errors.
-        is_one: Whether a value of TOML is of this kind.
+        name: The kind in words, for errors.
+        is_one: Tells if a value of TOML is of this kind.
         read: The value of an environment variable's text; raises ValueError.
     """
 
@@ -83,9 +83,9 @@ class Key:
     """A key of a section.
 
     Attributes:
-        kind: Of its values.
-        means: What it is, in a line.
-        at_sighup: Whether a running process takes a new value over.
+        kind: The kind of the key's values.
+        means: The key's meaning in a line.
+        at_sighup: True if a running process takes a new value over.
     """
 
     kind: Kind

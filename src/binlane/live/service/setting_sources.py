@@ -1,4 +1,4 @@
-"""What somebody set: the configuration file, and environment variables above it.
+"""Values that somebody set: the configuration file, and environment variables above it.
 
 Each value is held against the kind of its key; what cannot be used is collected, so that all of it
 is told at once. What the values may be is not known here.
@@ -35,8 +35,8 @@ class Given:
         values: Section → key → value; a section is there where the file has it, or one of its keys
             was set. Relative paths of the file count from its directory already.
         origins: Setting, such as `listen.port` → where its value comes from.
-        problems: What cannot be used.
-        warnings: What is likely to be a slip, a sentence each.
+        problems: Errors for values that cannot be used.
+        warnings: Likely slips, a sentence each.
     """
 
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Given:
     warnings: list[str] = field(default_factory=list)
 
     def set(self, section: str, key: str, value: object, origin: str) -> None:
-        """Set a value, above what was set before."""
+        """Set a value, above an earlier one."""
         self.values.setdefault(section, {})[key] = value
         self.origins[setting_of(section, key)] = origin
 
@@ -72,9 +72,9 @@ def take_document(given: Given, document: Mapping[str, Any], base: Path) -> None
     """Take the values of a file.
 
     Args:
-        given: Gets them.
-        document: As `read_document` gives it.
-        base: What its relative paths count from.
+        given: Gets the values of the file.
+        document: The document that `read_document` gives.
+        base: The directory that the file's relative paths count from.
     """
     for name, value in document.items():
         if name in KEYS[""]:
@@ -99,9 +99,9 @@ def take_environment(given: Given, environ: Mapping[str, str], base: Path) -> No
     """Take the values of environment variables; one that is empty says nothing.
 
     Args:
-        given: Gets them.
-        environ: All variables.
-        base: What relative paths count from.
+        given: Gets the values of the variables.
+        environ: All variables of the environment.
+        base: The directory that relative paths count from.
     """
     for name, text in sorted(environ.items()):
         if not name.startswith(VARIABLE_PREFIX) or not text:

@@ -1,4 +1,4 @@
-"""Where the source's log ends and how it is written, asked now and then beside the capture.
+"""The end of the source's log and how it is written, asked now and then beside the capture.
 
 So it is known how many bytes are not taken yet, and that rows are or may be missing, also where
 somebody changes the source's variables while its log comes.
@@ -26,10 +26,10 @@ from binlane.live.capture.source_facts import (
 from binlane.positions import FilePosition
 
 STALE_S: Final = 60.0
-"""For so long what was heard counts."""
+"""Time for which an answer of the source counts."""
 
 LOOK_S: Final = 10.0
-"""How often the source is asked."""
+"""Interval of questions to the source."""
 
 _AGAIN_S: Final = 1.0
 _FIRST_S: Final = 0.05
@@ -48,10 +48,10 @@ class SourceEnd:
     """The end of a source's log, asked in a thread of its own on a connection of its own.
 
     Attributes:
-        end: Where the log ended at the last look; None where that is not known.
-        problem: Why that is not known; empty where it is, or was not asked yet.
-        has_looked: Whether the source was asked, be it in vain.
-        findings: What is not as it should be, at the last look.
+        end: The end of the log at the last look; None where that is not known.
+        problem: The reason why the end is not known; empty where it is, or was not asked yet.
+        has_looked: True if the source was asked, be it in vain.
+        findings: The settings that are not as they should be, at the last look.
 
     Args:
         settings: The source, and binlane's account there.
@@ -104,7 +104,8 @@ class SourceEnd:
         """Ask the source, and wait for its answer.
 
         Args:
-            places: As `Places`.
+            places: Names of the source's files in which readers stand who want to know how far its
+                log goes.
 
         Returns:
             For how many seconds to ask no more.

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class ListeningPort(Protocol):
-    """What serves the port."""
+    """The server of the MySQL port."""
 
     @property
     def port(self) -> int:
@@ -63,12 +63,12 @@ class ListeningPort(Protocol):
 
     @property
     def sessions_max(self) -> int:
-        """How many may be logged in."""
+        """The number of clients that may be logged in."""
         ...
 
     @property
     def counts(self) -> PortCounts:
-        """What became of those who came."""
+        """Counts of the clients that came, by outcome."""
         ...
 
 
@@ -76,12 +76,12 @@ class StatusKeeper:
     """Makes snapshots, and samples what they need from before.
 
     Args:
-        settings: Of all parts.
-        binlogs: The binlogs.
-        statements: Who serves dumps.
-        gateway: The MySQL port.
-        port: Its judges; None where nothing is judged.
-        archive: Where copies go; None without one.
+        settings: The settings of all parts.
+        binlogs: The binlogs whose state is shown.
+        statements: Serves the dumps of replicas.
+        gateway: The server of the MySQL port.
+        port: The judges of the port's sessions; None where nothing is judged.
+        archive: The archive of copies; None without one.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
             well.
         workers: Gives how the processes of the port do, where it has several.
@@ -152,7 +152,7 @@ class StatusKeeper:
         """The state of the moment.
 
         Args:
-            with_rates: Whether the last hour is told, too.
+            with_rates: True if the last hour is told, too.
         """
         now_s = time.time()
         readers = defaultdict(list)
@@ -248,7 +248,7 @@ class StatusKeeper:
         )
 
     def _gaps(self) -> list[str]:
-        """Why rows are or may be missing in what the source logs."""
+        """Return the reasons why rows are or may be missing in the source's log."""
         end = self._source_end
         if not end.has_looked and self._binlogs.main.gives:
             return ["the source is being asked how it logs"]
@@ -271,7 +271,7 @@ class StatusKeeper:
 
 
 def _told(finding: Finding) -> str:
-    """What was found of the source, and what to do about it."""
+    """Return a finding's reason, and its hint if there is one."""
     return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
 
 
@@ -280,7 +280,7 @@ def _trouble(trouble: OutputTrouble | None) -> Trouble | None:
 
 
 def _unreadable(found: Mapping[str, str], published: Published) -> str:
-    """Why a file that is still there could not be read."""
+    """Return the reason why a file that is still there could not be read; empty without one."""
     names = {file.name for file in published.files}
     return next((text for file, text in found.items() if file in names), "")
 

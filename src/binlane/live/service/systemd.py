@@ -1,4 +1,4 @@
-"""What is told to a service manager: readiness, what goes on, and that the process lives.
+"""Messages to a service manager: readiness, present work, and signs of life.
 
 sd_notify(3) is a datagram of lines to the socket that NOTIFY_SOCKET names; without one nothing is
 told to anybody.
@@ -30,11 +30,11 @@ class Manager:
 
     Attributes:
         watchdog_s: After so many seconds without a sign of life the process is ended; None for never.
-        is_ready: Whether it was told that the start is over.
+        is_ready: True if it was told that the start is over.
 
     Args:
         address: Path of the socket, or @NAME of an abstract one; None where nobody listens.
-        watchdog_s: As the attribute.
+        watchdog_s: Sets the attribute of this name.
     """
 
     def __init__(self, address: str | None = None, watchdog_s: float | None = None) -> None:
@@ -57,11 +57,11 @@ class Manager:
 
     @property
     def is_there(self) -> bool:
-        """Whether anybody listens."""
+        """True if a service manager listens."""
         return self._address is not None
 
     def tell(self, *lines: str) -> None:
-        """Tell something; one that cannot be told is lost."""
+        """Send lines to the service manager; a message that cannot be sent is lost."""
         if self._address is None:
             return
         address = self._address

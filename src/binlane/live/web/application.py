@@ -31,7 +31,7 @@ def application(snapshot: Snapshot) -> web.Application:
     """The HTTP application.
 
     Args:
-        snapshot: Called for each request.
+        snapshot: Gives the status to show; called for each request.
     """
 
     async def page(request: web.Request) -> web.StreamResponse:

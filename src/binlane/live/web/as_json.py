@@ -1,4 +1,4 @@
-"""What the status page shows, as JSON: names with units, times in ISO 8601, UTC; pure."""
+"""The status page's facts as JSON: names with units, times in ISO 8601, UTC; pure."""
 
 from __future__ import annotations
 

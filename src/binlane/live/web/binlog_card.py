@@ -21,7 +21,7 @@ from binlane.live.web.words import (
 )
 
 READERS_MAX: Final = 100
-"""So many readers of a binlog are shown, those that are furthest behind."""
+"""Most readers of a binlog that are shown, those that are furthest behind."""
 
 _REASONS_MAX: Final = 50
 _STATES: Final = MappingProxyType(
@@ -38,12 +38,12 @@ _READER_STATES: Final = MappingProxyType(
 
 
 def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator[str]:
-    """All that is known of a binlog.
+    """All facts of a binlog.
 
     Args:
-        binlog: The binlog.
-        at_s: When that was so.
-        is_open: Whether more than its first line is seen at once.
+        binlog: The facts of the binlog.
+        at_s: The time of the snapshot, in seconds since 1970.
+        is_open: True if more than its first line is seen at once.
     """
     id_ = identifier("binlog", binlog.name)
     yield f'<details class="card" id="{id_}"{" open" if is_open else ""}>'
@@ -114,7 +114,7 @@ def _lag(lag_s: float | None, lag_bytes: int | None, written: Callable[[int], st
 
 
 def _stopping(binlog: BinlogStatus) -> Iterator[str]:
-    """What replicas stop at, and what to do about it."""
+    """Tell the INCIDENTs at which replicas stop, and what to do about them."""
     first, last = binlog.first_incident, binlog.last_incident
     if not binlog.stopping or first is None or last is None:
         return

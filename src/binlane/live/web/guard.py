@@ -1,4 +1,4 @@
-"""Who is answered over HTTP: who asks under a name of the port's, and knows its password if it has one.
+"""The guard of HTTP: it answers requests for a name of the port's, with its password if it has one.
 
 A page that a browser has open can have its own name lead to this machine, and would then read what is
 answered here (DNS rebinding). It cannot choose what the browser says it asks for: the `Host` of its
@@ -22,7 +22,7 @@ from binlane.errors import ConfigError
 from binlane.live.web.settings import HttpSettings
 
 MAY_KNOW: Final = web.RequestKey("may_know", bool)
-"""Whether who asks is to be told more than that all is well, or not."""
+"""True if whoever asks is to be told more than that all is well, or not."""
 UNGUARDED_PATHS: Final = frozenset(("/healthz",))
 """Paths that answer without the password, too: who restarts what is not well need not have it."""
 
@@ -51,7 +51,7 @@ class Guard:
         self._names = frozenset(_bare(name) for name in names)
 
     def knows(self, host: str) -> bool:
-        """Whether a `Host` names this port: an address, a loopback name, the machine's, a setting's."""
+        """True if a `Host` names this port: an address, a loopback name, the machine's, a setting's."""
         matched = _HOST.fullmatch(host.strip())
         if matched is None:
             return False
@@ -61,7 +61,7 @@ class Guard:
 
     @property
     def middleware(self) -> Middleware:
-        """What stands before an application's handlers."""
+        """The middleware that stands before an application's handlers."""
 
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -84,7 +84,7 @@ class Guard:
         return guarded
 
     def _is_let_in(self, authorization: str) -> bool:
-        """Whether the password is not needed, or given: as Basic's, of any user, or as Bearer's token.
+        """True if no password is needed, or it is given: as Basic's, of any user, or as Bearer's token.
 
         Raises:
             ConfigError: If it cannot be read.
@@ -96,7 +96,7 @@ class Guard:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is reached from this machine alone."""
+    """True if an address is reached from this machine alone."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 

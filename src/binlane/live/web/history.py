@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAMPLE_S: Final = 10.0
-"""How often a sample is to be taken."""
+"""Interval of samples."""
 
 WINDOW_S: Final = 3600.0
 STEP_S: Final = 30.0
-"""What a rate that is shown is taken over."""
+"""The time over which a shown rate is taken."""
 
 _SAMPLES_MAX: Final = round(WINDOW_S / SAMPLE_S) + 1
 
 
 class Written(NamedTuple):
-    """What went into a binlog since the process began; it only grows.
+    """Amounts written to a binlog since the process began; they only grow.
 
     Attributes:
-        event_groups: Their number.
-        size_bytes: Of its files.
+        event_groups: The number of event groups.
+        size_bytes: The bytes of the binlog's files.
     """
 
     event_groups: int
@@ -36,8 +36,8 @@ class Peak(NamedTuple):
     """The highest rate between two samples.
 
     Attributes:
-        rate: A second.
-        at_s: When it ended, as seconds since 1970.
+        rate: The rate in units a second.
+        at_s: The time when the interval of that rate ended, in seconds since 1970.
     """
 
     rate: float
@@ -61,13 +61,13 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How fast a binlog grew.
+    """The rates at which a binlog grew.
 
     Attributes:
         since_at_s: The first sample; None before one.
         until_at_s: The last one, where the windows of both series end.
-        event_groups: Their rate.
-        size_bytes: That of bytes.
+        event_groups: Event groups a second, in windows.
+        size_bytes: Bytes a second, in windows.
     """
 
     since_at_s: float | None
@@ -81,7 +81,7 @@ NO_RATES: Final = Rates(None, None, _NO_SERIES, _NO_SERIES)
 
 
 class History:
-    """What was written to binlogs, at the times of the last samples.
+    """Amounts written to binlogs, at the times of the last samples.
 
     It holds an hour: some ten kilobytes for each binlog.
     """
@@ -95,7 +95,7 @@ class History:
 
         Args:
             at_s: Seconds since 1970. A clock that was set back begins anew.
-            written: By the binlog's id.
+            written: The amounts by the binlog's id.
         """
         if self._times and at_s <= self._times[-1]:
             self._times, self._written = array("d"), {}

@@ -15,7 +15,7 @@ _SHOWN: Final = 120
 _HALF: Final = 48
 _WIDE: Final = 90
 _TAG: Final = re.compile(r"<[^>]*>")
-# What no page may hold, and what turns the direction of the text behind it.
+# Characters that no page may hold, and those that turn the direction of the text behind them.
 _CONTROLS: Final = dict.fromkeys(
     [
         *(*range(9), 11, 12, *range(14, 32), *range(127, 160)),
@@ -61,7 +61,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """A list of terms and what stands for them; what is long takes a line of its own.
 
     Args:
-        pairs: Plain text, and HTML.
+        pairs: Terms as plain text, and values as HTML.
     """
     yield "<dl>"
     for term, value in pairs:
@@ -70,7 +70,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _width(value: str) -> str:
-    """How much of a line a piece of HTML takes, as an attribute."""
+    """Return the share of a line that a piece of HTML takes, as an attribute."""
     length = len(_TAG.sub("", value))
     if length <= _HALF:
         return ""

@@ -1,4 +1,4 @@
-"""What monitoring asks of a landing that runs: /metrics and /healthz, in a thread of their own."""
+"""Monitoring of a landing that runs: /metrics and /healthz, in a thread of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def landing_port(settings: HttpSettings, progress: Callable[[], Progress]) -> It
     """Answer until the context ends.
 
     Args:
-        settings: Where to listen.
+        settings: The address, and the port to listen on.
         progress: Gives what was done so far; called for each request.
 
     Yields:
@@ -70,8 +70,8 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
     """All metrics of a landing.
 
     Args:
-        progress: What was done so far.
-        now: In seconds since 1970.
+        progress: The landing's progress so far.
+        now: The present time in seconds since 1970.
     """
     tables = sorted(progress.tables.items())
     yield (

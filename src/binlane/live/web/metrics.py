@@ -1,4 +1,7 @@
-"""What Prometheus scrapes. Labels have few values: binlogs, their readers, reasons, error numbers."""
+"""Metrics for Prometheus.
+
+Labels have few values: binlogs, their readers, reasons, error numbers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from binlane.live.web.status import (
 )
 
 LABELS_MAX: Final = 50
-"""So many values has a label whose values are texts or numbers of others; the rest is `other`."""
+"""Most values of a label whose values are texts or numbers of others; the rest is `other`."""
 
 _OTHER: Final = "other"
 
@@ -150,7 +153,7 @@ _OF_BINLOGS: Final[tuple[tuple[str, str, str, Callable[[BinlogStatus], float | N
 
 
 def _readers(status: Status) -> Iterator[Metric]:
-    """Of each reader; those of one binlog that have one server id show as the one furthest behind."""
+    """Give the metrics of each reader; of one binlog's with one server id only the one furthest behind."""
     readers: dict[tuple[str, str], ReaderStatus] = {}
     for binlog in status.binlogs:
         for reader in binlog.readers:
@@ -207,7 +210,7 @@ def _port(status: Status) -> Iterator[Metric]:
 
 
 def _workers(status: Status) -> Iterator[Metric]:
-    """Of the processes that serve the port, where there are several."""
+    """Give the metrics of the processes that serve the port, where there are several."""
 
     def each(value: Callable[[WorkerStatus], float | None]) -> list[Sample]:
         return [

@@ -24,7 +24,7 @@ from binlane.live.web.words import (
 
 REFRESH_S: Final = 10
 OPEN_MAX: Final = 8
-"""With more binlogs than that only those are open that somebody has to look at."""
+"""With more binlogs than this only those are open that somebody has to look at."""
 
 _ASSETS: Final = files("binlane.live.web") / "assets"
 _STYLE: Final = (_ASSETS / "page.css").read_text(encoding="utf-8")

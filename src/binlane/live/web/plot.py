@@ -20,10 +20,10 @@ def figure(
     """A plot with its caption and its axis.
 
     Args:
-        what: Such as `Event groups a second`.
-        series: The rate.
-        until_at_s: Where it ends, as seconds since 1970.
-        written: How a rate is written.
+        what: The caption, such as `Event groups a second`.
+        series: The rate over the last hour.
+        until_at_s: The end of the series, in seconds since 1970.
+        written: Writes a rate for people.
     """
     known = [value for value in series.values if value is not None]
     highest = max(known, default=0.0)

@@ -28,7 +28,7 @@ class HttpPort:
     """A port that answers with an application, until `cleanup`.
 
     Attributes:
-        addresses: Where it listens.
+        addresses: Socket addresses where it listens.
     """
 
     def __init__(self, runner: web.AppRunner, server: asyncio.Server) -> None:
@@ -37,7 +37,7 @@ class HttpPort:
         self.addresses = [listening.getsockname() for listening in server.sockets]
 
     async def cleanup(self) -> None:
-        """Stop listening, and close what is open."""
+        """Stop listening, and close open connections."""
         self._server.close()
         await self._runner.cleanup()
         await self._server.wait_closed()
@@ -54,11 +54,11 @@ async def serve_http(
     """Listen.
 
     Args:
-        app: What answers.
+        app: The application that answers requests.
         address: IP address or host name.
         port: TCP port; 0 takes a free one.
         guard: Says who is answered; None for one that asks for no password.
-        idle_s: As `IDLE_S`.
+        idle_s: The longest time for which an idle connection stays open, in seconds.
 
     Raises:
         ConfigError: If the address cannot be bound.
@@ -97,5 +97,5 @@ async def serve_http(
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether something is worth the log's room: what strangers send wrongly is told to them."""
+    """True if a record is worth the log's room: strangers' wrong requests are told to them alone."""
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)

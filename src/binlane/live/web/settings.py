@@ -1,4 +1,4 @@
-"""Where operators ask over HTTP."""
+"""The settings of HTTP: its address, port and password."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Final
 from binlane.errors import ConfigError
 
 CONNECTIONS_MAX: Final = 64
-"""For one more the oldest has to go: whoever asks is answered at once, and may ask again."""
+"""Most connections at a time.
+
+For one more the oldest has to go: whoever asks is answered at once, and may ask again.
+"""
 
 _PORT_MAX: Final = 65535
 _NAME: Final = re.compile(r"[\w.-]+", re.ASCII)
@@ -24,7 +27,7 @@ class HttpSettings:
         address: IP address or host name to listen on.
         port: TCP port; 0 takes a free one.
         hosts: Further names under which it is asked.
-        password_file: Its first line is the password; None asks for none.
+        password_file: The file whose first line is the password; None asks for none.
     """
 
     address: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What operators and their tools are shown: plain values, a snapshot that `service` makes.
+"""Status for operators and their tools: plain values, a snapshot that `service` makes.
 
 Times are seconds since 1970 where a name ends with `at_s`, else durations in seconds. What is not
 known is None, never 0.
@@ -17,7 +17,7 @@ _ROWS: Final = "ROW"
 
 
 class BinlogState(Enum):
-    """Whether a binlog takes what the source gives, as SHOW BINLOGS has it."""
+    """Progress of a binlog as SHOW BINLOGS has it: OPEN takes all that the source gives."""
 
     OPEN = "OPEN"
     CATCHING_UP = "CATCHING UP"
@@ -25,7 +25,7 @@ class BinlogState(Enum):
 
 
 class ReaderState(Enum):
-    """What a replica or tool that reads a binlog does."""
+    """Present work of a replica or tool that reads a binlog."""
 
     STARTING = "starting"
     SENDING = "sending"
@@ -35,11 +35,11 @@ class ReaderState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """What went wrong, be it over or not.
+    """A failure, be it over or not.
 
     Attributes:
-        text: In words.
-        at_s: When it was first so.
+        text: The failure's message for the user.
+        at_s: The time of its beginning, in seconds since 1970.
     """
 
     text: str
@@ -51,11 +51,11 @@ class IncidentStatus:
     """An INCIDENT event, at which replicas stop.
 
     Attributes:
-        text: Why, in words.
-        at_s: When the source did what it stands for.
-        file: Where it stands in the binlog: a base name.
-        position_bytes: Likewise.
-        gtid: Of its group; empty where it has none.
+        text: The reason in words, as the event has it.
+        at_s: The time when the source did what it stands for, in seconds since 1970.
+        file: The base name of its file in the binlog.
+        position_bytes: The event's place in that file, in bytes.
+        gtid: The GTID of its group; empty where it has none.
     """
 
     text: str
@@ -70,22 +70,22 @@ class ReaderStatus:
     """A replica or tool that reads a binlog.
 
     Attributes:
-        server_id: As it says.
+        server_id: Given by the reader when it registers or begins to dump.
         user: Account that it logged in with.
         peer: Address and port that it comes from.
-        host: Its `report_host`; empty if it has none.
-        port: Its `report_port`; 0 if it has none.
-        uuid: Its `server_uuid`; empty if it has none.
-        connection_id: Of its session, on the source.
-        is_tls: Whether it is encrypted; None where that is not told.
-        since_at_s: When its dump began.
-        state: What it does.
-        file: Where it is in the binlog: a base name, empty while it looks for its place.
-        position_bytes: Likewise.
-        sent_bytes: What its connection has taken.
-        lag_bytes: From there to the end of the binlog.
+        host: The reader's `report_host`; empty if it has none.
+        port: The reader's `report_port`; 0 if it has none.
+        uuid: The reader's `server_uuid`; empty if it has none.
+        connection_id: The thread id of its session on the source.
+        is_tls: True if it is encrypted; None where that is not told.
+        since_at_s: The time when its dump began, in seconds since 1970.
+        file: The base name of the file that it is in; empty while it looks for its place.
+        position_bytes: The reader's place in that file, in bytes.
+        sent_bytes: The bytes that its connection has taken.
+        lag_bytes: The bytes from there to the end of the binlog.
         lag_s: Age of what was sent last, or the time since it last had everything; 0 at the end.
-        blocked_s: For how long its connection has taken nothing; None while it does.
+        blocked_s: The time for which its connection has taken nothing, in seconds; None while it
+            does.
     """
 
     server_id: int
@@ -111,31 +111,30 @@ class BinlogStatus:
     """One binlog as operators see it.
 
     Attributes:
-        name: Its name.
-        state: How it fares.
-        reason: Why it is not open; empty where it is.
+        reason: The reason why it is not open; empty where it is.
         is_stopped_by_statement: STOP BINLOG was executed, so that it being stopped is no problem.
-        file: Current file.
+        file: The base name of the current file.
         position_bytes: Size of the current file up to which readers may read.
-        files: How many there are.
-        size_bytes: Of all of them.
-        gtid_complete: The watermark.
-        gtid_before: What lies before its first file.
-        log_all: Whether it logs all that it does not ignore.
+        files: The number of files of the binlog.
+        size_bytes: The size of all files together.
+        gtid_complete: The watermark as a text of GTIDs.
+        gtid_before: The position before its first file.
+        log_all: True if it logs all that it does not ignore.
         log: LOG list as SHOW prints it.
-        ignore: IGNORE list.
-        format: Logging mode.
+        ignore: IGNORE list as SHOW prints it.
+        format: The logging mode as its keyword.
         event_groups: Written since this process began; so are the counts below.
-        events: Likewise.
-        written_bytes: Likewise.
+        events: Events written since this process began.
+        written_bytes: Bytes written since this process began.
         omissions: Parts left out since they name outside objects, by kind.
         rows_instead: Statements that are there as rows although the format asks for them, by reason.
         full_images: Row events that are full although ROW_IMAGE asks for less, by reason.
         incidents: INCIDENT events, at which replicas stop.
-        unacknowledged: Of all in its files, those that nobody has acknowledged; they are known
-            from before this process, too.
-        stopping: What replicas stop at, in words; empty where all are acknowledged.
-        unreadable: Why a file of it could not be read for a replica; empty where none could not.
+        unacknowledged: The INCIDENTs in its files that nobody has acknowledged; they are known from
+            before this process, too.
+        stopping: The reason at which replicas stop, in words; empty where all are acknowledged.
+        unreadable: The reason why a file of it could not be read for a replica; empty where all
+            could.
         first_incident: The first one that is not acknowledged.
         last_incident: The last one that is not acknowledged.
         last_failure: The last reason why nothing could be written to it or came for it, be it over
@@ -143,11 +142,12 @@ class BinlogStatus:
         readers: Replicas and tools that read it now, the one that is furthest behind first.
         lag_s: Seconds between a change on the source and now, for the last change that was
             routed; 0 when nothing more is to come.
-        lag_bytes: Of the source's log, as far as it went some seconds ago, not routed yet.
-        rates: Over the last hour.
+        lag_bytes: The bytes of the source's log, as far as it went some seconds ago, that are not
+            routed yet.
+        rates: The rates over the last hour.
         archived_files: Closed files that are copied to the archive; None without one.
         archive_pending_files: Closed files that are not copied yet; None without one.
-        archive_failure: Why they are not; empty where all is well.
+        archive_failure: The reason why files are not copied; empty where all is well.
     """
 
     name: str
@@ -187,14 +187,14 @@ class BinlogStatus:
 
     @property
     def archive_problem(self) -> str | None:
-        """What an operator has to know of its copies; None if nothing."""
+        """A text for an operator if the copies fail; None if nothing does."""
         if not self.archive_failure:
             return None
         return f"binlog {self.name} is not archived: {self.archive_failure}"
 
     @property
     def problems(self) -> list[str]:
-        """What an operator has to do something about, one text each."""
+        """Texts of problems that an operator has to solve, one each."""
         found = []
         if self.state is BinlogState.STOPPED and not self.is_stopped_by_statement:
             found.append(f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}")
@@ -206,12 +206,12 @@ class BinlogStatus:
 
     @property
     def problem(self) -> str | None:
-        """All of that in one text; None if nothing."""
+        """All problems in one text; None if there are none."""
         return "; ".join(self.problems) or None
 
     @property
     def needs_attention(self) -> bool:
-        """Whether somebody has to look at it."""
+        """True if somebody has to look at the binlog."""
         return self.state is not BinlogState.OPEN or bool(
             self.stopping or self.unreadable or self.archive_failure
         )
@@ -222,20 +222,22 @@ class SourceStatus:
     """The captured server.
 
     Attributes:
-        url: Without a password.
-        flavor: `mariadb` or `mysql`.
-        version: As it says; empty before the first connection.
-        is_connected: Whether its log comes.
-        connected_at_s: Since when; None while it does not.
+        url: The source's URL without a password.
+        flavor: The word `mariadb` or `mysql`.
+        version: The version that the source says; empty before the first connection.
+        is_connected: True while the source's log comes.
+        connected_at_s: The time since when its log comes, in seconds since 1970; None while it does
+            not.
         gtid: Everything up to here was taken; empty before that is known.
-        file: Likewise, in the source's log; empty before that is known.
-        position_bytes: Likewise.
-        silent_s: Since it last said something; None before it has.
-        end_file: Where its log ended some seconds ago; empty where that is not known.
-        end_bytes: Likewise.
-        end_problem: Why that is not known; empty where it is, or was not asked yet.
-        gaps: Why rows are or may be missing in its log, and so in all binlogs.
-        warnings: What else is not as it should be.
+        file: The file in the source's log up to which everything was taken; empty before that is
+            known.
+        position_bytes: The end of what was taken of that file, in bytes.
+        silent_s: The time since it last said something, in seconds; None before it has.
+        end_file: The file where its log ended some seconds ago; empty where that is not known.
+        end_bytes: The size of `end_file` at that time; None where that is not known.
+        end_problem: The reason why the end is not known; empty where it is, or was not asked yet.
+        gaps: The reasons why rows are or may be missing in its log, and so in all binlogs.
+        warnings: Texts on other settings that are not as they should be.
         last_failure: The last reason why nothing came, be it over or not.
     """
 
@@ -261,15 +263,14 @@ class ProcessStatus:
     """This process.
 
     Attributes:
-        version: binlane's.
-        python: Python's.
-        process_id: Its number.
-        started_at_s: When it began.
+        version: The version of binlane's package.
+        python: The version of Python itself.
+        started_at_s: The time when the process began, in seconds since 1970.
         cpu_s: Processor time that it has used.
         resident_bytes: Memory that it has; None where the system does not tell.
         virtual_bytes: Addresses that it has taken; None likewise.
         open_descriptors: Files and connections; None likewise.
-        descriptors_max: How many it may open.
+        descriptors_max: The number of descriptors that it may open.
     """
 
     version: str
@@ -288,12 +289,12 @@ class WorkerStatus:
     """One of several processes that serve the MySQL port.
 
     Attributes:
-        number: Which, from 0.
-        process_id: Its number; None while there is none.
-        sessions: Its clients that are logged in.
-        restarts: How often another process took its place.
+        number: The number of the worker, from 0.
+        process_id: The number of the process; None while there is none.
+        sessions: The number of its clients that are logged in.
+        restarts: The number of times that another process took its place.
         cpu_s: Processor time that it used.
-        resident_bytes: Its memory; None where the system does not tell.
+        resident_bytes: The process's memory; None where the system does not tell.
     """
 
     number: int
@@ -309,14 +310,15 @@ class PortStatus:
     """The MySQL port; its counts begin with the process.
 
     Attributes:
-        address: Where it listens; empty before it does.
+        address: The address where it listens; empty before it does.
         sessions: Clients that are logged in.
-        sessions_max: How many may be.
+        sessions_max: The number of clients that may be logged in; None where that is not told.
         logins: Clients that connected, by what became of them.
         judged: Statements, by what became of them.
-        refused: By error number, statements and dumps that binlane refused.
+        refused: Statements and dumps that binlane refused, by error number.
         faults: Faults of binlane's own while it judged, followed or answered statements.
-        problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+        problem: The reason why statements are not judged, or binlogs hold rows alone; empty if
+            neither.
         workers: The processes that serve it; none where this one does.
     """
 
@@ -336,13 +338,11 @@ class Status:
     """The whole service.
 
     Attributes:
-        at_s: When it was so.
-        problem: Why nothing comes from the source, or nothing can be kept; None where all is well.
+        at_s: The time of the snapshot, in seconds since 1970.
+        problem: The reason why nothing comes from the source, or nothing can be kept; None where
+            all is well.
         binlogs: All of them, by name.
-        source: The captured server.
-        process: This process.
-        port: The MySQL port.
-        archive_uri: Where copies go; empty without an archive.
+        archive_uri: The URI of the archive of copies; empty without one.
         refused: Replicas whose dumps ended with an error, and why, until they come again.
     """
 
@@ -357,7 +357,7 @@ class Status:
 
     @property
     def problems(self) -> list[str]:
-        """What keeps the process from being healthy, one line each."""
+        """Problems that keep the process from being healthy, one line each."""
         found = [self.problem, *self.source.gaps]
         found += [
             f"worker {worker.number} of the MySQL port is being started"
@@ -370,7 +370,7 @@ class Status:
 
     @property
     def notes(self) -> list[str]:
-        """What is as somebody wants it, or loses no row, and is worth knowing; one line each."""
+        """Notes on wanted states, or such as lose no row, that are worth knowing; one line each."""
         # Binlogs of rows lack nothing where statements are not judged.
         has_statements = any(binlog.format != _ROWS for binlog in self.binlogs)
         found = [self.port.problem] if has_statements else []

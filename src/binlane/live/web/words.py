@@ -1,4 +1,4 @@
-"""How the page writes numbers, sizes and times; pure."""
+"""The page's notation of numbers, sizes and times; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def count_text(count: int) -> str:
-    """With a comma between thousands."""
+    """Write a count with a comma between thousands."""
     return f"{count:,}"
 
 

@@ -1,4 +1,4 @@
-"""What every event body can do."""
+"""The methods that every event body has."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Reader:
     """A cursor over a buffer, little-endian unless a method says otherwise.
 
     Attributes:
-        offset: Where the next read starts, in bytes from the start of the buffer.
+        offset: The start of the next read, in bytes from the start of the buffer.
     """
 
     __slots__ = ("_data", "_end", "offset")
@@ -100,11 +100,11 @@ class Reader:
         return bytes(self._data[start:end])
 
     def rest(self) -> bytes:
-        """Everything that is left."""
+        """All bytes that are left."""
         return self.take(self.remaining)
 
     def finish(self) -> None:
-        """Assert that nothing is left.
+        """Assert that no bytes are left.
 
         Raises:
             CodecError: If bytes are left over.

@@ -107,8 +107,8 @@ _PYTHON_CODECS: Final[Mapping[str, str]] = MappingProxyType(
         "utf8mb4": "utf-8",
     }
 )
-# Where the servers map a byte sequence to another character than Python's codec does: Python's
-# code point → the servers'. Measured on MariaDB 10.11 over every byte and pair of bytes.
+# Characters to which the servers map a byte sequence otherwise than Python's codec: Python's code
+# point → the servers'. Measured on MariaDB 10.11 over every byte and pair of bytes.
 _DIFFERENCES: Final[Mapping[str, Mapping[int, int]]] = MappingProxyType(
     {
         "cp866": {0x2116: 0x207F, 0xA4: 0xB2},
@@ -181,13 +181,13 @@ def python_codec(charset: str) -> str | None:
 
 
 def codec_differences(charset: str) -> Mapping[int, int]:
-    """Where the servers have another character than Python's codec: its code point → theirs."""
+    """Return code points where the servers' character is another than Python's codec's → theirs."""
     return _DIFFERENCES.get(charset, _NO_DIFFERENCES)
 
 
 @cache
 def text_decoder(charset: str) -> TextDecoder | None:
-    """How to decode text; None for `binary` and for what is no character set."""
+    """Return a decoder of text; None for `binary` and for what is no character set."""
     if charset in _TABLES:
         return partial(_decode_by_table, _TABLES[charset])
     codec = _PYTHON_CODECS.get(charset)

@@ -31,7 +31,7 @@ _HIDDEN: Final = 0x10FF00
 _UTF8: Final = "utf-8"
 _ERRORS: Final = "surrogateescape"
 _UNREADABLE: Final = "\ud800"
-"""What no character set can encode."""
+"""A character that no character set can encode."""
 _EUC: Final = rb"[\xa1-\xfe]{2}|\x8e[\xa0-\xdf]|\x8f[\xa1-\xfe]{2}"
 _SJIS: Final = rb"[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc]"
 _MULTIBYTE: Final[Mapping[str, bytes]] = MappingProxyType(
@@ -47,7 +47,7 @@ _MULTIBYTE: Final[Mapping[str, bytes]] = MappingProxyType(
         "ujis": _EUC,
     }
 )
-"""What the servers' lexers skip as one character, whether there is such a character or not."""
+"""Bytes that the servers' lexers skip as one character, whether there is such a character or not."""
 _ASCII: Final = "".join(map(chr, range(128)))
 _OTHER_IN_SWE7: Final = re.compile(
     "[" + re.escape("".join(map(chr, codec_differences(SWE7)))) + "]"
@@ -72,18 +72,18 @@ class ClientCodec(NamedTuple):
 
 
 def is_alike(text: str) -> bool:
-    """Whether a text says the same in every character set that a client may have."""
+    """True if a text says the same in every character set that a client may have."""
     return text.isascii() and _OTHER_IN_SWE7.search(text) is None
 
 
 def is_lexed_alike(text: str) -> bool:
-    """Whether a text has the same tokens in every such character set."""
+    """True if a text has the same tokens in every character set that a client may have."""
     return text.isascii() and _LETTER_OF_SWE7.search(text) is None
 
 
 @cache
 def client_codec(charset: str) -> ClientCodec | None:
-    """How texts in a character set are read and written; None if a client cannot have it."""
+    """Return the reading and writing of a character set's texts; None if a client cannot have it."""
     if charset in _NOT_OF_CLIENTS:
         return None
     if charset in AS_IT_IS:
@@ -107,7 +107,7 @@ def client_codec(charset: str) -> ClientCodec | None:
 
 
 def _errors(charset: str) -> str:
-    """How bytes without a character are decoded: as many at a time as the servers' lexers skip."""
+    """Return the name of an error handler that skips as many bytes at a time as the servers' lexers."""
     pattern = _MULTIBYTE.get(charset)
     if pattern is None:
         return _ERRORS
@@ -160,8 +160,8 @@ def read_text(data: bytes, charset: str) -> str | None:
     A byte that belongs to no character is a lone surrogate.
 
     Args:
-        data: As it was sent.
-        charset: character_set_client.
+        data: The text as the client sent it.
+        charset: The session's value of character_set_client.
     """
     codec = client_codec(charset)
     if codec is None:
@@ -185,13 +185,13 @@ def written_text(text: str, charset: str) -> bytes | None:
 
 
 def told_text(text: str, charset: str) -> str:
-    """What the server makes of a name in quotes, or of a string, in a text."""
+    """Return the server's reading of a name in quotes, or of a string, in a text."""
     codec = client_codec(charset)
     return text if codec is None or not codec.told else text.translate(codec.told)
 
 
 def text_telling(content: str, charset: str) -> str | None:
-    """What stands in a text for a name in quotes, or a string; None where nothing does.
+    """Return the text for the content of a name in quotes, or of a string; None where there is none.
 
     What `told_text` makes of it is the content.
     """
@@ -203,12 +203,12 @@ def text_telling(content: str, charset: str) -> str | None:
 
 
 def text_of_name(name: str, charset: str, mark: str = "`") -> str | None:
-    """What stands in a text for a name; None where nothing does.
+    """Return the text for a name; None where there is none.
 
     Args:
-        name: As the server has it.
-        charset: Of the text; empty for that of UTF-8.
-        mark: What the text has around names.
+        name: The name as the server has it.
+        charset: The character set of the text; empty for that of UTF-8.
+        mark: The mark that the text has around names.
     """
     text = text_telling(name, charset)
     if text is not None:

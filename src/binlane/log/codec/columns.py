@@ -55,21 +55,23 @@ class Column:
     """One column of a TABLE_MAP.
 
     Attributes:
-        index: From 0.
+        index: The column's number in the table, from 0.
         type: The real type: ENUM and SET are STRING in the log.
-        metadata: As `mariadb-binlog -vv` prints it; the properties below say what it means.
-        is_nullable: Whether it can be NULL.
+        metadata: The number that `mariadb-binlog -vv` prints; the properties below say what it
+            means.
+        is_nullable: True if it can be NULL.
         name: None unless the server logs full metadata.
         is_unsigned: None where the log does not tell, and for types without a sign.
-        collation_id: Of a string, ENUM or SET; None where the log does not tell.
-        members: Of an ENUM or SET; None where the log does not tell.
-        geometry_type: Of a GEOMETRY: 0 any, 1 point … 7 collection; None where it does not tell.
-        in_primary_key: Whether the log says that the primary key holds it.
+        collation_id: The collation of a string, ENUM or SET; None where the log does not tell.
+        members: The members of an ENUM or SET; None where the log does not tell.
+        geometry_type: The type of a GEOMETRY: 0 any, 1 point … 7 collection; None where the log
+            does not tell.
+        in_primary_key: True if the log says that the primary key holds it.
         is_visible: False for an INVISIBLE column, where the log tells.
-        dimensions: Of a MySQL VECTOR, where the log tells.
-        logical: What a schema beside the log calls it, where that is more than its type.
-        is_generated: Whether such a schema says that its values are computed.
-        has_schema: Whether such a schema told some of this, so that a value which does not fit
+        dimensions: The dimensions of a MySQL VECTOR, where the log tells.
+        logical: The type that a schema beside the log gives it, where that is more than its type.
+        is_generated: True if such a schema says that its values are computed.
+        has_schema: True if such a schema told some of this, so that a value which does not fit
             its members is given as its number.
     """
 
@@ -126,7 +128,7 @@ class Column:
 
 
 def value_decoder(column: Column) -> ValueDecoder:
-    """What decodes the column's values, never NULL, from a row image.
+    """Return the decoder of the column's values, never NULL, from a row image.
 
     Raises:
         CodecError: If the column's metadata is impossible.
@@ -146,9 +148,9 @@ def decode_rows(
     """Decode all rows of an event.
 
     Args:
-        event: Its bytes are not copied.
-        columns: Of the table that `event.table_id` refers to.
-        applies_diffs: Whether a partially updated JSON value is given as the whole new document
+        event: The event, whose bytes are not copied.
+        columns: The columns of the table that `event.table_id` refers to.
+        applies_diffs: True if a partially updated JSON value is given as the whole new document
             where the before image holds the old one; otherwise it is always `JsonDiffs`.
 
     Yields:

@@ -37,7 +37,7 @@ def decompress_record(record: bytes) -> bytes:
 
 
 def compress_record(plain: bytes) -> bytes:
-    """What `decompress_record` reads."""
+    """Compress bytes for `decompress_record`."""
     length_bytes = max(1, (len(plain).bit_length() + 7) // 8)
     head = bytes((_RECORD | length_bytes,))
     return head + len(plain).to_bytes(length_bytes, "big") + zlib.compress(plain)
@@ -78,9 +78,9 @@ def _inflate(stream: bytes, length: int, *, is_raw: bool = False) -> bytes:
     """Decompress a zlib stream that must give exactly `length` bytes.
 
     Args:
-        stream: The whole stream.
-        length: Of the result, in bytes.
-        is_raw: Whether the stream lacks zlib's header and checksum.
+        stream: The whole stream of compressed bytes.
+        length: The length of the result, in bytes.
+        is_raw: True if the stream lacks zlib's header and checksum.
 
     Raises:
         CodecError: If the stream is broken, or gives fewer or more bytes.

@@ -28,8 +28,8 @@ class FormatDescriptionEvent:
     """The first event of a file: how to read all others.
 
     Attributes:
-        binlog_version: 4.
-        server_version_field: 50 bytes, NUL-padded.
+        binlog_version: The version of the format: 4.
+        server_version_field: The server's version in 50 bytes, NUL-padded.
         created: Server start in seconds since 1970, 0 in a file that a rotation began. Readers
             drop temporary tables when it is not 0.
         header_length: 19; more where a writer has fields of its own behind the common header.
@@ -108,7 +108,7 @@ class FormatDescriptionEvent:
 
     @property
     def format(self) -> Format:
-        """What this event decides for those after it."""
+        """The format that this event decides for those after it."""
         return Format(
             server_version=self.server_version,
             flavor=flavor_of(self.server_version),
@@ -134,7 +134,7 @@ class RotateEvent:
     """The log goes on in another file.
 
     Attributes:
-        position: Where to go on, in bytes; 4 is the beginning.
+        position: The place to go on, in bytes; 4 is the beginning.
         file: Base name of the next file.
     """
 
@@ -174,9 +174,9 @@ class IncidentEvent:
     """Something that the log cannot express happened: replicas stop here.
 
     Attributes:
-        number: 1 is LOST_EVENTS.
-        message: For people, at most 255 bytes.
-        padding: What follows the message; MySQL writes 4 bytes there.
+        number: The kind of incident: 1 is LOST_EVENTS.
+        message: The text for people, at most 255 bytes.
+        padding: The bytes behind the message; MySQL writes 4 bytes there.
     """
 
     number: int
@@ -222,10 +222,10 @@ class BinlogCheckpointEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnorableEvent:
-    """Readers leave it alone.
+    """An event that readers leave alone.
 
     Attributes:
-        data: The whole body.
+        data: The whole body as written.
     """
 
     data: bytes

@@ -91,8 +91,8 @@ class StartEncryptionEvent:
     """MariaDB: all events behind this one are encrypted.
 
     Attributes:
-        scheme: 1.
-        key_version: Of key 1.
+        scheme: The scheme of the encryption: 1.
+        key_version: The version of key 1.
         nonce: 12 bytes; with an event's position they are its initialization vector.
     """
 
@@ -113,7 +113,7 @@ class StartEncryptionEvent:
 
 
 class EventCipher(Enum):
-    """How MariaDB encrypts events: a setting of its key plugin, which the log does not tell."""
+    """The mode in which MariaDB encrypts events: a setting of its key plugin, which no log tells."""
 
     CBC = "AES_CBC"
     CTR = "AES_CTR"
@@ -122,7 +122,7 @@ class EventCipher(Enum):
 def mariadb_decryptor(
     event: StartEncryptionEvent, keys: KeyRing | None, cipher: EventCipher
 ) -> Callable[[bytes, int], bytes]:
-    """What decrypts the events behind a START_ENCRYPTION.
+    """Return the decryptor of the events behind a START_ENCRYPTION.
 
     Returns:
         A function of an event's bytes and its position in the file; its result is as long.
@@ -157,7 +157,7 @@ def mariadb_decryptor(
 
 
 def mysql_decryptor(header: bytes, keys: KeyRing | None) -> Callable[[bytes], bytes]:
-    """What decrypts the bytes behind the header of a file that MySQL encrypted.
+    """Return the decryptor of the bytes behind the header of a file that MySQL encrypted.
 
     Args:
         header: The first 512 bytes of the file.

@@ -29,10 +29,10 @@ class EventHeader:
         timestamp: Seconds since 1970 when the statement began.
         type_code: `EventType`, or a number that binlane does not know.
         server_id: The server that first wrote the event.
-        length: Of the whole event with header and checksum, in bytes.
+        length: The length of the whole event with header and checksum, in bytes.
         next_position: `end_log_pos` as written: 0 in artificial events and inside cached groups of
             MariaDB >= 11.7; 32 bits, so it wraps in files over 4 GiB.
-        flags: `HeaderFlag` bits.
+        flags: The `HeaderFlag` bits as written.
     """
 
     timestamp: int
@@ -88,15 +88,16 @@ class Event:
     """One event.
 
     Attributes:
-        header: The common header.
+        header: The header common to all events.
         body: The decoded body; an `OpaqueEvent` where the type has no decoder.
-        position: Where the event's first byte stands in its file; 0 outside of a file. An event
+        position: The place of the event's first byte in its file; 0 outside of a file. An event
             inside a TRANSACTION_PAYLOAD stands where its carrier does.
         inner: Number of the event inside its TRANSACTION_PAYLOAD, from 1; 0 outside of one.
         carrier_length: Length of the TRANSACTION_PAYLOAD that holds it, 0 outside of one.
-        header_tail: What a foreign writer has behind the common header, mostly nothing.
-        post_header_tail: What it has behind the fixed part of the body, mostly nothing.
-        joined: In the last piece of a rows event that was cut up, the bytes of all of it.
+        header_tail: The bytes that a foreign writer has behind the common header, mostly none.
+        post_header_tail: The bytes that such a writer has behind the fixed part of the body, mostly
+            none.
+        joined: The bytes of a whole rows event that was cut up, in its last piece.
         raw: The whole event as it was read; None in one that was made or changed here.
     """
 
@@ -112,7 +113,7 @@ class Event:
 
     @property
     def next_position(self) -> int:
-        """Where the next event of the file starts: computed, since the header may say 0."""
+        """Start of the next event of the file: computed, since the header may say 0."""
         return self.position + (self.carrier_length or self.header.length)
 
 
@@ -121,8 +122,9 @@ def decode_event(data: bytes | memoryview, format_: Format | None, *, position: 
 
     Args:
         data: Exactly the event's bytes, with header and checksum.
-        format_: Of the FORMAT_DESCRIPTION before it; None only for the FORMAT_DESCRIPTION itself.
-        position: Where the event stands in its file.
+        format_: The format of the FORMAT_DESCRIPTION before it; None only for the
+            FORMAT_DESCRIPTION itself.
+        position: The place of the event in its file.
 
     Raises:
         TruncatedError: If the bytes end before the event does.
@@ -182,8 +184,8 @@ def encode_event(event: Event, format_: Format | None) -> bytes:
     """Encode one event; length and checksum are computed, all else is written as it stands.
 
     Args:
-        event: Its `header.length` is not read.
-        format_: As for `decode_event`.
+        event: The event, whose `header.length` is not read.
+        format_: The format that `decode_event` takes.
     """
     if isinstance(event.body, FormatDescriptionEvent):
         has_checksum = knows_checksums(event.body.server_version)

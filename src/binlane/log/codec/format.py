@@ -1,4 +1,4 @@
-"""What a FORMAT_DESCRIPTION event decides for all events after it."""
+"""The format that a FORMAT_DESCRIPTION event decides for all events after it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEFAULT_POST_HEADER: Final = {
     EventType.UPDATE_ROWS: 10,
     EventType.DELETE_ROWS: 10,
 }
-# How long the fixed parts are that binlane reads. Where a format announces more, its writer has
+# Lengths of the fixed parts that binlane reads. Where a format announces more, its writer has
 # fields behind them that stay as they are. TRANSACTION_PAYLOAD is not here: MySQL announces 40 for
 # it where there is nothing; nor are the GTIDs, whose fixed parts grew and are read to their end.
 _KNOWN_POST_HEADER: Final[Mapping[int, int]] = MappingProxyType(
@@ -82,13 +82,14 @@ class Format:
     """The frozen context of decoding.
 
     Attributes:
-        server_version: As written, such as `10.11.19-MariaDB-log`.
+        server_version: The version as written, such as `10.11.19-MariaDB-log`.
         flavor: Told by the version text.
-        checksum: Whether events end with a CRC32.
+        checksum: The checksum with which events end, if any.
         post_header_lengths: One byte for each event type from code 1.
-        header_length: Of the common header: 19, or more where a writer has fields of its own there.
-        foreign_lengths: For each event type with a longer fixed part than binlane knows, where the
-            known part ends and where it all ends, in bytes from the start of the body. Empty in
+        header_length: The length of the common header: 19, or more where a writer has fields of its
+            own there.
+        foreign_lengths: The ends of the known part and of all of the fixed part, for each event
+            type with a longer one than binlane knows, in bytes from the start of the body. Empty in
             the logs of all MariaDB and MySQL releases.
     """
 
@@ -116,7 +117,7 @@ class Format:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether QUERY events are extended by tables info (WL#40), which nothing else tells."""
+        """True if QUERY events are extended by tables info (WL#40), which nothing else tells."""
         return self.post_header_length(EventType.QUERY) == _EXTENDED_QUERY
 
     def post_header_length(self, event_type: EventType) -> int:
@@ -133,9 +134,9 @@ def lengths_with_tables_info(post_header_lengths: bytes, *, has_tables_info: boo
     """Post-header lengths that announce QUERY events with, or without, tables info.
 
     Args:
-        post_header_lengths: As `Format` has them; unchanged where their writer has fields of its
-            own in QUERY events, which no other form has room for.
-        has_tables_info: Which form is wanted.
+        post_header_lengths: The lengths as `Format` has them; unchanged where their writer has
+            fields of its own in QUERY events, which no other form has room for.
+        has_tables_info: True for the form with tables info.
     """
     plain = _WITH_QUERY[EventType.QUERY]
     if post_header_lengths[EventType.QUERY - 1] not in (plain, plain + _EXTENDED_BY):
@@ -154,7 +155,7 @@ def flavor_of(server_version: str) -> Flavor:
 
 
 def knows_checksums(server_version: str) -> bool:
-    """Whether a writer of this version ends its FORMAT_DESCRIPTION with algorithm and checksum.
+    """True if a writer of this version ends its FORMAT_DESCRIPTION with algorithm and checksum.
 
     Source: MariaDB sql/log_event.cc; aware are MySQL >= 5.6.1 and MariaDB >= 5.3.
     """

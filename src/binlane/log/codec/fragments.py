@@ -24,11 +24,11 @@ class PartialRowDataEvent:
     """One piece of a rows event; the pieces follow each other in order.
 
     Attributes:
-        fragment_count: Pieces in all.
-        fragment_number: Of this one, from 1.
-        flags: `FragmentFlag` bits.
+        fragment_count: The number of all pieces.
+        fragment_number: The number of this piece, from 1.
+        flags: The `FragmentFlag` bits as written.
         original_size: Bytes of the whole rows event, in the first piece; else None.
-        data: The piece.
+        data: The bytes of this piece.
     """
 
     fragment_count: int

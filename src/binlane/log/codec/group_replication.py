@@ -15,11 +15,11 @@ _VIEW: Final = Struct("<40sQI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionContextEvent:
-    """What the members of a group need to certify a transaction; seldom in a file.
+    """The facts with which a group's members certify a transaction; seldom in a file.
 
     Attributes:
-        server_uuid: Of the member, as text.
-        thread_id: The session's connection id.
+        server_uuid: The UUID of the member, as text.
+        thread_id: The connection id of the session.
         gtid_specified: 1 if the session chose the GTID.
         snapshot: The GTID set that the transaction saw, as the server encodes it.
         write_set: Hashes of the rows written.
@@ -35,7 +35,7 @@ class TransactionContextEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the lengths, then what they count."""
+        """Read the lengths, then the fields that they count."""
         del format_
         uuid_length, thread_id, gtid_specified, snapshot_length, writes, reads = reader.unpack(
             _CONTEXT
@@ -71,8 +71,8 @@ class ViewChangeEvent:
     """Members have joined or left.
 
     Attributes:
-        view_id_field: 40 bytes, NUL-padded.
-        sequence_number: Of the certifier.
+        view_id_field: The view's id in 40 bytes, NUL-padded.
+        sequence_number: The number that the certifier gave.
         certification: Row hash and the GTID set that last wrote it.
     """
 

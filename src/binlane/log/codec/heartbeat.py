@@ -1,4 +1,4 @@
-"""What a source sends when it has nothing else to send; never in a file."""
+"""The events that a source sends when it has nothing else to send; never in a file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class HeartbeatV2Event:
 
     Attributes:
         file: The file the dump stands in.
-        position: Where in it.
+        position: The dump's place in that file.
         tail: Fields that binlane does not know.
     """
 

@@ -24,7 +24,7 @@ Leg = str | int
 
 
 class JsonOperation(IntEnum):
-    """What a diff does at its path."""
+    """The operation of a diff at its path."""
 
     REPLACE = 0
     INSERT = 1
@@ -36,8 +36,8 @@ class JsonDiff:
     """One change of a document.
 
     Attributes:
-        operation: What is done; an INSERT into an array moves the cells behind it.
-        path: Where, as the server writes it.
+        operation: The change; an INSERT into an array moves the cells behind it.
+        path: The path of the place, as the server writes it.
         value: The new value; None with REMOVE.
     """
 

@@ -16,7 +16,7 @@ from typing import Final
 
 
 class _NotPlainError(Exception):
-    """Python's encoder met a value that it cannot say."""
+    """Python's encoder met a value that it cannot write."""
 
 
 def json_text(value: object) -> str:

@@ -20,7 +20,7 @@ class FileBlockEvent:
 
     Attributes:
         file_id: Number that the statement refers to.
-        data: At most 128 KiB.
+        data: The block, at most 128 KiB.
     """
 
     file_id: int
@@ -55,7 +55,7 @@ class DeleteFileEvent:
     """A LOAD DATA that failed after its first block: the file is forgotten.
 
     Attributes:
-        file_id: Of the file.
+        file_id: The number of the file.
     """
 
     file_id: int
@@ -73,7 +73,7 @@ class DeleteFileEvent:
 
 
 class DuplicateHandling(IntEnum):
-    """What LOAD DATA does with rows whose key is there already."""
+    """The treatment by LOAD DATA of rows whose key is there already."""
 
     ERROR = 0
     IGNORE = 1
@@ -85,11 +85,11 @@ class ExecuteLoadQueryEvent:
     """The LOAD DATA statement over the blocks before it.
 
     Attributes:
-        statement: As a QUERY event holds it.
-        file_id: Whose blocks it loads.
-        name_start: Where in the text the part with the file name begins, in bytes.
-        name_end: Where it ends, behind INTO.
-        duplicate_handling: `DuplicateHandling` code.
+        statement: The statement as a QUERY event holds it.
+        file_id: The number of the file whose blocks it loads.
+        name_start: The start of the part with the file name in the text, in bytes.
+        name_end: The end of that part, behind INTO.
+        duplicate_handling: The `DuplicateHandling` code as written.
     """
 
     statement: QueryEvent

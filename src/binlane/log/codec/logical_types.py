@@ -22,7 +22,7 @@ _MAPPED: Final = 0xFFFF
 
 
 class LogicalType(Enum):
-    """What a schema calls a column whose type in the log is another; the values are SQL's names."""
+    """The type that a schema gives a column whose type in the log is another; values are SQL's names."""
 
     INET4 = "INET4"
     INET6 = "INET6"
@@ -41,8 +41,8 @@ def logical_decoder(logical: LogicalType, read: Bytes) -> Callable[[Reader], str
     """Decoder of an address or UUID.
 
     Args:
-        logical: One of `LENGTHS`.
-        read: Reads the bytes stored.
+        logical: One of the types in `LENGTHS`.
+        read: Reads the bytes that are stored.
 
     Raises:
         CodecError: From the decoder, if there are more bytes than the type has.
@@ -80,7 +80,7 @@ def _inet6(data: bytes) -> str:
 
 
 def _gap(words: tuple[int, ...]) -> tuple[int, int]:
-    """Where the first longest run of zeros begins, and how many there are."""
+    """Return the start and length of the first longest run of zeros."""
     start, gap = 0, (0, 0)
     for is_zero, run in groupby(words, lambda word: word == 0):
         length = len(list(run))

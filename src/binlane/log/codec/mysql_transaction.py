@@ -39,14 +39,14 @@ class MysqlGtidEvent:
         sequence: Number within source and tag.
         timestamp_type: 2 where the logical timestamps follow (MySQL 5.7).
         last_committed: Logical timestamp of the transaction that this one depends on.
-        sequence_number: Its own logical timestamp.
+        sequence_number: The logical timestamp of the transaction itself.
         immediate_commit_timestamp: Microseconds since 1970 of its commit on this server.
         original_commit_timestamp: The same on the first server, if that is another one.
         transaction_length: Bytes from this event to the end of the transaction.
-        immediate_server_version: Such as 80036.
+        immediate_server_version: The version of this server, such as 80036.
         original_server_version: The same of the first server, if that is another one.
-        commit_group_ticket: Of a group commit in order.
-        tail: What follows that binlane does not know.
+        commit_group_ticket: The ticket of a group commit in order.
+        tail: The bytes at the end that binlane does not know.
     """
 
     flags: int
@@ -142,7 +142,7 @@ def _signed_bytes(value: int) -> bytes:
 
 
 def _read_commit(reader: Reader) -> dict[str, int]:
-    """When the transaction was committed, how long it is, and by which versions."""
+    """Read the transaction's commit times, its length, and the versions of its servers."""
     fields: dict[str, int] = {}
     if reader.remaining:
         immediate = int.from_bytes(reader.take(_TIMESTAMP_LENGTH), "little")
@@ -189,7 +189,7 @@ class TaggedGtidEvent(MysqlGtidEvent):
     unknown fields.
 
     Attributes:
-        tag: Of the GTID.
+        tag: The tag of the GTID, empty without one.
         last_non_ignorable: Number of the last field that a reader must know.
     """
 
@@ -236,7 +236,7 @@ class TaggedGtidEvent(MysqlGtidEvent):
         return head + write_varint(size) + message
 
     def before_sequence(self) -> bytes:
-        """What stands between the size of the message and the sequence."""
+        """Return the bytes between the size of the message and the sequence."""
         fields = 0, self.flags, 1, *_uuid_bytes(self.source_id), 2
         return b"".join(map(write_varint, (self.last_non_ignorable, *fields)))
 
@@ -321,8 +321,8 @@ class PreviousGtidsEvent:
     """Everything that was done before this file, at the head of each file (MySQL).
 
     Attributes:
-        runs: In the order written.
-        has_tags: Whether it is written in the form that has room for tags.
+        runs: The runs of GTIDs in the order written.
+        has_tags: True if it is written in the form that has room for tags.
     """
 
     runs: tuple[GtidRun, ...]

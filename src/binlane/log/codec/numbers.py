@@ -72,9 +72,9 @@ def decimal_from_bytes(data: bytes, precision: int, scale: int) -> Decimal:
     """A DECIMAL with its full scale, `1.50` for DECIMAL(5,2).
 
     Args:
-        data: `decimal_length(precision, scale)` bytes.
-        precision: Digits in all.
-        scale: Digits after the point.
+        data: The value in `decimal_length(precision, scale)` bytes.
+        precision: The number of digits in all.
+        scale: The number of digits after the point.
 
     Raises:
         CodecError: If the bytes hold more digits than there is room for.
@@ -103,7 +103,7 @@ def encode_decimal(text: str) -> bytes:
     """Precision, scale and the digits of a DECIMAL, as user variables have them.
 
     Args:
-        text: Its digits, with a sign and a point if need be.
+        text: The number's digits, with a sign and a point if need be.
 
     Source: MariaDB 10.11 strings/decimal.c `decimal2bin`.
     """

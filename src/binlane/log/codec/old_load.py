@@ -20,16 +20,15 @@ class LoadEvent:
     """LOAD DATA as MySQL 3.23 and 4.0 wrote it.
 
     Attributes:
-        thread_id: The session's connection id.
+        thread_id: The connection id of the session.
         execution_time: Seconds from the start of the statement to its logging.
-        lines_skipped: IGNORE n LINES.
+        lines_skipped: The n of IGNORE n LINES.
         endings: FIELDS TERMINATED BY, ENCLOSED BY, LINES TERMINATED BY, STARTING BY, ESCAPED BY.
         option_flags: 1 DUMPFILE, 2 OPTIONALLY ENCLOSED, 4 REPLACE, 8 IGNORE.
-        empty_flags: Which endings are empty; only in the form with endings of one byte.
+        empty_flags: Bits of the endings that are empty; only in the form with endings of one byte.
         field_names: Columns, each at most 255 bytes.
-        table: Name.
-        database: Name.
-        file: Of the client or server.
+        table: The table's name without its database.
+        file: The path of the file at the client or server.
     """
 
     has_long_endings: ClassVar[bool] = False
@@ -71,7 +70,7 @@ class CreateFileEvent(LoadEvent):
 
     Attributes:
         file_id: Number that EXEC_LOAD refers to.
-        data: The block.
+        data: The bytes of the first block.
     """
 
     file_id: int
@@ -98,7 +97,7 @@ class ExecLoadEvent:
     """Loads the file whose blocks came before (MySQL 4.x).
 
     Attributes:
-        file_id: Of the file.
+        file_id: The number of the file.
     """
 
     file_id: int

@@ -44,7 +44,7 @@ class PrimaryKeyPart:
     """One column of a primary key.
 
     Attributes:
-        index: Of the column, from 0.
+        index: The number of the column in the table, from 0.
         prefix_length: Characters of it that count; 0 means all.
     """
 
@@ -100,12 +100,12 @@ class OptionalMetadata:
         self._character = _CHARACTER_OF_FLAVOR[flavor]
 
     def signedness(self) -> dict[int, bool]:
-        """Whether each numeric column is UNSIGNED."""
+        """Return for each numeric column, by index, if it is UNSIGNED."""
         columns = self._columns(_NUMERIC)
         return self._flags(MetadataType.SIGNEDNESS, columns)
 
     def visibility(self) -> dict[int, bool]:
-        """Whether each column is visible."""
+        """Return for each column, by index, if it is visible."""
         return self._flags(MetadataType.COLUMN_VISIBILITY, list(range(len(self._types))))
 
     def names(self) -> dict[int, str]:

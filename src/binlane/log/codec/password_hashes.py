@@ -1,4 +1,4 @@
-"""What servers keep in the place of passwords, for each plugin that can be asked for such a value.
+"""Password hashes as servers store them, for each plugin that can be asked for such a value.
 
 A hash is what `mysql.global_priv` and `mysql.user` hold and what statements take in the place of a
 password. Salts are arguments.
@@ -23,7 +23,7 @@ LENGTH_MAX: Final = 256
 _SHA2_SALT_LENGTH: Final = 20
 _SHA2_ROUNDS_STEP: Final = 1000
 SHA2_ROUNDS: Final = 5000
-"""What every server with `caching_sha2_password` takes."""
+"""Rounds that every server with `caching_sha2_password` takes."""
 _PARSEC_SALT_LENGTH: Final = 18
 _PARSEC_ROUNDS: Final = 1024
 _LETTERS: Final = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -35,14 +35,14 @@ _CRYPT_TRIPLES: Final = (
 
 
 def native_hash(password: bytes) -> str:
-    """Of `mysql_native_password`, as PASSWORD() gives it; the empty password has an empty one."""
+    """Hash for `mysql_native_password`, as PASSWORD() gives it; the empty password has an empty one."""
     if not password:
         return ""
     return "*" + _sha1(_sha1(password)).hex().upper()
 
 
 def old_hash(password: bytes) -> str:
-    """Of `mysql_old_password`; the empty password has an empty one."""
+    """Hash for `mysql_old_password`; the empty password has an empty one."""
     if not password:
         return ""
     first, second, added = 1345345333, 0x12345671, 7
@@ -58,16 +58,16 @@ def old_hash(password: bytes) -> str:
 
 
 def ed25519_hash(password: bytes) -> str:
-    """Of MariaDB's `ed25519`: the public key whose secret one the password is."""
+    """Hash for MariaDB's `ed25519`: the public key whose secret one the password is."""
     return _base64(_public_key(password))
 
 
 def parsec_hash(password: bytes, salt: bytes) -> str:
-    """Of MariaDB's `parsec`: the public key of what is derived from the password.
+    """Hash for MariaDB's `parsec`: the public key of what is derived from the password.
 
     Args:
-        password: In the character set of whoever set it.
-        salt: At least 18 bytes.
+        password: The password in the character set of whoever set it.
+        salt: Random bytes, at least 18 of them.
     """
     salt = salt[:_PARSEC_SALT_LENGTH]
     secret = hashlib.pbkdf2_hmac("sha512", password, salt, _PARSEC_ROUNDS, _POINT_LENGTH)
@@ -75,12 +75,12 @@ def parsec_hash(password: bytes, salt: bytes) -> str:
 
 
 def caching_sha2_hash(password: bytes, salt: bytes, rounds: int = SHA2_ROUNDS) -> str:
-    """Of `caching_sha2_password`; the empty password has an empty one.
+    """Hash for `caching_sha2_password`; the empty password has an empty one.
 
     Args:
-        password: In UTF-8.
-        salt: At least 20 bytes, of which seven bits each count.
-        rounds: Of the hash; thousands, as `caching_sha2_password_digest_rounds` says.
+        password: The password as text in UTF-8.
+        salt: Random bytes, at least 20 of them, of which seven bits each count.
+        rounds: The rounds of the hash; thousands, as `caching_sha2_password_digest_rounds` says.
     """
     if not password:
         return ""
@@ -90,7 +90,7 @@ def caching_sha2_hash(password: bytes, salt: bytes, rounds: int = SHA2_ROUNDS) -
 
 
 def sha256_hash(password: bytes, salt: bytes) -> str:
-    """Of `sha256_password`, likewise."""
+    """Hash for `sha256_password`; the empty password has an empty one."""
     if not password:
         return ""
     letters = _sha2_salt(salt)
@@ -110,12 +110,12 @@ _PLUGINS: Final[Mapping[str, Callable[[bytes, bytes], str]]] = MappingProxyType(
 
 
 def hash_of(plugin: str, password: bytes, salt: bytes) -> str | None:
-    """What a server keeps of a password; None if that is not known, or the password is too long.
+    """Return a server's hash of a password; None if that is not known, or the password is too long.
 
     Args:
-        plugin: Its name, in any case.
-        password: As the server gets it.
-        salt: `SALT_LENGTH` bytes.
+        plugin: The plugin's name, in any case.
+        password: The password as the server gets it.
+        salt: Random bytes, `SALT_LENGTH` of them.
     """
     made = _PLUGINS.get(plugin.lower())
     return None if made is None or len(password) > LENGTH_MAX else made(password, salt)

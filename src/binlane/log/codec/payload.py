@@ -17,7 +17,7 @@ _LARGE_TRANSACTION: Final = Struct("<BQB")
 
 
 class PayloadCompression(IntEnum):
-    """How the events of a payload are compressed."""
+    """The compression of a payload's events."""
 
     ZSTD = 0
     NONE = 255
@@ -28,7 +28,6 @@ class TransactionPayloadEvent:
     """A transaction's events in one, mostly compressed; its GTID stands before it.
 
     Attributes:
-        compression: `PayloadCompression` code.
         uncompressed_size: Bytes of the events inside.
         payload: The events, one after the other and without checksums, compressed.
         head: The fields before the payload as written; None in an event that was made here.
@@ -99,7 +98,7 @@ def read_payload_head(reader: Reader) -> tuple[int, int]:
 
 
 def _uncompressed_size(fields: dict[int, int], offset: int) -> int:
-    """What is not compressed need not say its size twice."""
+    """Return the size inside; a payload that is not compressed need not say its size twice."""
     if _UNCOMPRESSED_SIZE in fields:
         return fields[_UNCOMPRESSED_SIZE]
     if fields[_COMPRESSION] != PayloadCompression.NONE:
@@ -131,10 +130,10 @@ class LargeTransactionHeaderEvent:
     """MySQL after 9.7: the body of one huge transaction follows.
 
     Attributes:
-        version: 1.
-        end_offset: Where the event stands that ends the transaction.
-        end_type: Its type code.
-        padding: To the end.
+        version: The version of the format: 1.
+        end_offset: The place of the event that ends the transaction.
+        end_type: The type code of that event.
+        padding: Bytes to the end of the event.
     """
 
     version: int

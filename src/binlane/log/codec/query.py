@@ -37,10 +37,9 @@ class QueryEvent:
         thread_id: The session's connection id; temporary tables belong to it.
         execution_time: Seconds from the start of the statement to its logging.
         error_code: 0, or the error with which a replica must fail as well.
-        status_vars: As written; `codec.status_vars` tells what they say.
-        database: The session's default database.
-        query: In the session's character set.
-        tables_info: Of the extended format of WL#40 (seed 003 §1); None in a plain one.
+        status_vars: The status variables as written; `codec.status_vars` tells what they say.
+        query: The statement's text in the session's character set.
+        tables_info: The field of WL#40's extended format (seed 003 §1); None in a plain event.
         record: MariaDB's compressed form of `query` as written; None in a plain event.
     """
 
@@ -153,7 +152,7 @@ class AnnotateRowsEvent:
     """MariaDB: the statement that caused the row events after it.
 
     Attributes:
-        query: In the session's character set.
+        query: The statement's text in the session's character set.
     """
 
     query: bytes
@@ -175,8 +174,9 @@ class RowsQueryEvent:
     """MySQL: the statement that caused the row events after it.
 
     Attributes:
-        query: In the session's character set.
-        length_byte: What stands before it: the low byte of its length, or 255; readers ignore it.
+        query: The statement's text in the session's character set.
+        length_byte: The byte before the text: the low byte of its length, or 255; readers ignore
+            it.
     """
 
     query: bytes

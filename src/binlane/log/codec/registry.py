@@ -1,4 +1,4 @@
-"""Which body decodes which event type: the only registry.
+"""The bodies that decode each event type: the only registry.
 
 A body's module is imported when its type is first met, since few logs have more than a dozen types
 and each module costs a start about a millisecond.
@@ -24,7 +24,7 @@ class OpaqueEvent:
     """A body that binlane keeps and forwards without reading it.
 
     Attributes:
-        data: The whole body.
+        data: The whole body as written.
     """
 
     data: bytes

@@ -1,4 +1,4 @@
-"""How many rows an event holds, without decoding their values; pure.
+"""Counts of the rows of events, without decoding their values; pure.
 
 A row's end is found from the columns' lengths alone: fixed ones are added up, others begin with how
 long they are.
@@ -36,8 +36,8 @@ def count_rows(event: RowsEvent, columns: Sequence[Column]) -> int:
     """Rows of an event; an UPDATE's pair of images is one.
 
     Args:
-        event: Its images are not copied.
-        columns: Of its table.
+        event: The event, whose images are not copied.
+        columns: The columns of the event's table.
 
     Raises:
         UnsupportedError: If a column's length cannot be known.
@@ -68,8 +68,8 @@ def count_images(event: RowsEvent, table_map: TableMapEvent) -> int:
     """Row images of an event; one if they cannot be counted.
 
     Args:
-        event: Its images are not copied.
-        table_map: Of its table, in a log of any flavor.
+        event: The event, whose images are not copied.
+        table_map: The map of its table, in a log of any flavor.
     """
     bare = replace(table_map, optional_metadata=b"")  # it bears on no length
     try:
@@ -102,7 +102,7 @@ class _Shape(NamedTuple):
     joined: tuple[_Width, ...]
 
     def end(self, data: bytes, offset: int) -> int:
-        """Where an image ends, which may be behind the end of `data`."""
+        """Return the end of an image, which may be behind the end of `data`."""
         bitmap_length = (len(self.widths) + 7) // 8
         nulls = int.from_bytes(data[offset : offset + bitmap_length], "little")
         offset += bitmap_length

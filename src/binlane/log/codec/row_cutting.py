@@ -18,13 +18,14 @@ _Image = dict[int, bytes | None]
 
 
 def changed_columns(images: bytes, widths: Widths, before: int, after: int) -> int:
-    """Which columns differ between before and after image in any row of an UPDATE, a bit each.
+    """Return the columns that differ from before to after image in any row of an UPDATE, a bit each.
 
     Args:
         images: Pairs of images, not compressed.
-        widths: Of all columns of the table.
+        widths: The widths of all columns of the table.
         before: The columns that before images hold, a bit each.
-        after: Those that after images hold; one that before images lack counts as changed.
+        after: The columns that after images hold, a bit each; one that before images lack counts as
+            changed.
 
     Raises:
         CodecError: If the bytes are no such images.
@@ -46,10 +47,10 @@ def cut_images(
     """Row images without some of their columns.
 
     Args:
-        images: Not compressed.
-        widths: Of all columns of the table.
+        images: The images, which are not compressed.
+        widths: The widths of all columns of the table.
         present: The columns that images hold, a bit each; of an UPDATE before and after.
-        kept: Those of them that stay, likewise.
+        kept: The columns among them that stay, a bit each; of an UPDATE before and after.
         flavor: MariaDB sets the bits behind those that say what is NULL.
 
     Raises:

@@ -26,14 +26,14 @@ class TableMapEvent:
 
     Attributes:
         table_id: Number that rows events refer to.
-        flags: 1 is BIT_LEN_EXACT.
+        flags: The event's flags: 1 is BIT_LEN_EXACT.
         database: Name; the servers write it in UTF-8.
-        table: Likewise.
+        table: Name; the servers write it in UTF-8.
         column_types: One `ColumnType` code a column.
-        metadata: Of all columns, packed by type.
+        metadata: The metadata of all columns, packed by type.
         null_bits: A bit a column, least significant first: 1 can be NULL.
         optional_metadata: Type, length, value; `codec.table_metadata` tells what they say.
-        has_short_id: Whether the id has 4 bytes, as before 5.1.4.
+        has_short_id: True if the id has 4 bytes, as before 5.1.4.
     """
 
     table_id: int
@@ -104,16 +104,16 @@ class RowsEvent:
     """Row images of one table; the subclasses say what happened to them.
 
     Attributes:
-        table_id: Of a TABLE_MAP in the same statement.
-        flags: `RowsFlag` bits.
+        table_id: The id of a TABLE_MAP in the same statement.
+        flags: The `RowsFlag` bits as written.
         extra: V2 only: what follows its length field; None in V1.
-        column_count: Columns of the table.
+        column_count: The number of columns of the table.
         columns_present: Bitmap of the columns in the images, least significant bit first; of the
             before images in an UPDATE.
         columns_present_after: Bitmap of an UPDATE's after images, else None.
         images: One row image after the other; an UPDATE alternates before and after. As written: of a
             compressed event MariaDB's record of them, which `plain_images` reads.
-        has_short_id: Whether the id has 4 bytes.
+        has_short_id: True if the id has 4 bytes.
     """
 
     event_type: ClassVar[EventType]
@@ -181,7 +181,7 @@ class RowsEvent:
 
     @property
     def ends_statement(self) -> bool:
-        """Whether the statement's table maps are forgotten after this event."""
+        """True if the statement's table maps are forgotten after this event."""
         return bool(self.flags & RowsFlag.STMT_END)
 
     @property
@@ -214,7 +214,7 @@ class WriteRowsEvent(RowsEvent):
 
 
 class WriteRowsV1Event(WriteRowsEvent):
-    """As MariaDB writes it."""
+    """Inserted rows as MariaDB writes them."""
 
     __slots__ = ()
     event_type = EventType.WRITE_ROWS_V1
@@ -222,7 +222,7 @@ class WriteRowsV1Event(WriteRowsEvent):
 
 
 class WriteRowsCompressedV1Event(WriteRowsV1Event):
-    """As MariaDB writes it with log_bin_compress."""
+    """Inserted rows as MariaDB writes them with log_bin_compress."""
 
     __slots__ = ()
     event_type = EventType.WRITE_ROWS_COMPRESSED_V1
@@ -230,7 +230,7 @@ class WriteRowsCompressedV1Event(WriteRowsV1Event):
 
 
 class WriteRowsCompressedEvent(WriteRowsEvent):
-    """MariaDB knows it, though no server writes it."""
+    """Inserted rows in a form that MariaDB knows, though no server writes it."""
 
     __slots__ = ()
     event_type = EventType.WRITE_ROWS_COMPRESSED
@@ -246,7 +246,7 @@ class UpdateRowsEvent(RowsEvent):
 
 
 class UpdateRowsV1Event(UpdateRowsEvent):
-    """As MariaDB writes it."""
+    """Updated rows as MariaDB writes them."""
 
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_V1
@@ -254,7 +254,7 @@ class UpdateRowsV1Event(UpdateRowsEvent):
 
 
 class UpdateRowsCompressedV1Event(UpdateRowsV1Event):
-    """As MariaDB writes it with log_bin_compress."""
+    """Updated rows as MariaDB writes them with log_bin_compress."""
 
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_COMPRESSED_V1
@@ -262,7 +262,7 @@ class UpdateRowsCompressedV1Event(UpdateRowsV1Event):
 
 
 class UpdateRowsCompressedEvent(UpdateRowsEvent):
-    """MariaDB knows it, though no server writes it."""
+    """Updated rows in a form that MariaDB knows, though no server writes it."""
 
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_COMPRESSED
@@ -284,7 +284,7 @@ class DeleteRowsEvent(RowsEvent):
 
 
 class DeleteRowsV1Event(DeleteRowsEvent):
-    """As MariaDB writes it."""
+    """Deleted rows as MariaDB writes them."""
 
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_V1
@@ -292,7 +292,7 @@ class DeleteRowsV1Event(DeleteRowsEvent):
 
 
 class DeleteRowsCompressedV1Event(DeleteRowsV1Event):
-    """As MariaDB writes it with log_bin_compress."""
+    """Deleted rows as MariaDB writes them with log_bin_compress."""
 
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_COMPRESSED_V1
@@ -300,7 +300,7 @@ class DeleteRowsCompressedV1Event(DeleteRowsV1Event):
 
 
 class DeleteRowsCompressedEvent(DeleteRowsEvent):
-    """MariaDB knows it, though no server writes it."""
+    """Deleted rows in a form that MariaDB knows, though no server writes it."""
 
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_COMPRESSED

@@ -33,7 +33,7 @@ _OWN_MODES: Final[Mapping[Flavor, Sequence[str]]] = MappingProxyType(
         Flavor.MYSQL: ("TIME_TRUNCATE_FRACTIONAL", "INTERPRET_UTF8_AS_UTF8MB4"),
     }
 )
-"""Those from bit 32 on, in which the flavors differ."""
+"""The modes from bit 32 on, in which the flavors differ."""
 _MODE_BITS: Final[Mapping[Flavor, Mapping[str, int]]] = MappingProxyType(
     {
         flavor: MappingProxyType(

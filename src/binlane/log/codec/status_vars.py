@@ -34,8 +34,8 @@ class StatusVar:
     """One status variable.
 
     Attributes:
-        code: As written.
-        name: As in the servers' source, without `Q_` and `_CODE`; `UNKNOWN` for a code that
+        code: The code of the variable as written.
+        name: The name in the servers' source, without `Q_` and `_CODE`; `UNKNOWN` for a code that
             binlane does not know, which takes everything to the end.
         value: An int, a str, a tuple of several; None for more databases than are named; bytes
             for UNKNOWN.
@@ -102,7 +102,7 @@ def invoker(event: QueryEvent) -> tuple[str, str] | None:
 
 
 def is_undone(event: QueryEvent) -> bool:
-    """Whether the statement begins an ALTER in two phases, or takes it back: nothing of it is done."""
+    """True if the statement begins an ALTER in two phases, or takes it back: nothing of it is done."""
     if GTID_FLAGS not in event.status_vars:
         return False
     value: Any = _value(event, GTID_FLAGS)
@@ -125,7 +125,7 @@ def _variables(reader: Reader) -> Iterator[StatusVar]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How one code's value is written; `encode` takes what `decode` gives."""
+    """The written form of one code's value; `encode` takes what `decode` gives."""
 
     name: str
     decode: Callable[[Reader], object]

@@ -30,9 +30,9 @@ def string_decoder(
     """Decoder of a text or binary column.
 
     Args:
-        read: Reads the bytes stored.
+        read: Reads the bytes that are stored.
         collation_id: None where the log names none: then what is valid UTF-8 is text.
-        fixed_length: Of a BINARY column, whose trailing zero bytes the log leaves out.
+        fixed_length: The length of a BINARY column, whose trailing zero bytes the log leaves out.
 
     Returns:
         A decoder that gives bytes for `binary`, for a character set that cannot be decoded, and
@@ -61,9 +61,10 @@ def enum_decoder(
     """Decoder of an ENUM: its member, "" for 0; the number where the members are unknown.
 
     Args:
-        length: Bytes of the number.
+        length: The bytes that the number takes.
         members: None where the log does not tell.
-        is_lenient: They come from elsewhere: a number beyond them is given as it is, no error.
+        is_lenient: True if the members come from elsewhere: a number beyond them is given as it is,
+            no error.
     """
 
     def decode(reader: Reader) -> str | int:

@@ -1,4 +1,4 @@
-"""What a TABLE_MAP says of its table: the columns with all that is known of them, and the key."""
+"""A TABLE_MAP's facts of its table: the columns with all that is known of them, and the key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _read_big_endian(reader: Reader) -> int:
     return int.from_bytes(reader.take(2), "big")
 
 
-# How a type's metadata is packed; what is not here has none.
+# The packed form of each type's metadata; a type that is not here has none.
 _METADATA: Final[Mapping[ColumnType, Callable[[Reader], int]]] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -69,7 +69,7 @@ def table_columns(table_map: TableMapEvent, *, flavor: Flavor) -> tuple[Column, 
     """The columns that a TABLE_MAP describes, in table order.
 
     Args:
-        table_map: Of a log of that flavor.
+        table_map: The event of a log of that flavor.
         flavor: MariaDB counts GEOMETRY among the columns with a character set, MySQL does not.
 
     Raises:

@@ -42,7 +42,7 @@ class TransactionXid:
         return lengths + self.global_id + self.branch
 
     def __str__(self) -> str:
-        """As XA statements name it."""
+        """The id as XA statements name it."""
         return f"X'{self.global_id.hex()}',X'{self.branch.hex()}',{self.format_id}"
 
 
@@ -51,11 +51,10 @@ class GtidEvent:
     """The start of an event group (MariaDB); the GTID's server id is the header's.
 
     Attributes:
-        sequence: Number within the domain.
-        domain_id: Replication domain.
+        sequence: The number within the domain.
         flags: `GtidFlag` bits (`flags2` in the servers' source).
-        commit_id: Of a group commit, else None.
-        xid: Of an XA transaction, else None.
+        commit_id: The number of a group commit, else None.
+        xid: The id of an XA transaction, else None.
         flags_extra: `GtidExtraFlag` bits; None where the event ends before them.
         extra_engines: Engines beyond the first, with MULTI_ENGINE.
         alter_sequence: The START ALTER that a COMMIT or ROLLBACK ALTER belongs to.
@@ -76,7 +75,7 @@ class GtidEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read what the flags announce."""
+        """Read the fields that the flags announce."""
         del format_
         sequence, domain_id, flags = reader.unpack(_GTID)
         commit_id = reader.u64() if flags & GtidFlag.GROUP_COMMIT_ID else None
@@ -118,12 +117,12 @@ class GtidEvent:
 
     @property
     def is_standalone(self) -> bool:
-        """Whether exactly one event follows in the group."""
+        """True if exactly one event follows in the group."""
         return bool(self.flags & GtidFlag.STANDALONE)
 
     @property
     def is_undone(self) -> bool:
-        """Whether the statement of the group has no effect: it is begun here only, or rolled back."""
+        """True if the statement of the group has no effect: it is begun here only, or rolled back."""
         return bool((self.flags_extra or 0) & UNDONE_ALTER)
 
     def gtid(self, server_id: int) -> Gtid:
@@ -205,7 +204,7 @@ class XaPrepareEvent:
     """The end of an XA transaction's first phase, in place of XID.
 
     Attributes:
-        one_phase: Whether it commits at once.
+        one_phase: True if it commits at once.
         xid: The transaction; its parts are longer than a GTID event allows.
     """
 

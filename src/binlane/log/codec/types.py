@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Flavor(Enum):
-    """Whose dialect of the format: it decides collation ids, GTIDs and the codes above 41."""
+    """The dialect of the format: it decides collation ids, GTIDs and the codes above 41."""
 
     MARIADB = "mariadb"
     MYSQL = "mysql"
@@ -219,6 +219,6 @@ class GtidExtraFlag(IntFlag):
 
 
 UNDONE_ALTER: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
-"""Of an ALTER in two phases only the commit counts, which repeats the statement."""
+"""Phases of an ALTER without effect: only the commit counts, which repeats the statement."""
 ALTER_PHASES: Final = UNDONE_ALTER | GtidExtraFlag.COMMIT_ALTER
-"""What says that a group is one of them."""
+"""Bits that say that a group is a phase of an ALTER."""

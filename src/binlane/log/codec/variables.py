@@ -16,7 +16,7 @@ _USER_VAR_VALUE: Final = Struct("<BII")
 
 
 class IntvarKind(IntEnum):
-    """What an INTVAR event sets."""
+    """The variable that an INTVAR event sets."""
 
     LAST_INSERT_ID = 1
     INSERT_ID = 2
@@ -27,8 +27,7 @@ class IntvarEvent:
     """A value for LAST_INSERT_ID() or for the next AUTO_INCREMENT column.
 
     Attributes:
-        kind: `IntvarKind` code.
-        value: The number.
+        kind: The `IntvarKind` code as written.
     """
 
     kind: int
@@ -82,12 +81,13 @@ class UserVarEvent:
     """A user variable that the next statement reads.
 
     Attributes:
-        name: In UTF-8, without the `@`.
+        name: The variable's name in UTF-8, without the `@`.
         type_code: `UserVarType`; None where the value is NULL and the event ends before it.
-        collation_id: Of a string.
-        value: As written: 8 bytes for REAL and INT; precision, scale and digits for DECIMAL.
+        collation_id: The collation of a string.
+        value: The value as written: 8 bytes for REAL and INT; precision, scale and digits for
+            DECIMAL.
         flags: Bit 0 is UNSIGNED; None in old events.
-        is_null: Whether the value is NULL.
+        is_null: True if the value is NULL.
     """
 
     name: bytes

@@ -1,4 +1,4 @@
-"""What drives the kernel `summarise`: its tables, and what it knows of tables and statements."""
+"""Drives the kernel `summarise`: its tables, and the known facts of tables and statements."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class CountingScanner(Scanner):
     """Counts the events of one file in a buffer.
 
     Args:
-        format_: Of the events.
-        is_inner: Whether they stand in a TRANSACTION_PAYLOAD.
+        format_: The format of the events.
+        is_inner: True if they stand in a TRANSACTION_PAYLOAD.
 
     Attributes:
-        figures: What was counted, and what is known of the open group.
+        figures: The kernel's counts, and its facts of the open group.
         counts: The kernel's tables, by their numbers in `summary_layout`.
         verbs: The kind of the statements of each verb that the kernel knows.
     """

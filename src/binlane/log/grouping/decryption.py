@@ -43,7 +43,7 @@ def plain_chunks(
 
     Args:
         chunks: The file's bytes from its beginning, in pieces of any size.
-        file: Its name, as messages shall give it.
+        file: The file's name, as messages shall give it.
         keys: None if the user gave none.
 
     Yields:
@@ -68,7 +68,7 @@ def plain_chunks(
 
 
 def is_encrypted(head: bytes) -> bool:
-    """Whether a file that begins with these bytes, 4 KiB or more if it has them, is encrypted."""
+    """True if a file that begins with these bytes, 4 KiB or more if it has them, is encrypted."""
     if head.startswith(MAGIC_ENCRYPTED):
         return True
     source = Pieces((head,))
@@ -154,7 +154,7 @@ def _mariadb_chunks(
 ) -> Iterator[bytes]:
     position = len(head.data)
     first = _event(source)
-    # What a server sends to a replica keeps the START_ENCRYPTION, but is plain.
+    # A file that a server sends to a replica keeps the START_ENCRYPTION, but is plain.
     if first and not _is_event(first, head.format, position):
         try:
             decrypt = _fitting(first, head, keys)
@@ -199,7 +199,7 @@ def _event(source: Pieces) -> bytes:
 
 
 def _is_event(data: bytes, format_: Format, position: int) -> bool:
-    """Whether these bytes are the event that a server writes first behind START_ENCRYPTION."""
+    """True if these bytes are the event that a server writes first behind START_ENCRYPTION."""
     try:
         event = decode_event(data, format_, position=position)
     except CodecError:

@@ -77,9 +77,9 @@ class EventGroup:
 
     Attributes:
         gtid: None in control groups, in anonymous ones, and in logs without GTIDs.
-        events: In file order, from the GTID event to the one that ends the group.
+        events: The events in file order, from the GTID event to the one that ends the group.
         file: Base name of the file they stand in.
-        is_control: Whether this is one event of the log itself.
+        is_control: True if this is one event of the log itself.
         is_complete: False where the log ends or begins anew before the group does: its server
             crashed, and replicas roll it back.
     """
@@ -97,12 +97,12 @@ class EventGroup:
 
     @property
     def position(self) -> int:
-        """Where the group's first byte stands in its file."""
+        """Start of the group in its file, in bytes."""
         return self.events[0].position
 
     @property
     def next_position(self) -> int:
-        """Where the next group starts in the file."""
+        """Start of the next group in the file, in bytes."""
         return self.events[-1].next_position
 
     @property
@@ -118,14 +118,14 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an event stands among event groups.
+    """The place of an event among event groups.
 
     Attributes:
-        gtid: Of the group it belongs to; None in control events, anonymous groups and logs
+        gtid: The GTID of the event's group; None in control events, anonymous groups and logs
             without GTIDs.
-        begins: Whether it is the first of a group, which cuts off one that is still open.
-        ends: Whether it is the last of its group.
-        is_control: Whether it belongs to the log itself; it then begins and ends.
+        begins: True if it is the first of a group, which cuts off one that is still open.
+        ends: True if it is the last of its group.
+        is_control: True if it belongs to the log itself; it then begins and ends.
     """
 
     gtid: AnyGtid | None
@@ -197,7 +197,7 @@ class Grouper:
 
     @property
     def is_open(self) -> bool:
-        """Whether a group has begun that has not ended."""
+        """True if a group has begun that has not ended."""
         return bool(self._events)
 
     def feed(self, event: Event) -> Iterator[EventGroup]:
@@ -258,12 +258,12 @@ def whole_group(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _begins_group(event: Event) -> bool:
-    """Whether an event outside of any group opens one."""
+    """True if an event outside of any group opens one."""
     return event.header.type_name not in LONE_NAMES
 
 
 def is_begin(event: Event) -> bool:
-    """Whether an event is a statement that opens a transaction."""
+    """True if an event is a statement that opens a transaction."""
     body = event.body
     return isinstance(body, QueryEvent) and (
         body.query == b"BEGIN" or body.query.startswith((b"XA START", b"XA BEGIN"))

@@ -110,8 +110,8 @@ class ListedEvent(NamedTuple):
 
     Attributes:
         position: Pos; of an event inside of a TRANSACTION_PAYLOAD where that ends.
-        type_name: Event_type.
-        server_id: Server_id.
+        type_name: The value of the column Event_type.
+        server_id: The value of the column Server_id.
         end: End_log_pos, as its header says; MariaDB 11.7 and later write 0 inside of groups.
         info: Info; bytes that are no UTF-8 are lone surrogates where a server gives them as they are.
     """
@@ -127,8 +127,8 @@ def listed_event(event: Event, flavor: Flavor) -> ListedEvent:
     """An event as a server lists it.
 
     Args:
-        event: Of a file, or inside of a TRANSACTION_PAYLOAD.
-        flavor: Whose list.
+        event: An event of a file, or inside of a TRANSACTION_PAYLOAD.
+        flavor: The flavor of the server whose list it is.
     """
     is_inner = bool(event.inner)
     return ListedEvent(
@@ -296,7 +296,7 @@ _INFO: Final[Mapping[type, Callable[[Event, Any], str]]] = MappingProxyType(
         XaPrepareEvent: _xa_prepare,
     }
 )
-"""What MariaDB says of a body; of one that is not here nothing."""
+"""MariaDB's description of a body; of one that is not here it says nothing."""
 _MYSQL_INFO: Final[Mapping[type, Callable[[Event, Any], str]]] = MappingProxyType(
     {
         **_INFO,

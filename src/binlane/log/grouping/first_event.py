@@ -1,4 +1,4 @@
-"""What a log begins with, as whoever drives a kernel over its window needs it."""
+"""The first event of a log, as whoever drives a kernel over its window needs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def description_in(window: Window) -> Event | None:
     """The FORMAT_DESCRIPTION that a log begins with; None if no kernel can go on behind it.
 
     Args:
-        window: At the log's beginning; it is filled as far as the event needs it.
+        window: The window at the log's beginning; it is filled as far as the event needs it.
     """
     start = len(MAGIC)
     while window.end < start + HEADER_LENGTH and window.fill():
@@ -44,6 +44,6 @@ def description_in(window: Window) -> Event | None:
 
 
 def format_of(event: Event) -> Format:
-    """What a FORMAT_DESCRIPTION decides."""
+    """Return the format that a FORMAT_DESCRIPTION decides."""
     assert isinstance(event.body, FormatDescriptionEvent), "nothing else decides a format"
     return event.body.format

@@ -31,8 +31,8 @@ def check_flavor(type_code: int, format_: Format | None) -> None:
     """Check that an event's GTIDs can be those of its file.
 
     Args:
-        type_code: Of the event.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        type_code: The type code of the event.
+        format_: The format of the FORMAT_DESCRIPTION before it.
 
     Raises:
         CodecError: If they are of the other flavor.

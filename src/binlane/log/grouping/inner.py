@@ -1,4 +1,4 @@
-"""Events inside of others.
+"""Events inside of other events.
 
 Those of a TRANSACTION_PAYLOAD are decompressed one after the other as they are read; the last piece
 of a rows event that was cut up holds all of it.
@@ -29,8 +29,8 @@ def expanded(event: Event, format_: Format, *, file: str = "") -> Iterator[Event
     """The event itself, then those inside of it.
 
     Args:
-        event: Of any type.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        event: An event of any type.
+        format_: The format of the FORMAT_DESCRIPTION before it.
         file: The file it stands in, for the error.
 
     Yields:
@@ -61,9 +61,9 @@ def expanded_all(
     """A run of events, each followed by those inside of it.
 
     Args:
-        events: In log order.
+        events: The events in log order.
         file: The file they stand in.
-        format_: Of the FORMAT_DESCRIPTION before them, if it is not among them.
+        format_: The format of the FORMAT_DESCRIPTION before them, if it is not among them.
 
     Raises:
         CodecError: As `expanded`; and if a TRANSACTION_PAYLOAD comes before any format is known.
@@ -83,7 +83,7 @@ def expanded_all(
 
 
 def has_inner(event: Event) -> bool:
-    """Whether there are events inside of an event."""
+    """True if there are events inside of an event."""
     is_payload = event.header.type_code == EventType.TRANSACTION_PAYLOAD
     return is_payload or event.joined is not None
 
@@ -158,7 +158,7 @@ class _Source:
         return b"".join(parts)
 
     def is_empty(self) -> bool:
-        """Whether nothing is left."""
+        """True if no bytes are left."""
         while self._start == len(self._chunk):
             chunk = next(self._chunks, None)
             if chunk is None:

@@ -10,7 +10,7 @@ class Pieces:
     """The bytes of a file in order.
 
     Args:
-        chunks: Pieces of any size.
+        chunks: The file's bytes in pieces of any size.
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
@@ -46,7 +46,7 @@ class Pieces:
         return data
 
     def rest(self) -> Iterator[bytes]:
-        """Everything that is left."""
+        """All bytes that are left."""
         left = self._buffer[self._start :]
         self._buffer, self._start = b"", 0
         return chain((left,) if left else (), self._chunks)

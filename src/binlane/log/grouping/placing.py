@@ -38,9 +38,9 @@ def moved(event: Event, position: int, before: Format) -> bytes:
     """The bytes of an event as it was read, with CRC32, at a position of another file.
 
     Args:
-        event: That was read, and stays as it is but for its place.
-        position: Where it shall stand.
-        before: Of the file that it comes from.
+        event: An event that was read, and stays as it is but for its place.
+        position: The place where it shall stand, in bytes.
+        before: The format of the file that the event comes from.
     """
     assert event.raw is not None, "it was read"
     data = bytearray(event.raw[: len(event.raw) - before.checksum_length])
@@ -52,9 +52,9 @@ def shifted(event: bytes | memoryview, position: int, format_: Format) -> bytes:
     """The bytes of an event at another position of its file.
 
     Args:
-        event: The whole event.
-        position: Where it shall stand.
-        format_: Of the file.
+        event: The whole event with its header.
+        position: The place where it shall stand, in bytes.
+        format_: The format of the file.
     """
     return _at(bytearray(event), position, format_.checksum_length)
 
@@ -80,11 +80,11 @@ def place_group(
     """The bytes of a group that is to stand at a position of a file.
 
     Args:
-        events: From the GTID event, if there is one, to the end of the group.
-        position: Where the group shall begin, in bytes.
-        format_: Of the file.
-        clock: What is added to MySQL's logical timestamps.
-        is_alone: Whether these are to say that all before it must be applied first.
+        events: The events from the GTID event, if there is one, to the end of the group.
+        position: The place where the group shall begin, in bytes.
+        format_: The format of the file.
+        clock: The number that is added to MySQL's logical timestamps.
+        is_alone: True if these are to say that all before it must be applied first.
     """
     first = events[0]
     if not isinstance(first.body, MysqlGtidEvent):
@@ -103,10 +103,10 @@ def fitted(body: MysqlGtidEvent, others: int, format_: Format, *, clock: int) ->
     """A GTID event as it is to stand before so many bytes.
 
     Args:
-        body: Of the source.
+        body: The event's body from the source.
         others: Bytes of the transaction but for this body.
-        format_: Of the file.
-        clock: What is added to the logical timestamps.
+        format_: The format of the file.
+        clock: The number that is added to the logical timestamps.
     """
     # 0 is the clock of what was never committed in order.
     if body.sequence_number and clock:

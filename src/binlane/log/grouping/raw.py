@@ -65,7 +65,7 @@ class RawRun:
         base: Position in the file of its first byte.
         events: The index of events, a column each, as `kernels.layout` has its rows.
         groups: The groups, a column each.
-        format: Of the FORMAT_DESCRIPTION before them.
+        format: The format of the FORMAT_DESCRIPTION before them.
         tables: The table maps by the numbers that the index gives; it only grows.
         file: Base name of the file.
     """
@@ -80,18 +80,18 @@ class RawRun:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
+        """The number of groups in the run."""
         return int(self.groups.shape[1])
 
     @property
     def next_position(self) -> int:
-        """Where the last group ends in the file."""
+        """The end of the last group in the file, in bytes."""
         end = int(self.events[layout.EVENT_END, self.groups[layout.GROUP_END, -1] - 1])
         return self.base + end + self.format.checksum_length
 
     @property
     def last_timestamp(self) -> int:
-        """Of the last group, in seconds since 1970."""
+        """The time of the last group, in seconds since 1970."""
         return int(self.groups[layout.GROUP_TIME, -1])
 
     def head(self, count: int) -> RawRun:
@@ -99,7 +99,7 @@ class RawRun:
         return replace(self, groups=np.ascontiguousarray(self.groups[:, :count]))
 
     def size_bytes(self, number: int) -> int:
-        """Of a group."""
+        """Return the size of a group in bytes."""
         first, end = (
             self.groups.item(row, number) for row in (layout.GROUP_FIRST, layout.GROUP_END)
         )
@@ -130,7 +130,7 @@ class RawRun:
         )
 
     def timestamp(self, number: int) -> int:
-        """Of a group, in seconds since 1970."""
+        """Return the time of a group, in seconds since 1970."""
         return int(self.groups[layout.GROUP_TIME, number])
 
     def group(self, number: int) -> EventGroup:
@@ -200,7 +200,7 @@ class RawRun:
         return position, self.count
 
     def _are_in_order(self, position: Position) -> bool:
-        """Whether all GTIDs come as they should; False also where that is not seen at once."""
+        """True if all GTIDs come as they should; False also where that is not seen at once."""
         first = self.groups[layout.GROUP_FIRST]
         types = self.events[layout.EVENT_TYPE, first]
         offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
@@ -229,9 +229,9 @@ class RawRun:
         """A position with the first groups of the run done, with all of them by default.
 
         Args:
-            position: Before them.
-            count: How many are done.
-            start: How many of these `position` has.
+            position: The position before the groups of the run.
+            count: The number of groups that are done; None for all.
+            start: The number of these groups that `position` has.
         """
         first = self.groups[layout.GROUP_FIRST, start:count]
         types = self.events[layout.EVENT_TYPE, first]
@@ -311,14 +311,14 @@ class LargeGroup:
     """A group that is too large to be held: whoever takes it reads it as often as need be.
 
     Attributes:
-        position: Where it begins in the file.
-        format: Of the FORMAT_DESCRIPTION before it.
-        file: As messages shall name it.
+        position: The beginning of the group in the file.
+        format: The format of the FORMAT_DESCRIPTION before it.
+        file: The file's name, as messages shall give it.
         chunks: Gives its bytes, and maybe those behind it, each time anew.
-        gtid: Of the group; None also where it is not known before the group is read.
-        end: Where it ends; where the file is read, set by whoever took the group, before the next
-            item is asked for.
-        timestamp: Of its last event, in seconds since 1970, where the end is known.
+        gtid: The GTID of the group; None also where it is not known before the group is read.
+        end: The end of the group; where the file is read, set by whoever took the group, before the
+            next item is asked for.
+        timestamp: The time of its last event, in seconds since 1970, where the end is known.
     """
 
     position: int
@@ -330,7 +330,7 @@ class LargeGroup:
     timestamp: int = 0
 
     def events(self) -> Iterator[Event]:
-        """Its events, and maybe those behind it, from the first on.
+        """Give the group's events, and maybe those behind it, from the first on.
 
         Raises:
             CodecError: With file and position, if one cannot be decoded.
@@ -341,7 +341,7 @@ class LargeGroup:
 
 
 Item = RawRun | EventGroup | LargeGroup
-"""What a file gives: its FORMAT_DESCRIPTIONs as control groups, and whole groups in either form."""
+"""A part of a file: a FORMAT_DESCRIPTION as control group, or whole groups in either form."""
 
 
 def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
@@ -359,13 +359,14 @@ def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
 
     Args:
         source: The bytes, from `position` on.
-        file: Its name, as messages shall give it.
-        name: Its base name, as groups have it.
-        position: Where a group begins, when `format_` is given.
-        format_: Of the FORMAT_DESCRIPTION before `position`.
-        keys: For an encrypted file, which is read from its beginning only.
-        window_bytes: How many bytes are looked at at once; a larger group makes the window larger.
-        held_bytes_max: Of a group; a larger one is not held.
+        file: The file's name, as messages shall give it.
+        name: The file's base name, as groups have it.
+        position: The beginning of a group, when `format_` is given.
+        format_: The format of the FORMAT_DESCRIPTION before `position`.
+        keys: The keys of an encrypted file, which is read from its beginning only.
+        window_bytes: The number of bytes that are looked at at once; a larger group makes the
+            window larger.
+        held_bytes_max: The largest size of a group that is held.
 
     Yields:
         Runs and groups in file order. A run is good until the next item is asked for. Control

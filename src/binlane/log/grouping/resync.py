@@ -29,7 +29,7 @@ _NEXT_POSITION_OFFSET: Final = 13
 _MASK: Final = (1 << 32) - 1
 _Numbers = NDArray[np.int64]
 _IsWanted = NDArray[np.bool_]
-"""For each type code, whether such an event is wanted."""
+"""True for each type code whose events are wanted."""
 
 
 def _types(*codes: int) -> _IsWanted:
@@ -50,8 +50,8 @@ class Found:
     """A certain event.
 
     Attributes:
-        position: Where it stands, in bytes from the file's start.
-        shift: How far its header's position is ahead of that.
+        position: The place of the event, in bytes from the file's start.
+        shift: The distance by which its header's position is ahead of that.
     """
 
     position: int
@@ -65,9 +65,9 @@ def find_event(
 
     Args:
         bytes_from: Gives the file's bytes from a position on, not encrypted.
-        position: Where to begin to look.
-        format_: Of the log.
-        shift: How far headers were ahead of the file before the damage.
+        position: The place where the search begins.
+        format_: The format of the log's events.
+        shift: The distance by which headers were ahead of the file before the damage.
     """
     for asked in (shift, None):
         found = _Search(bytes_from(position), position, format_, asked).next_event()
@@ -85,9 +85,9 @@ def find_group(
 
     Args:
         chunks: The file's bytes from `position` on, in pieces of any size.
-        position: Of the first byte, from the start of the file.
-        format_: Of the file.
-        stop: Where to give up; None for the end.
+        position: The position of the first byte, from the start of the file.
+        format_: The format of the file's events.
+        stop: The place where the search gives up; None for the end.
 
     Returns:
         Where the event begins, None if there is none before `stop`.
@@ -127,7 +127,7 @@ class _Search:
         return None
 
     def _searched_next(self, stop: int | None) -> int:
-        """At how many offsets of the buffer an event may begin; 0 at the end."""
+        """Return the number of offsets of the buffer at which an event may begin; 0 at the end."""
         size = min(_WINDOW_BYTES, self._pieces.fill(_WINDOW_BYTES) - HEADER_LENGTH + 1)
         return max(size if stop is None else min(size, stop - self._start), 0)
 
@@ -159,7 +159,7 @@ class _Search:
         return shift if is_certain else None
 
     def _is_plausible(self, offset: int, shift: int) -> bool:
-        """Whether an event seems to start here, in a log without checksums."""
+        """True if an event seems to start here, in a log without checksums."""
         if self._pieces.fill(offset + HEADER_LENGTH) < offset + HEADER_LENGTH:
             return False
         header = self._header(offset)

@@ -77,7 +77,7 @@ _CHECKS: Final[Mapping[EventType, int]] = {
 
 @cache
 def _kinds(flavor: Flavor, *, has_plain_queries: bool, is_inner: bool, notes_all: bool) -> Small:
-    """What the kernel must know of each event type."""
+    """Return the kernel's facts of each event type, as bits by type code."""
     kinds = np.zeros(256, np.int32)
     for code in range(256):
         name = _name(code)
@@ -107,7 +107,7 @@ def _name(code: int) -> str:
 
 
 def is_fast(format_: Format) -> bool:
-    """Whether the kernels know the layout of a format's headers and rows events."""
+    """True if the kernels know the layout of a format's headers and rows events."""
     return (
         format_.header_length == HEADER_LENGTH
         and not format_.foreign_lengths
@@ -116,7 +116,7 @@ def is_fast(format_: Format) -> bool:
 
 
 def _told(query: bytes) -> int:
-    """Which bit of TOLD has a statement noted, as the kernel says it; 0 for those none needs."""
+    """Return the bit of TOLD that has a statement noted, as the kernel says it; 0 if none has."""
     if query in _UNTOLD_QUERIES or query.startswith((b"SAVEPOIN", b"XA S", b"XA B", b"XA E")):
         return 0
     return layout.ENDS_XA if query.startswith((b"XA C", b"XA R")) else layout.STATES
@@ -128,7 +128,7 @@ class KnownTable:
 
     Attributes:
         table_map: The first that said so.
-        key: Its bytes behind id and flags.
+        key: The table map's bytes behind id and flags.
     """
 
     table_map: TableMapEvent
@@ -139,17 +139,17 @@ class Scanner:
     """Finds the events of complete event groups in a buffer, mostly those that carry rows.
 
     Args:
-        format_: Of the events.
-        is_inner: Whether they stand in a TRANSACTION_PAYLOAD: without checksums, in one group.
-        notes_all: Whether all events of a group are noted, and not only those that carry rows.
+        format_: The format of the events.
+        is_inner: True if they stand in a TRANSACTION_PAYLOAD: without checksums, in one group.
+        notes_all: True if all events of a group are noted, and not only those that carry rows.
         told: Bits of verdicts (STATES, ENDS_XA) whose events are noted too.
-        is_decrypted: Whether the bytes are plain behind a START_ENCRYPTION.
+        is_decrypted: True if the bytes are plain behind a START_ENCRYPTION.
 
     Attributes:
         tables: The table maps so far, by number.
         events: The events found, a column each.
         groups: The complete groups, a column each.
-        texts: Their GTIDs.
+        texts: The texts of the groups' GTIDs.
     """
 
     def __init__(
@@ -203,33 +203,33 @@ class Scanner:
 
     @property
     def offset(self) -> int:
-        """Where the next event stands in the buffer."""
+        """The place of the next event in the buffer."""
         return int(self.state[layout.OFFSET])
 
     @property
     def group_count(self) -> int:
-        """How many complete groups were found."""
+        """The number of complete groups that were found."""
         return int(self.state[layout.GROUPS])
 
     @property
     def is_open(self) -> bool:
-        """Whether a group has begun that has not ended."""
+        """True if a group has begun that has not ended."""
         return bool(self.state[layout.IS_OPEN])
 
     @property
     def group_position(self) -> int:
-        """Where the open group began, else where the next event stands: positions in the file."""
+        """Start of the open group, else of the next event: positions in the file."""
         if self.is_open:
             return int(self.state[layout.GROUP_POSITION])
         return int(self.state[layout.BASE]) + self.offset
 
     def is_in(self, position: int) -> bool:
-        """Whether the open group is the one that began there."""
+        """True if the open group is the one that began at `position`."""
         return self.is_open and self.group_position == position
 
     @property
     def events_done(self) -> int:
-        """How many of the events belong to complete groups."""
+        """The number of events that belong to complete groups."""
         return int(self.state[layout.FIRST_EVENT])
 
     def scan(self, data: Bytes, end: int) -> int:
@@ -254,8 +254,8 @@ class Scanner:
         """Decode the event that the kernel asks about, and tell it.
 
         Args:
-            data: The event.
-            position: Where it stands in the file.
+            data: The bytes of the event.
+            position: The place of the event in the file.
 
         Raises:
             CodecError: If it is damaged.
@@ -356,7 +356,7 @@ class Scanner:
         """Forget the complete groups, and the first bytes of the buffer.
 
         Args:
-            count: How many bytes; the open group's events stand behind them.
+            count: The number of bytes; the open group's events stand behind them.
         """
         state = self.state
         done, events = self.events_done, int(state[layout.EVENTS])
@@ -383,7 +383,7 @@ class Scanner:
 
     @property
     def is_full(self) -> bool:
-        """Whether a table is full, so that the kernel cannot go on."""
+        """True if a table is full, so that the kernel cannot go on."""
         state = self.state
         return bool(
             state[layout.EVENTS] >= self.events.shape[1]

@@ -17,7 +17,7 @@ class RowsPiece(NamedTuple):
     size of the rows.
 
     Attributes:
-        tables: Of the TABLE_MAPs, in order.
+        tables: The tables of the TABLE_MAPs, in order.
         changes: `insert`, `update` or `delete` and the table, one for each run of rows events.
     """
 

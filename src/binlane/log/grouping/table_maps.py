@@ -1,4 +1,4 @@
-"""Which table a rows event means: TABLE_MAP events, remembered until their statement ends."""
+"""The tables of rows events: TABLE_MAP events, remembered until their statement ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TableMaps:
         """Take one event in log order.
 
         Args:
-            event: Any event.
+            event: An event of any type.
             file: The file it stands in, for the error.
 
         Returns:
@@ -63,9 +63,9 @@ def rows_with_tables(
     """Every rows event of a run of events with its body and its table.
 
     Args:
-        events: In log order; those inside a TRANSACTION_PAYLOAD are found in it.
+        events: The events in log order; those inside a TRANSACTION_PAYLOAD are found in it.
         file: The file they stand in.
-        format_: Of the FORMAT_DESCRIPTION before them, if it is not among them.
+        format_: The format of the FORMAT_DESCRIPTION before them, if it is not among them.
 
     Raises:
         CodecError: As `TableMaps.feed` and `expanded_all`.

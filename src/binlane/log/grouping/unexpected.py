@@ -1,4 +1,4 @@
-"""How the kernels' callers tell each other to leave a file to the reference decoder."""
+"""The sign by which the kernels' callers leave a file to the reference decoder."""
 
 from __future__ import annotations
 

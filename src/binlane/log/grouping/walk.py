@@ -25,8 +25,8 @@ class Walker:
     """Cuts a file into events and decodes them.
 
     Attributes:
-        position: Where the next event starts, in bytes from the start of the file.
-        format: Of the last FORMAT_DESCRIPTION, None before the first.
+        position: The start of the next event, in bytes from the start of the file.
+        format: The format of the last FORMAT_DESCRIPTION, None before the first.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class Walker:
         Args:
             chunks: The bytes from `position` on, in pieces of any size.
             file: The file's name, as messages shall give it.
-            position: Where an event starts, when `format_` is given.
-            format_: Of the FORMAT_DESCRIPTION before `position`.
-            keys: For an encrypted file, which can be read from its beginning only.
-            shift: How far headers are ahead of the file behind damage, in bytes.
+            position: The start of an event, when `format_` is given.
+            format_: The format of the FORMAT_DESCRIPTION before `position`.
+            keys: The keys of an encrypted file, which can be read from its beginning only.
+            shift: The distance by which headers are ahead of the file behind damage, in bytes.
         """
         if format_ is None:
             chunks = plain_chunks(chunks, file=file, keys=keys)
@@ -126,8 +126,8 @@ def walk(chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None) -> 
 
     Args:
         chunks: The file's bytes in pieces of any size.
-        file: Its name, as messages shall give it.
-        keys: For files that a server encrypted; None if the user gave none.
+        file: The file's name, as messages shall give it.
+        keys: The keys of files that a server encrypted; None if the user gave none.
 
     Raises:
         CodecError: At the first fault, after all events before it were given.
@@ -137,7 +137,7 @@ def walk(chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None) -> 
 
 
 def _begins_relay_log(event: Event) -> bool:
-    """Whether what follows was copied from another log, whose positions its headers keep.
+    """True if the events that follow were copied from another log, whose positions their headers keep.
 
     Relay logs say so in their FORMAT_DESCRIPTION since MySQL 5.6; in all of them the source's ROTATE,
     which stands in no file of its own, comes before the source's events.

@@ -18,7 +18,7 @@ PIECE_BYTES: Final = 1 << 19
 
 
 class ByteReader(Protocol):
-    """Where the bytes of one file come from, once."""
+    """A source of the bytes of one file, once."""
 
     def read_into(self, view: memoryview) -> int:
         """Read at most as many bytes as fit; 0 at the end.
@@ -29,7 +29,7 @@ class ByteReader(Protocol):
 
 
 class ByteSource(ByteReader, Protocol):
-    """Where the bytes of one file come from, as often as need be."""
+    """A source of the bytes of one file, as often as need be."""
 
     def reread(self, position: int) -> Self:
         """The same bytes again from a position on.
@@ -48,12 +48,12 @@ class Buffer:
     """A run of bytes of a file, filled at its end and cut at its front.
 
     Args:
-        size_bytes: How many are looked at at once.
+        size_bytes: The number of bytes that are looked at at once.
         base: The position in the file of the first byte.
 
     Attributes:
         data: The buffer, with `PADDING` behind it.
-        end: Bytes in it.
+        end: The number of bytes in it.
         base: The position in the file of the first one.
     """
 
@@ -65,7 +65,7 @@ class Buffer:
 
     @property
     def room(self) -> int:
-        """How many bytes fit, those that are there included."""
+        """The number of bytes that fit, those that are there included."""
         return int(self.data.shape[0]) - PADDING
 
     def grow(self, room: int) -> None:
@@ -76,7 +76,7 @@ class Buffer:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is a window of bytes."""
+        """True if there is a window of bytes."""
         return self.end >= self._size
 
     def drop(self, count: int) -> None:
@@ -103,8 +103,8 @@ class Window(Buffer):
     """A run of bytes of a file that is read.
 
     Args:
-        source: Of the bytes.
-        size_bytes: How many are read at once.
+        source: Gives the bytes of the file.
+        size_bytes: The number of bytes that are read at once.
         base: The position in the file of the first byte.
     """
 
@@ -127,7 +127,7 @@ class Window(Buffer):
             self.grow(count + PIECE_BYTES)
 
     def rest(self, start: int) -> Remainder:
-        """What comes from an offset on, to the end of the file, in pieces."""
+        """Give the bytes from an offset on, to the end of the file, in pieces."""
         return Remainder(self.bytes(start, self.end), self._source, self._size)
 
 
@@ -136,8 +136,8 @@ class Remainder:
 
     Args:
         head: The bytes that were read.
-        source: Of those behind them.
-        size_bytes: Of a piece.
+        source: Gives the bytes behind the head.
+        size_bytes: The size of a piece.
     """
 
     def __init__(self, head: bytes, source: ByteReader, size_bytes: int) -> None:

@@ -30,8 +30,8 @@ def prepared_in(event: Event, format_: Format) -> str | None:
     What is broken prepares nothing; whoever reads it will tell.
 
     Args:
-        event: Of a log, not from inside of another.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        event: An event of a log, not from inside of another.
+        format_: The format of the FORMAT_DESCRIPTION before it.
     """
     if event.header.type_code != EventType.TRANSACTION_PAYLOAD:
         return prepared_by(event)

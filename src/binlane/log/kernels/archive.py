@@ -1,4 +1,4 @@
-"""Where the files of this package lie: also where Python imports it from an archive.
+"""The folder of this package's files: also where Python imports them from an archive.
 
 Spark brings archives to its workers (`--py-files`). Python imports sources from them, but compiled
 modules are files that the system loads, so those of an archive are unpacked beside it, once.
@@ -16,7 +16,7 @@ def folder_of(package: Path) -> Path:
     """The folder of the kernels, as files.
 
     Args:
-        package: Where the package's modules say that they are; perhaps inside of an archive.
+        package: The place that the package's modules name as theirs; perhaps inside of an archive.
 
     Raises:
         OSError: If an archive cannot be unpacked: neither beside it nor for temporary files is room.

@@ -44,7 +44,7 @@ def build(folder: Path, target: Target = Target.HOST) -> Iterator[Path]:
     """Compile what is missing, and remove what is out of date.
 
     Args:
-        folder: Where the compiled modules go.
+        folder: The folder of the compiled modules.
         target: The processors they are for.
 
     Yields:
@@ -72,7 +72,7 @@ def build(folder: Path, target: Target = Target.HOST) -> Iterator[Path]:
 
 
 def missing_tools() -> list[str]:
-    """What this machine lacks of all that compiling needs."""
+    """Return the names of modules and programs that compiling needs and this machine lacks."""
     modules = [name for name in ("numba", "setuptools") if find_spec(name) is None]
     compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")[0]
     programs = [] if shutil.which(compiler) else [f"a C compiler ({compiler})"]
@@ -105,14 +105,14 @@ def _compile_one(name: str, compiled: str, cpu: str, place: str) -> Path:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """What builds left that were killed long ago."""
+    """Remove the folders of builds that were killed long ago."""
     for place in folder.glob(f"{_BUILDING}*"):
         if time.time() - place.stat().st_mtime > _ABANDONED_S:
             shutil.rmtree(place, ignore_errors=True)
 
 
 def _remove_others(path: Path, name: str, target: Target) -> None:
-    """What was made of other sources, or elsewhere, for the same target."""
+    """Remove forms for the same target that were made of other sources, or elsewhere."""
     form = re.compile(rf"_{target.value}_{name}_[0-9a-f]{{16}}\..*")
     for old in path.parent.iterdir():
         if old != path and form.fullmatch(old.name):

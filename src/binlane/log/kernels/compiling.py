@@ -30,7 +30,7 @@ class _Helper(codegen.JITCodeLibrary):  # type: ignore[misc]  # numba has no typ
     """A helper's functions: neither linked nor optimised by themselves, never run."""
 
     def _ensure_finalized(self) -> None:
-        """It is as final as it gets."""
+        """Do nothing: the library is as final as it gets."""
 
     def get_pointer_to_function(self, name: str) -> int:
         """No address, since there is no machine code."""
@@ -42,11 +42,11 @@ class _Whole(codegen.AOTCodeLibrary):  # type: ignore[misc]  # as above
     """A module, or what numba itself needs in one; `finalize` is called for a module alone."""
 
     def _ensure_finalized(self) -> None:
-        """As of a helper."""
+        """Do nothing, as in a helper."""
 
     def finalize(self) -> None:
         """Link all that is needed, however indirectly, and optimise the whole."""
-        # What nobody calls yet is dropped when it is linked: callers before what they call.
+        # A function that nobody calls yet is dropped when it is linked: callers before callees.
         self._linking_libraries = list(reversed(_in_order_of_need(self)))[1:]
         super().finalize()
 
@@ -83,10 +83,10 @@ def compile_module(name: str, compiled: str, cpu: str, folder: str) -> Path:
     """Compile a kernel module and try to load what came of it.
 
     Args:
-        name: Of the module beside this one.
+        name: The name of the module beside this one.
         compiled: Name of the extension module.
         cpu: LLVM's name of the processor; `host` is this one.
-        folder: Where the extension module goes.
+        folder: The folder of the extension module.
 
     Returns:
         Its file.
@@ -94,7 +94,7 @@ def compile_module(name: str, compiled: str, cpu: str, folder: str) -> Path:
     Raises:
         Exception: Whatever numba, the C compiler and the linker raise.
     """
-    # What stands around kernels is C of numba that runs once a call.
+    # The code around kernels is C of numba that runs once a call.
     os.environ["CFLAGS"] = f"{os.environ.get('CFLAGS', '')} -O1"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numba's notes on its own doings

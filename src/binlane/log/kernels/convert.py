@@ -31,7 +31,7 @@ def validity(positions: Small, bits: Bytes) -> int:
     """Write a bit for each value that is not NULL.
 
     Args:
-        positions: Of the column.
+        positions: The positions of the column's values.
         bits: One for each, least significant first; a whole byte for each eight.
 
     Returns:
@@ -52,7 +52,7 @@ def validity(positions: Small, bits: Bytes) -> int:
 
 @register_jitable(inline="always")
 def _prefetch_value(data: Bytes, positions: Small, index: int) -> None:
-    """Where a value is worth a branch, the processor does not look far enough ahead by itself."""
+    """Prefetch a later value: behind a branch the processor does not look far enough ahead by itself."""
     if index + _VALUES_AHEAD < positions.shape[0]:
         prefetch(data, positions[index + _VALUES_AHEAD])
 
@@ -95,11 +95,11 @@ def integers64(data: Bytes, positions: Small, width: int, sign: int, out: Number
     """Integers of `width` bytes into 64 bits.
 
     Args:
-        data: The buffer.
-        positions: Of the column.
-        width: Bytes of a value.
-        sign: Its highest bit; 0 if it has no sign, or is as wide as `out`.
-        out: Receives the values.
+        data: The buffer of the events.
+        positions: The positions of the column's values.
+        width: The bytes that a value takes.
+        sign: The value's highest bit; 0 if it has no sign, or is as wide as `out`.
+        out: Receives the values in order.
 
     Returns:
         0.
@@ -205,10 +205,10 @@ def decimals(data: Bytes, positions: Small, precision: int, scale: int, out: Sma
     """DECIMAL of up to 38 digits into 128 bits.
 
     Args:
-        data: The buffer.
-        positions: Of the column.
-        precision: Digits in all.
-        scale: Digits behind the point.
+        data: The buffer of the events.
+        positions: The positions of the column's values.
+        precision: The number of digits in all.
+        scale: The number of digits behind the point.
         out: Receives four times 32 bits for each value, least significant first.
 
     Returns:
@@ -308,10 +308,10 @@ def _fraction(data: Bytes, at: int, digits: int, most: int, factor: int) -> int:
     """A fraction in microseconds; -1 if it has too many digits.
 
     Args:
-        data: The buffer.
-        at: Where it stands.
-        digits: Of it.
-        most: What is more than its bytes may hold.
+        data: The buffer of the events.
+        at: The place of the fraction in the buffer.
+        digits: The number of its digits.
+        most: The first number that is more than its bytes may hold.
         factor: Microseconds of its last digit.
     """
     stored = load_be(data, at, (digits + 1) // 2)

@@ -82,8 +82,8 @@ def find_changed(
 
     Args:
         data: The images, and room behind them.
-        end: Bytes of them.
-        widths: Of all columns, as `row_count.value_widths` has them.
+        end: The number of bytes of the images.
+        widths: The widths of all columns, as `row_count.value_widths` has them.
         before: Bitmap of the columns in before images.
         after: Bitmap of those in after images.
         places: Room for four rows of as many numbers as there are columns.
@@ -131,12 +131,12 @@ def cut(
 
     Args:
         data: The images, and room behind them.
-        end: Bytes of them.
-        widths: Of all columns, as `row_count.value_widths` has them.
+        end: The number of bytes of the images.
+        widths: The widths of all columns, as `row_count.value_widths` has them.
         present: Bitmaps of the columns in the images: one, or of an UPDATE two.
         kept: Bitmaps of those that stay.
         fill: 0xFF where the bits behind those of NULLs are set, else 0.
-        places: As for `find_changed`.
+        places: Room as in `find_changed`: four rows of numbers.
         out: Gets the images; as much room as `data`.
 
     Returns:

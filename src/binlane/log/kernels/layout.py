@@ -1,11 +1,11 @@
-"""Where things stand in the arrays that kernels and their callers share, and the codes in them."""
+"""Places in the arrays that kernels and their callers share, and the codes in them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# What `scan` returns: it has used up the buffer or filled a table; it needs somebody to look at
-# the event at OFFSET and set VERDICT; the event there is damaged.
+# Results of `scan`: it has used up the buffer or filled a table; it needs somebody to look at the
+# event at OFFSET and set VERDICT; the event there is damaged.
 MORE: Final = 0
 ASK: Final = 1
 DAMAGED: Final = 2
@@ -92,7 +92,7 @@ MAP_COLUMNS: Final = 2
 GTID_TEXT_MAX: Final = 112
 NO_ID: Final = -1
 
-# What `locate` returns: all events are done; the tables are full; an image is damaged.
+# Results of `locate`: all events are done; the tables are full; an image is damaged.
 LOCATE_DONE: Final = 0
 LOCATE_FULL: Final = 1
 LOCATE_DAMAGED: Final = 2
@@ -104,7 +104,7 @@ LOCATE_NUMBER: Final = 2
 LOCATE_ROWS: Final = 3
 LOCATE_SIZE: Final = 4
 
-# What a type of event does, and what happened to the row of one image.
+# Effects of a type of event, and of an image on its row.
 INSERTS: Final = 1
 UPDATES: Final = 2
 DELETES: Final = 3
@@ -120,6 +120,6 @@ COLUMN_TARGET: Final = 1
 # A position of a value that is not there.
 NULL: Final = -1
 
-# What a conversion returns instead of a count.
+# Results of a conversion instead of a count.
 CONVERT_DAMAGED: Final = -1
 CONVERT_TOO_LONG: Final = -2

@@ -40,7 +40,7 @@ _ANY_CPU: Final = ("", frozenset[str]())
 
 
 class Build(Enum):
-    """How kernels run."""
+    """The form in which kernels run."""
 
     COMPILED = "compiled"
     JIT = "jit"
@@ -60,7 +60,8 @@ class Kernels:
     """The kernels as attributes, each loaded or compiled when it is first asked for.
 
     Args:
-        build: How they shall run; if None compiled ahead, or by numba where that is missing.
+        build: The form in which they shall run; if None compiled ahead, or by numba where that is
+            missing.
     """
 
     def __init__(self, build: Build | None) -> None:
@@ -119,7 +120,7 @@ def builds() -> tuple[Build, ...]:
 
 
 def is_compiled(modules: Iterable[str]) -> bool:
-    """Whether the compiled forms of some kernel modules are there; nothing is compiled to find out."""
+    """True if the compiled forms of some kernel modules are there; nothing is compiled to find out."""
     return all(compiled_module(module) is not None for module in modules)
 
 
@@ -130,7 +131,7 @@ def kernel_modules() -> tuple[str, ...]:
 
 
 def can_jit() -> bool:
-    """Whether numba is there, to compile what was not compiled ahead."""
+    """True if numba is there, to compile what was not compiled ahead."""
     return find_spec("numba") is not None
 
 
@@ -176,13 +177,13 @@ def portable_cpu() -> str:
 
 
 def _runs_portable(machine: str, processor: str) -> bool:
-    """Whether a processor is not too old for portable modules."""
+    """True if a processor is not too old for portable modules."""
     return _PORTABLE_CPUS.get(machine, _ANY_CPU)[1] <= frozenset(processor.split())
 
 
 @cache
 def _processor() -> str:
-    """What the processor can do, as far as the system tells: kernels are compiled for it."""
+    """Return the processor's abilities, as far as the system tells: kernels are compiled for them."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as facts:
             return next((line for line in facts if line.startswith(("flags", "Features"))), "")
@@ -203,7 +204,7 @@ def _needed_by(name: str) -> set[str]:
 
 @cache
 def _sources() -> dict[str, bytes]:
-    """What kernels are made of, by module name."""
+    """Return the sources of the kernels, by module name."""
     return {
         path.stem: path.read_bytes()
         for path in sorted(FOLDER.glob("*.py"))
@@ -212,7 +213,7 @@ def _sources() -> dict[str, bytes]:
 
 
 def folders() -> tuple[Path, ...]:
-    """Where compiled modules may lie: beside the sources, or in the user's cache if he has one."""
+    """Return the folders of compiled modules: that of the sources, and in the user's cache, if any."""
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # a user without a name, as containers have them
@@ -221,7 +222,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def writable_folder() -> Path:
-    """The first of them that can be written.
+    """The first of the folders that can be written.
 
     Raises:
         OSError: If none can.

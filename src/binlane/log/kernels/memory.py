@@ -66,7 +66,7 @@ def copy_bytes(target: Bytes, to: int, data: Bytes, start: int, length: int) -> 
 
 
 def is_equal(left: Bytes, at: int, right: Bytes, start: int, length: int) -> bool:
-    """Whether `length` bytes are the same."""
+    """True if `length` bytes are the same."""
     return bool((left[at : at + length] == right[start : start + length]).all())
 
 

@@ -54,11 +54,12 @@ def unpack(came: Bytes, end: int, state: Numbers, window: Bytes, room: int) -> i
     """Move events from what came into the window, up to one that is no plain event.
 
     Args:
-        came: What came from the source; `state[PACKET_AT]` says from where on it is new.
-        end: Bytes in it.
-        state: What lives between two calls.
-        window: Gets the events.
-        room: How many bytes may stand in it.
+        came: The bytes that came from the source; `state[PACKET_AT]` says from where on they are
+            new.
+        end: The number of bytes in it.
+        state: The numbers that live between two calls.
+        window: Gets the events one by one.
+        room: The number of bytes that may stand in it.
 
     Returns:
         One of the codes of `packet_layout`.
@@ -127,11 +128,11 @@ def pack(
 
     Args:
         file: Bytes of a file; an event begins at `state[FILE_AT]`.
-        end: Bytes in it.
+        end: The number of bytes in it.
         left_out: Type of events that get no packet; -1 for none.
-        state: What lives between two calls.
+        state: The numbers that live between two calls.
         packets: Gets the packets, from `state[PACKETS_END]` on.
-        room: How many bytes may stand in it.
+        room: The number of bytes that may stand in it.
         marks: Gets where in `file` each event of `MARKED` begins, from `state[MARKS_END]` on; has
             room for one of each event.
 

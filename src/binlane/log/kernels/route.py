@@ -62,7 +62,7 @@ _MASK32: Final = 0xFFFFFFFF
 
 @register_jitable
 def _is_letter(char: int) -> bool:
-    """Whether a byte may be part of a name or number."""
+    """True if a byte may be part of a name or number."""
     return (
         char >= 128
         or 97 <= char <= 122
@@ -74,7 +74,7 @@ def _is_letter(char: int) -> bool:
 
 @register_jitable
 def _is_number(data: Bytes, at: int, end: int) -> bool:
-    """Whether a run of letters is digits alone, with at most one point between them."""
+    """True if a run of letters is digits alone, with at most one point between them."""
     points = 0
     for place in range(at, end):
         char = data[place]
@@ -87,14 +87,14 @@ def _is_number(data: Bytes, at: int, end: int) -> bool:
 
 @register_jitable
 def _has_byte(word: int, repeated: int) -> bool:
-    """Whether a byte stands among eight; it is given eight times."""
+    """True if a byte stands among eight; it is given eight times."""
     other = word ^ repeated
     return bool((other - _ONES) & ~other & _HIGHS)
 
 
 @register_jitable
 def _string_end(data: Bytes, at: int, end: int) -> int:
-    """Behind the string that begins at `at`; -1 if that could be read in two ways, or never ends."""
+    """Return the place behind the string at `at`; -1 if it can be read in two ways, or never ends."""
     place = at + 1
     while place < end:
         while place + 8 <= end:
@@ -159,9 +159,9 @@ def shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
     """Write the shape of a text, as `routing.texts.shape_of` gives it; its length.
 
     Args:
-        data: Holds the text.
-        at: Where it begins.
-        end: Where it ends.
+        data: The buffer that holds the text.
+        at: The start of the text in it.
+        end: The end of the text in it.
         out: Has room for as many bytes, and padding.
     """
     return _write_shape(data, at, end, out)
@@ -204,7 +204,7 @@ def find_text(
 
 @register_jitable
 def _is_bracket(data: Bytes, body: int, end: int) -> bool:
-    """Whether a QUERY is BEGIN, COMMIT or ROLLBACK."""
+    """True if a QUERY is BEGIN, COMMIT or ROLLBACK."""
     if end - body < 14:
         return False
     at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
@@ -220,7 +220,7 @@ def _is_bracket(data: Bytes, body: int, end: int) -> bool:
 
 @register_jitable
 def _is_xa(data: Bytes, body: int, end: int) -> bool:
-    """Whether a QUERY is about an XA transaction."""
+    """True if a QUERY is about an XA transaction."""
     if end - body < 14:
         return False
     at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
@@ -229,7 +229,7 @@ def _is_xa(data: Bytes, body: int, end: int) -> bool:
 
 @register_jitable
 def _is_wanted(events: Small, start: int, last: int, roles: Small, wanted: Bytes) -> bool:
-    """Whether the statement of a text maps a table that is in any scope."""
+    """True if the statement of a text maps a table that is in any scope."""
     for event in range(start, last):
         role = roles[events[EVENT_TYPE, event]]
         if role == lay.MAP:
@@ -256,17 +256,17 @@ def resolve(
     """Find the numbers of texts and contexts, from event `state[RESOLVE_NEXT]` on.
 
     Args:
-        data: Holds the events.
+        data: The buffer that holds the events.
         events: The index of events; receives the numbers.
-        last: How many events there are.
-        roles: What each event type is.
-        slots: Where the number of each known text stands by its hash; a power of two of them.
-        texts: The known texts.
-        arena: Their bytes.
+        last: The number of all events.
+        roles: The role of each event type.
+        slots: The places of the numbers of known texts, by hash; a power of two of them.
+        texts: The array of the known texts.
+        arena: The bytes of those texts.
         scratch: Receives the key of a text that is not known.
-        wanted: Whether each table is in any scope: a text before others is not read.
+        wanted: 1 for each table in any scope: a text before other tables is not read.
         text_max: Bytes of the longest text that is read.
-        state: Where to go on, and what is asked for.
+        state: The place to go on, and the text that is asked for.
 
     Returns:
         1 if the text whose key stands in `scratch` is not known, 0 if all are.
@@ -317,7 +317,7 @@ def _is_named(
     names: Small,
     keep: Bytes,
 ) -> bool:
-    """Whether every name that a text has without a database is that of a table that stays.
+    """True if every name that a text has without a database is that of a table that stays.
 
     Where a table goes, it may be the one that is meant.
     """
@@ -374,7 +374,7 @@ def _end_statement(
 
 @register_jitable
 def _may_cascade(type_code: int, bits: int) -> bool:
-    """Whether rows of a type, of a table with these bits, may change others in scope."""
+    """True if rows of a type, of a table with these bits, may change others in scope."""
     if type_code in (25, 32, 168, 171):
         return bits & lay.PARENT != 0
     return type_code in (24, 31, 39, 167, 170) and bits & lay.UPDATED_PARENT != 0
@@ -382,7 +382,7 @@ def _may_cascade(type_code: int, bits: int) -> bool:
 
 @register_jitable
 def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes) -> bool:
-    """Whether a statement maps a table of which too little is known, and has no rows of it."""
+    """True if a statement maps a table of which too little is known, and has no rows of it."""
     for event in range(start, end):
         number = events[EVENT_MAP, event]
         if roles[events[EVENT_TYPE, event]] != lay.MAP or not keep[number] & lay.UNKNOWN:
@@ -487,7 +487,7 @@ def _packed_length(value: int) -> int:
 
 @register_jitable
 def _length_place(data: Bytes, at: int, end: int) -> int:
-    """Where MySQL's GTID event says how long the transaction is; -1 if it does not."""
+    """Return the place of the transaction's length in MySQL's GTID event; -1 if it has none."""
     place = at + _HEADER + _TIMES
     if place + 7 > end:
         return -1
@@ -497,7 +497,7 @@ def _length_place(data: Bytes, at: int, end: int) -> int:
 
 @register_jitable
 def _told_length(data: Bytes, place: int) -> int:
-    """How many bytes the number there has."""
+    """Return the number of bytes that the number at `place` takes."""
     first = int(data[place])
     return 1 if first < 251 else (3 if first == 252 else (4 if first == 253 else 9))
 
@@ -616,20 +616,20 @@ def copy_groups(
     """Copy what one binlog gets of the groups from `state[NEXT_GROUP]` on.
 
     Args:
-        data: Holds the events.
+        data: The buffer that holds the events.
         events: Their index, with the numbers of tables and texts.
-        groups: The groups.
-        last: How many groups there are.
-        roles: What each event type is.
-        keep: What the binlog makes of each table, as bits.
-        verdicts: What it makes of each text.
-        texts: The known texts.
+        groups: The index of the groups.
+        last: The number of all groups.
+        roles: The role of each event type.
+        keep: The binlog's treatment of each table, as bits.
+        verdicts: The binlog's verdict on each text.
+        texts: The array of the known texts.
         needs: Numbers of the names that texts have without a database.
         names: The number of each table's name.
         arena: Bytes of contexts that stand in for others.
-        out: Receives the events.
+        out: Receives the events that stay.
         actions: Room for one byte an event.
-        state: What lives between two calls, and the counts.
+        state: The numbers that live between two calls, and the counts.
 
     Returns:
         DONE, ASK, ROTATE or FULL.

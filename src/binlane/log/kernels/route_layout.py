@@ -1,4 +1,4 @@
-"""Where things stand in the arrays that the routing kernels and their callers share."""
+"""Places in the arrays that the routing kernels and their callers share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 # Bits of what a binlog makes of a table.
 KEEP: Final = 1
-"""It has its rows."""
+"""The binlog has the rows of the table."""
 PARENT: Final = 2
 """Rows that go may change others in scope, which the reference finds out."""
 MERGE: Final = 4
@@ -16,7 +16,7 @@ UNKNOWN: Final = 8
 UPDATED_PARENT: Final = 16
 """Rows that change may change others in scope."""
 
-# What an event is for routing, by its type.
+# Roles of events in routing, by type.
 OTHER: Final = 0
 """The reference has to look at its group, unless all of it stays."""
 GTID: Final = 1
@@ -31,7 +31,7 @@ XID: Final = 8
 REFERENCE: Final = 9
 """The reference has to look at its group always."""
 
-# What stands in the column for the number of a table map, for events without one.
+# Values in the column for the number of a table map, for events without one.
 UNREAD: Final = -2
 """A statement that is none of BEGIN, COMMIT and ROLLBACK; a text that nobody had room for."""
 UNWANTED: Final = -3
@@ -59,9 +59,9 @@ VERDICT_SIZE: Final = 3
 DROP: Final = 0
 COPY: Final = 1
 COPY_END: Final = 2
-"""With the flag that ends a statement."""
+"""The event is copied with the flag that ends a statement."""
 PUT: Final = 3
-"""Its context is another one."""
+"""The event is copied with another context."""
 
 # State of `resolve`.
 RESOLVE_NEXT: Final = 0
@@ -86,10 +86,12 @@ NEEDED: Final = 12
 STATE_SIZE: Final = 13
 
 ASKS: Final = 2
-"""Of KEEPS_ALL: all stays but what statements do, which the reference tells; contexts stand there as
-their verdicts say."""
+"""A value of KEEPS_ALL: all stays, and the reference tells the effects of statements.
 
-# What `copy_groups` returns: all groups are done; the next one needs the reference, a new file, or
+Contexts stand there as their verdicts say.
+"""
+
+# Results of `copy_groups`: all groups are done; the next one needs the reference, a new file, or
 # more room in the buffer.
 DONE: Final = 0
 ASK: Final = 1

@@ -202,13 +202,13 @@ def locate(
     """Find the values of the row images of one table's events.
 
     Args:
-        data: The buffer.
-        columns: Of the table: bytes that a value takes, or minus those of its length; and the
-            row of `positions` that is its own, or -1.
+        data: The buffer of the events.
+        columns: The table's columns: bytes that a value takes, or minus those of its length; and
+            the row of `positions` that is its own, or -1.
         effects: INSERTS, UPDATES or DELETES for each event type.
         events: The table of noted events.
         picked: Columns of it: the events, all of this table.
-        state: Where to go on; the images found.
+        state: The place to go on, and the images found.
         present: Room for four lists of columns.
         absent: Two flags a column: whether a before image and whether an after image lacked it.
         positions: Receives where the value of each column and image stands, NULL for none.
@@ -292,10 +292,10 @@ def repeat_texts(
     """Write a text for each row.
 
     Args:
-        owners: Which text each row has.
+        owners: The number of the text that each row has.
         texts: The texts, `room` bytes each.
-        lengths: Of them.
-        room: See `texts`.
+        lengths: The length of each text in bytes.
+        room: The bytes that each text has in `texts`.
         out: Receives the texts, one behind the other.
         offsets: Receives where each begins, and where the last one ends.
 

@@ -115,7 +115,7 @@ _MICROS_MASK: Final = (1 << 55) - 1
 
 @register_jitable(inline="always")
 def find_id(ids: Numbers, table_id: int) -> int:
-    """Where an id stands in the table of ids, or where it would; its size is a power of two."""
+    """Return an id's place in the table of ids, or the one for it; the table's size is a power of two."""
     mask = int(ids.shape[1]) - 1
     at = ((table_id * 0x9E3779B1) >> 8) & mask
     while ids[ID, at] != NO_ID and ids[ID, at] != table_id:
@@ -217,7 +217,7 @@ def _mysql_gtid(data: Bytes, event: int, end: int, kind: int, state: Numbers, te
 
 @register_jitable(inline="always")
 def _starts_with(data: Bytes, at: int, first: int, second: int, length: int) -> bool:
-    """Whether a text of 8 bytes stands there, given as two halves of which `length` bytes count."""
+    """True if a text of 8 bytes stands there, given as two halves of which `length` bytes count."""
     if length <= 4:
         return load_u32(data, at) == first
     mask = (1 << (8 * (length - 4))) - 1
@@ -285,14 +285,14 @@ def rows_table(data: Bytes, body: int, state: Numbers, ids: Numbers) -> int:
 
 @register_jitable(inline="always")
 def bitmap_of_rows(data: Bytes, body: int, end: int, kind: int, columns: int) -> int:
-    """Where the bitmap of a rows event's columns begins; -1 if it is damaged.
+    """Return the start of the bitmap of a rows event's columns; -1 if the event is damaged.
 
     Args:
-        data: The buffer.
-        body: Where its table id stands.
-        end: Where its images end.
-        kind: Its class.
-        columns: How many columns its table has, -1 if that is not known.
+        data: The buffer of the events.
+        body: The place of the event's table id.
+        end: The end of the event's images.
+        kind: The class of the event.
+        columns: The number of its table's columns, -1 if that is not known.
     """
     at = body + _ID + 2
     if kind & HAS_EXTRA:
@@ -316,7 +316,7 @@ def bitmap_of_rows(data: Bytes, body: int, end: int, kind: int, columns: int) ->
 
 @register_jitable(inline="always")
 def is_whole(data: Bytes, at: int, length: int, kind: int, state: Numbers) -> bool:
-    """Whether checksum and end position of an event are right; a format's checksum is special."""
+    """True if checksum and end position of an event are right; a format's checksum is special."""
     if state[CHECKSUM_LENGTH] and state[CRC32] and kind & IS_FORMAT == 0:
         end = at + length - 4
         if crc32(state[CRC32], data, at, length - 4) != load_u32(data, end):
@@ -339,7 +339,7 @@ def verdict_of(
     known: Bytes,
     texts: Bytes,
 ) -> int:
-    """What there is to know of one event; 0 if it is not for this kernel."""
+    """Return a verdict with the facts of one event; 0 if it is not for this kernel."""
     body = at + _HEADER
     if kind & IS_TABLE_MAP:
         return _table_map(data, body, end, state, ids, maps, known)
@@ -428,7 +428,7 @@ def _forget_group(state: Numbers) -> None:
 
 @register_jitable(inline="always")
 def _is_unusual(data: Bytes, at: int, kind: int, state: Numbers) -> bool:
-    """Whether an event cuts off an open group, or says that the log is a relay log."""
+    """True if an event cuts off an open group, or says that the log is a relay log."""
     cuts = state[IS_OPEN] and kind & (CONTROL | STARTS_GROUP)
     return bool(cuts or load_u16(data, at + 17) & _RELAY_LOG)
 
@@ -449,14 +449,14 @@ def scan(
 
     Args:
         data: The buffer; `state[BASE]` is the position in the file of its first byte.
-        end: Bytes in it.
+        end: The number of bytes in it.
         classes: The class of each of the 256 event types.
-        state: What lives between two calls.
+        state: The numbers that live between two calls.
         ids: Table ids with the table map that each means and the statement that said so.
-        maps: Where the table maps stand in `known`, and how many columns they have.
+        maps: The places of the table maps in `known`, and the numbers of their columns.
         known: The bytes of table maps behind id and flags.
         events: Receives the events that carry rows, of complete groups and of the open one.
-        groups: Receives the complete groups.
+        groups: The index that receives complete groups.
         texts: Receives each group's GTID, `GTID_TEXT_MAX` bytes each, the open one's last.
 
     Returns:

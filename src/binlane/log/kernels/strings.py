@@ -30,10 +30,10 @@ def measure(data: Bytes, positions: Small, prefix: int, at_least: int, offsets: 
     """Offsets of strings behind their length.
 
     Args:
-        data: The buffer.
-        positions: Of the column.
-        prefix: Bytes of a length.
-        at_least: To how many bytes shorter ones are filled up.
+        data: The buffer of the events.
+        positions: The positions of the column's values.
+        prefix: The bytes that a length takes.
+        at_least: The length to which shorter strings are filled up, in bytes.
         offsets: Receives one more than there are values.
 
     Returns:
@@ -89,7 +89,7 @@ def gather_filled(data: Bytes, positions: Small, prefix: int, offsets: Small, ou
 
 @register_jitable(inline="always")
 def _breaks_utf8(byte: int, last: int, second_last: int, third_last: int) -> bool:
-    """Whether a byte cannot stand behind three others; without a branch, so that it is fast."""
+    """True if a byte cannot stand behind three others; without a branch, so that it is fast."""
     is_tail = (byte & 0xC0) == 0x80
     must_be_tail = (last >= 0xC0) | (second_last >= 0xE0) | (third_last >= 0xF0)
     return bool(
@@ -132,8 +132,8 @@ def measure_table(data: Bytes, offsets: Small, table: Bytes, new_offsets: Small)
     """Offsets of strings of a character set of one byte a character, as UTF-8.
 
     Args:
-        data: The strings.
-        offsets: Of them.
+        data: The bytes of the strings.
+        offsets: The offsets of the strings.
         table: Four bytes for each of 256: the length of its UTF-8, 0 if it means nothing, and
             that UTF-8.
         new_offsets: Receives one more than there are strings.
@@ -172,10 +172,10 @@ def measure_members(
     """Offsets of the members of an ENUM.
 
     Args:
-        data: The buffer.
-        positions: Of the column.
-        width: Bytes of a number.
-        member_offsets: Of the text of each number from 0 on, which is empty.
+        data: The buffer of the events.
+        positions: The positions of the column's values.
+        width: The bytes that a number takes.
+        member_offsets: The offsets of the texts of all numbers from 0 on; the text of 0 is empty.
         offsets: Receives one more than there are values.
 
     Returns:

@@ -133,7 +133,7 @@ def _count_table(length: int, kind: int, figures: Numbers, counts: Numbers) -> N
 
 @register_jitable
 def _simple_verdict(at: int, stop: int, kind: int) -> int:
-    """Of a few types that `scan` does not know."""
+    """Return the verdict on an event of a few types that `scan` does not know."""
     length = stop - at - _HEADER
     if kind & lay.IS_INTVAR and length == _INTVAR_BODY:
         return CHECKED
@@ -254,13 +254,13 @@ def summarise(
 
     Args:
         data: The buffer; `state[BASE]` is the position in the file of its first byte.
-        end: Bytes in it.
+        end: The number of bytes in it.
         classes: The class of each of the 256 event types.
-        state: What lives between two calls, as for `scan`.
-        figures: What was counted, and what is known of the open group.
+        state: The numbers that live between two calls, as for `scan`.
+        figures: The kernel's counts, and its facts of the open group.
         texts: The bytes of table maps; room for a GTID; the plain images of a compressed event.
-        tables: In the order of `summary_layout`.
-        widths: Of the columns of all tables.
+        tables: The tables in the order of `summary_layout`.
+        widths: The widths of the columns of all tables.
 
     Returns:
         MORE, ASK, ASK_STATEMENT, ASK_ROWS, ASK_IMAGES, FULL or DAMAGED.

@@ -30,7 +30,7 @@ _HEADER: Final = 19
 
 @register_jitable
 def _is_free(moments: Numbers, time: int) -> bool:
-    """Whether a second can be counted."""
+    """True if a second can be counted."""
     own = moments[lay.TIME, time % lay.MOMENTS_MAX]
     return bool(time == 0 or own == lay.NONE or own == time)
 
@@ -39,7 +39,7 @@ def _is_free(moments: Numbers, time: int) -> bool:
 def has_room(
     data: Bytes, at: int, kind: int, state: Numbers, figures: Numbers, tables: Tables
 ) -> bool:
-    """Whether everything that the event at `at` may add has its place."""
+    """True if everything that the event at `at` may add has its place."""
     if figures[lay.CANDIDATES] >= tables[lay.GROUPS].shape[1]:
         return False
     time = load_u32(data, at)

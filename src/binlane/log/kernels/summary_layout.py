@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-# What `summarise` returns besides MORE, ASK and DAMAGED: somebody must count the statement, or
-# the rows, of the event at OFFSET, and say in TOLD how many rows; its plain images are needed;
-# what the tables hold has to be taken out first.
+# Results of `summarise` besides MORE, ASK and DAMAGED: somebody must count the statement, or the
+# rows, of the event at OFFSET, and say in TOLD how many rows; its plain images are needed; the
+# contents of the tables have to be taken out first.
 ASK_STATEMENT: Final = 3
 ASK_ROWS: Final = 4
 ASK_IMAGES: Final = 5
@@ -22,7 +22,7 @@ IS_COMPRESSED: Final = 1 << 22
 IS_INTVAR: Final = 1 << 23
 IS_ROWS_QUERY: Final = 1 << 24
 IS_PARTIAL: Final = 1 << 25
-"""Its images have lengths of their own."""
+"""The event's images have lengths of their own."""
 IS_FOREIGN: Final = 1 << 26
 """The kernel cannot go on behind it."""
 
@@ -53,7 +53,7 @@ GTID: Final = 17
 RUN_SOURCE: Final = 20
 RUN_FIRST: Final = 22
 RUN_LAST: Final = 23
-# What was counted of the event at OFFSET: its rows, and the number of its table map, or NONE.
+# Facts of the event at OFFSET: its rows, and the number of its table map, or NONE.
 EVENT_ROWS: Final = 24
 EVENT_TABLE: Final = 25
 FIGURES_SIZE: Final = 26
@@ -119,8 +119,10 @@ GROUPS_MAX: Final = 256
 
 # Rows of TABLES; a column each table map.
 WIDTHS_START: Final = 0
-"""Where its columns stand in the widths: bytes of a value, or minus those of its length. NONE where
-somebody else must count its rows."""
+"""The place of the table's columns in the widths: bytes of a value, or minus those of its length.
+
+NONE where somebody else must count its rows.
+"""
 TABLE_INSERTS: Final = 1
 TABLE_UPDATES: Final = 2
 TABLE_DELETES: Final = 3

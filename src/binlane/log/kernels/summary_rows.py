@@ -1,4 +1,4 @@
-"""How many rows an event has, found from the lengths of its columns: part of `summarise`."""
+"""Counts of an event's rows, found from the lengths of its columns: part of `summarise`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Small = npt.NDArray[np.int32]
 Tables = tuple[Numbers, ...]
 
 _HEADER: Final = 19
-# What `count_rows` gives instead of a count.
+# Results of `count_rows` instead of a count.
 ASKS_ROWS: Final = -1
 ASKS_IMAGES: Final = -2
 IS_DAMAGED: Final = -3
@@ -26,7 +26,7 @@ IS_DAMAGED: Final = -3
 
 @register_jitable
 def _count_bits(data: Bytes, bitmap: int, columns: int) -> int:
-    """How many columns a bitmap has."""
+    """Return the number of columns in a bitmap."""
     count = 0
     for column in range(columns):
         count += (int(data[bitmap + (column >> 3)]) >> (column & 7)) & 1
@@ -45,18 +45,18 @@ def _image_end(
     first: int,
     columns: int,
 ) -> int:
-    """Where a row image ends that begins at `start`, or -1.
+    """Return the end of the row image that begins at `start`, or -1.
 
     Args:
-        data: Has the images.
-        start: Where this one begins.
-        end: Where the last one ends.
+        data: The buffer that has the images.
+        start: The start of this image in it.
+        end: The end of the last image.
         present: Has the bitmap of the columns.
-        bitmap: Where it stands.
-        count: How many columns it has.
-        widths: Of the columns of all tables.
-        first: Where those of this one stand.
-        columns: How many they are.
+        bitmap: The place of the bitmap there.
+        count: The number of columns in the bitmap.
+        widths: The widths of the columns of all tables.
+        first: The place of this table's columns there.
+        columns: The number of the table's columns.
     """
     at = start + (count + 7) // 8
     if at > end:
@@ -90,17 +90,17 @@ def count_rows(
     widths: Small,
     plain: Bytes,
 ) -> int:
-    """How many rows an event has, or why it is not known.
+    """Return the number of an event's rows, or a code that says why it is not known.
 
     Args:
-        data: The buffer.
-        at: Where the event begins.
-        stop: Where its images end.
-        kind: Its class.
-        number: Of its table map, negative if it has none.
-        figures: Where somebody may have told.
-        tables: All of them.
-        widths: Of the columns of all tables.
+        data: The buffer of the events.
+        at: The start of the event in it.
+        stop: The end of the event's images.
+        kind: The class of the event.
+        number: The number of its table map, negative if it has none.
+        figures: The figures of the kernel, where somebody may have told the count.
+        tables: The tables of the kernel.
+        widths: The widths of the columns of all tables.
         plain: The plain images of a compressed event.
     """
     columns = int(tables[lay.MAPS][MAP_COLUMNS, number]) if number >= 0 else -1

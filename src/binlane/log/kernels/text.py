@@ -46,10 +46,10 @@ def print_events(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, lay
 
     Args:
         data: The window, padded by 64 bytes; events of a payload are changed and changed back.
-        state: Where to begin and everything else that lasts, by the names in `text_layout`.
-        buffers: What is printed, and all texts, each padded by 64 bytes.
+        state: The place to begin and everything else that lasts, by the names in `text_layout`.
+        buffers: The arrays for what is printed, and all texts, each padded by 64 bytes.
         tables: The tables that are known, by the hash of their ids.
-        layouts: How to print their images.
+        layouts: The layouts in which their images are printed.
 
     Returns:
         Why it stopped.
@@ -83,7 +83,7 @@ def print_events(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, lay
 
 @register_jitable(forceinline=True)
 def _is_sound(data: Bytes, state: Longs, offset: int, length: int) -> bool:
-    """Whether checksum and end position are right; without a format nothing is."""
+    """True if checksum and end position are right; without a format nothing is."""
     if state[lay.CHECKSUM] < 0:
         return False
     if state[lay.CHECKSUM]:

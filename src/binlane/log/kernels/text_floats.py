@@ -37,9 +37,9 @@ def put_float(out: Bytes, at: int, bits: int, size: int, precision: int, state: 
     """A FLOAT or DOUBLE as `%.{precision}g` gives it, from the exact value, half to even.
 
     Args:
-        out: Where it goes.
-        at: Position there.
-        bits: Of the value.
+        out: The buffer that receives the text.
+        at: The text's position in that buffer.
+        bits: The bits of the value.
         size: Bytes that it has: 8 for a DOUBLE, 4 for a FLOAT.
         precision: Significant digits, at most 20.
         state: Has room to work in, from SCRATCH on.
@@ -179,7 +179,7 @@ def _exact_digits(mantissa: int, exponent: int, precision: int, state: Longs) ->
             low += 1
             continue
         if count > precision + 9:
-            # What is left is not 0, and lies behind all digits that rounding looks at.
+            # The rest is not 0, and lies behind all digits that rounding looks at.
             state[_DIGITS_AT + count] = 1
             return count + 1, point
         carry = 0

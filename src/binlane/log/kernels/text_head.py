@@ -18,7 +18,7 @@ Longs = npt.NDArray[np.int64]
 Buffers = tuple[Bytes, ...]
 Phrase = tuple[int, int]
 
-# What a kernel's function gives that has printed its event: go on with the next one.
+# Result of a kernel's function that has printed its event: go on with the next one.
 PRINTED: Final = -1
 HEADER: Final = 19
 LINE_END: Final = 10
@@ -29,7 +29,7 @@ _texts = bytearray()
 
 
 def phrase(text: bytes) -> Phrase:
-    """Where a fixed text stands in PHRASES, and its length."""
+    """Add a fixed text to PHRASES; return its place there and its length."""
     start = len(_texts)
     _texts.extend(text + _PHRASE_PADDING)
     return start, len(text)
@@ -174,14 +174,14 @@ def begin_event(data: Bytes, state: Longs, buffers: Buffers) -> int:
 
 @register_jitable(forceinline=True)
 def body_end(data: Bytes, state: Longs) -> int:
-    """Where the event at OFFSET ends, but for its checksum."""
+    """Return the end of the event at OFFSET, but for its checksum."""
     offset = state[lay.OFFSET]
     return int(offset + load_u32(data, offset + 9) - state[lay.CHECKSUM])
 
 
 @register_jitable(forceinline=True)
 def _checksum_of(data: Bytes, offset: int, state: Longs) -> int:
-    """Of an event: its own, or the one that it would have outside of its payload."""
+    """Return an event's own checksum, or the one that it would have outside of its payload."""
     length = load_u32(data, offset + 9)
     if not state[lay.INNER]:
         return load_u32(data, offset + length - 4)

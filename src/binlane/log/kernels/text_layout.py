@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# What `print_events` stops for.
+# Reasons for which `print_events` stops.
 DONE: Final = 0
 """The window is used up, or ends inside of the event at OFFSET."""
 OUT_FULL: Final = 1
@@ -84,7 +84,7 @@ EVENT_KEPT: Final = 39
 EVENT_TEXT: Final = 40
 LENGTH_MAX: Final = 41
 SKIPS: Final = 42
-"""Whether events of the type SKIPPED are left out, to which somebody changed others."""
+"""1 if events of the type SKIPPED are left out, to which somebody changed others."""
 IMAGES_AT: Final = 44
 IMAGES_END: Final = 45
 FIRST_LAYOUT: Final = 46
@@ -98,28 +98,34 @@ PLACE_DIGITS: Final = 53
 IS_MYSQL: Final = 56
 SHOWS_CHECKSUM: Final = 57
 QUERY_GAP: Final = 58
-"""Where, in the bytes at QUERY_VARIABLES, those variables stand that are a statement's own."""
+"""The place, in the bytes at QUERY_VARIABLES, of the variables that are a statement's own."""
 INNER: Final = 59
-"""Where the TRANSACTION_PAYLOAD ends whose events are printed; 0 outside of one."""
+"""The end of the TRANSACTION_PAYLOAD whose events are printed; 0 outside of one."""
 INNER_EVENTS: Final = 60
 """Events of it that are printed."""
 IN_PAYLOAD: Final = 61
-"""Whether such an event was printed whose end was not told yet."""
+"""1 if such an event was printed whose end was not told yet."""
 HAS_GTID: Final = 62
 AWAITS_BEGIN: Final = 63
 IN_TRANSACTION: Final = 64
 SERVER_VERSION: Final = 65
 SKIPS_GTIDS: Final = 66
 MOMENT: Final = 67
-"""Of two times of commits the zone that was asked for: this one's, and from OTHER_MOMENT the first
-server's: from, until, offset, and the length of its name."""
+"""The zones that were asked for, of two times of commits.
+
+This one's is here, and from OTHER_MOMENT the first server's: from, until, offset, and the length of
+its name.
+"""
 OTHER_MOMENT: Final = 71
 ASKED_MOMENT: Final = 75
-"""Which of them ASK_MOMENT is for."""
+"""The one of them that ASK_MOMENT is for."""
 SCRATCH: Final = 80
-"""From here on the digits of a number are made."""
+"""The start of the room where the digits of a number are made."""
 FLOAT_DIGITS: Final = 64
-"""Behind the limbs of 32 bits of the longest fraction and the largest whole part of a DOUBLE."""
+"""Start of the digits in that room.
+
+It is behind the limbs of 32 bits of the longest fraction and the largest whole part of a DOUBLE.
+"""
 STATE_SIZE: Final = SCRATCH + 1280
 
 # The buffers: what is printed next; the heads of a statement's rows events; its annotation, or, in
@@ -135,8 +141,10 @@ BUFFERS: Final = 7
 ZONE: Final = 128
 ZONE_BYTES_MAX: Final = 32
 FIXED_BYTES: Final = 192
-"""At the start of TEXTS: time and server of the event before, as text; at ZONE and behind it the
-names of two zones."""
+"""The bytes at the start of TEXTS.
+
+They are time and server of the event before, as text; at ZONE and behind it the names of two zones.
+"""
 
 # Of a MOMENT.
 MOMENT_UNTIL: Final = 1
@@ -160,7 +168,7 @@ TABLE_LAYOUT: Final = 5
 TABLE_NAME: Final = 6
 TABLE_NAME_LENGTH: Final = 7
 TABLE_FACTS_LENGTH: Final = 8
-"""Of the name with the line behind it that newer servers of MySQL have."""
+"""The length of the name with the line behind it that newer servers of MySQL have."""
 TABLE_SIZE: Final = 9
 NO_TABLE: Final = -1
 

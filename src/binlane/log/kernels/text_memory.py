@@ -45,7 +45,7 @@ def copy_lanes(target: Bytes, to: int, data: Bytes, start: int) -> int:
 
 
 def copy_literal_lanes(target: Bytes, to: int, data: Bytes, start: int) -> int:
-    """Likewise; bit i is set where a quote or a backslash is, too."""
+    """Copy as `copy_lanes`; bit i of the result is also set where a quote or a backslash is."""
     lanes = data[start : start + LANES]
     mask = copy_lanes(target, to, data, start)
     quotes = (QUOTE, BACKSLASH)

@@ -150,7 +150,7 @@ def _put(out: Bytes, at: int, phrase: Phrase, value: int) -> int:
 
 @register_jitable
 def _timestamps(data: Bytes, at: int, end: int) -> tuple[int, int, int]:
-    """Where a commit's timestamps end, below 0 if they do not, its own and its original one."""
+    """Return where a commit's timestamps end, below 0 if they do not, its own and its original one."""
     if at == end:
         return at, 0, 0
     if at + 7 > end:
@@ -167,7 +167,7 @@ def _timestamps(data: Bytes, at: int, end: int) -> tuple[int, int, int]:
 
 @register_jitable
 def _packed(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Where a number of 1, 3, 4 or 9 bytes ends, below 0 if it does not, and the number."""
+    """Return where a number of 1, 3, 4 or 9 bytes ends, below 0 if it does not, and the number."""
     if at < 0 or at == end:
         return at, 0
     first = int(data[at])
@@ -183,7 +183,7 @@ def _packed(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @register_jitable
 def _versions(data: Bytes, at: int, end: int, unknown: int) -> tuple[int, int, int]:
-    """Where the versions end, below 0 if they do not, the one of this server and of the first."""
+    """Return where the versions end, below 0 if they do not, this server's version and the first's."""
     if at < 0 or at == end:
         return at, unknown, unknown
     if at + 4 > end:
@@ -203,7 +203,7 @@ def _versions(data: Bytes, at: int, end: int, unknown: int) -> tuple[int, int, i
 
 @register_jitable(forceinline=True)
 def _knows_moment(state: Longs, zone: int, moment: int) -> bool:
-    """Whether the time zone at a moment is known; else it is asked for."""
+    """True if the time zone at a moment is known; else it is asked for."""
     second = moment // _SECOND
     if state[zone] <= second < state[zone + lay.MOMENT_UNTIL]:
         return True
@@ -290,7 +290,7 @@ def print_rows_query(data: Bytes, state: Longs, buffers: Buffers) -> int:
 
 @register_jitable(forceinline=True)
 def _escape(byte: int) -> int:
-    """What stands behind a backslash for a byte of a statement; 0 where that stands as it is."""
+    """Return the byte behind a backslash for a byte of a statement; 0 if it stands as it is."""
     if byte == _BACKSLASH:
         return _BACKSLASH
     if byte > CARRIAGE_RETURN:

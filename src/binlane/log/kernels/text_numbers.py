@@ -95,9 +95,9 @@ def put_integer(out: Bytes, at: int, value: int, size: int) -> int:
     """A column's integer; the log does not tell its sign, so a negative one is given both ways.
 
     Args:
-        out: Where it goes.
-        at: Position there.
-        value: As if it were signed.
+        out: The buffer that receives the text.
+        at: The text's position in that buffer.
+        value: The value as if it were signed.
         size: Bytes that it has in the row, 1 to 8.
     """
     if value >= 0:
@@ -140,12 +140,12 @@ def put_decimal(out: Bytes, at: int, data: Bytes, start: int, precision: int, sc
     """A DECIMAL; FAILED where the bytes are none, or a zero that is negative.
 
     Args:
-        out: Where it goes.
-        at: Position there.
-        data: The row.
-        start: Where the value begins, whose `decimal_size` is inside of `data`.
-        precision: Digits in all.
-        scale: Digits behind the point.
+        out: The buffer that receives the text.
+        at: The text's position in that buffer.
+        data: The buffer of the row.
+        start: The start of the value, whose `decimal_size` is inside of `data`.
+        precision: The number of digits in all.
+        scale: The number of digits behind the point.
     """
     whole_digits = precision - scale
     sign = -1 if data[start] < 0x80 else 1
@@ -190,7 +190,7 @@ def put_decimal(out: Bytes, at: int, data: Bytes, start: int, precision: int, sc
 
 @register_jitable
 def _decimal_group(data: Bytes, position: int, digits: int, start: int, sign: int) -> int:
-    """Up to nine digits of a DECIMAL as a number; FAILED if it has more of them."""
+    """Read up to nine digits of a DECIMAL as a number; FAILED if it has more of them."""
     size = decimal_size(digits)
     value = load_be(data, position, size)
     if position == start:

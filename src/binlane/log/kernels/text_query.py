@@ -136,7 +136,7 @@ def print_query(data: Bytes, state: Longs, buffers: Buffers) -> int:
 
 @register_jitable(forceinline=True)
 def _is_database(data: Bytes, state: Longs, buffers: Buffers, start: int, size: int) -> bool:
-    """Whether a name is that of the database before."""
+    """True if a name is that of the database before."""
     return bool(
         size == state[lay.QUERY_DATABASE_LENGTH]
         and is_equal(data, start, buffers[lay.TEXTS], state[lay.QUERY_DATABASE], size)
@@ -178,7 +178,7 @@ def _own_variables(
 
 @register_jitable(forceinline=True)
 def _is_boundary(data: Bytes, start: int, end: int) -> bool:
-    """Whether a statement is one that needs no database, as it begins or ends a transaction."""
+    """True if a statement is one that needs no database, as it begins or ends a transaction."""
     size, word = end - start, load_i64(data, start)
     return bool(
         (size == 5 and word & _FIVE_BYTES == _BEGIN) or (size == 6 and word & _SIX_BYTES == _COMMIT)

@@ -57,14 +57,14 @@ def put_image(  # registers, not memory: this is the inner loop
     """One image.
 
     Args:
-        out: Where the text goes.
-        at: Position there.
-        data: The event's bytes.
-        position: Where the image begins; all images end at IMAGES_END.
-        state: Of the kernel.
-        texts: Pieces of text.
-        layouts: All layouts.
-        layout: The one to use.
+        out: The buffer that receives the text.
+        at: The text's position in that buffer.
+        data: The bytes of the event.
+        position: The start of the image; all images end at IMAGES_END.
+        state: The state of the kernel.
+        texts: The fixed pieces of text.
+        layouts: The layouts of all tables.
+        layout: The place of the layout to use.
 
     Returns:
         Where text and image end, or ODD or FULL instead of the former.

@@ -46,7 +46,7 @@ _UNKNOWN_VERSION: Final = 999_999
 
 @register_jitable(forceinline=True)
 def find_table(tables: Longs, table_id: int) -> int:
-    """Where a table stands in the array of tables, or would; its length is a power of two."""
+    """Return a table's place in the array of tables, or the one for it; its length is a power of two."""
     mask = tables.shape[0] - 1
     at = ((table_id * 0x9E3779B1) >> 8) & mask
     while tables[at, lay.TABLE_ID] != lay.NO_TABLE and tables[at, lay.TABLE_ID] != table_id:
@@ -161,7 +161,7 @@ def print_rows(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, layou
 
 @register_jitable(forceinline=True)
 def _is_mapped(data: Bytes, state: Longs, tables: Longs, body: int, end: int) -> bool:
-    """Whether a rows event is whole up to its images, and of a table of this statement."""
+    """True if a rows event is whole up to its images, and of a table of this statement."""
     if end - body < 8:
         return False
     if _has_extra(data, body) and (end - body < 10 or load_u16(data, body + 8) < 2):
@@ -182,13 +182,13 @@ def _is_mapped(data: Bytes, state: Longs, tables: Longs, body: int, end: int) ->
 
 @register_jitable(forceinline=True)
 def _has_extra(data: Bytes, body: int) -> bool:
-    """Whether an event of rows is of the second version, which only MySQL writes."""
+    """True if an event of rows is of the second version, which only MySQL writes."""
     return bool(_V2_FIRST <= data[body - HEADER + 4] < _COMPRESSED_FIRST)
 
 
 @register_jitable(forceinline=True)
 def _columns_at(data: Bytes, body: int) -> int:
-    """Where the count of columns stands."""
+    """Return the place of the count of columns."""
     if _has_extra(data, body):
         return body + 8 + load_u16(data, body + 8)
     return body + 8
@@ -206,7 +206,7 @@ def _is_update(kind: int) -> bool:
 
 @register_jitable(forceinline=True)
 def _head_rows(data: Bytes, state: Longs, buffers: Buffers) -> int:
-    """What a rows event is; MariaDB's tool tells it with the rows, MySQL's at once."""
+    """Print a rows event's head; MariaDB's tool prints it with the rows, MySQL's at once."""
     offset = state[lay.OFFSET]
     out, heads = buffers[lay.OUT], buffers[lay.HEADS]
     if state[lay.OUT_AT] + _EVENT_ROOM > out.shape[0]:
@@ -253,7 +253,7 @@ def _name_rows(out: Bytes, at: int, data: Bytes, offset: int, known_flags: int) 
 def _find_images(
     source: Bytes, state: Longs, buffers: Buffers, tables: Longs, layouts: Longs
 ) -> int:
-    """Where an event's images begin and which layouts they have; IMAGES_AT is the event."""
+    """Find the start of an event's images and their layouts; IMAGES_AT is the event."""
     event, slot = state[lay.IMAGES_AT], state[lay.TABLE]
     if not state[lay.VERBOSE] and not state[lay.COUNTS_ROWS]:
         state[lay.IMAGES_AT] = state[lay.IMAGES_END]

@@ -43,8 +43,8 @@ class SystemTables:
 
     Args:
         snapshot: Gives the rows of all tables, as far as a session may see them.
-        access: Says who may ask.
-        limits: What one question may use.
+        access: Decides which sessions may ask, and what they see.
+        limits: The limits of one question.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SystemTables:
         self._running: dict[int, asyncio.Future[RowsAnswer]] = {}
 
     async def answers(self, session: SessionContext, statement: str) -> bool:
-        """Whether a statement asks tables of `system`.
+        """True if a statement asks tables of `system`.
 
         Raises:
             StatementError: If it is wrong.
@@ -120,7 +120,7 @@ class SystemTables:
     async def _until_killed(
         self, session: SessionContext, query: Coroutine[None, None, RowsAnswer]
     ) -> RowsAnswer:
-        """What a query gives.
+        """Return a query's answer, unless KILL ends the query.
 
         Raises:
             StatementError: Error 1317 if it was killed.

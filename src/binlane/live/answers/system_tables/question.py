@@ -1,4 +1,4 @@
-"""Which statements ask the tables of `system`, and what is wrong with one that asks others beside them."""
+"""Recognition of statements that ask tables of `system`, and errors if they ask others beside them."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ Question = Select | Describe | ShowCreate | ShowTables
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What of a client's session bears on how its statements are read.
+    """The facts of a client's session that bear on how its statements are read.
 
     Attributes:
         database: The default database, empty if there is none.
-        modes: Its sql_mode, a word for each.
+        modes: The words of the session's sql_mode.
     """
 
     database: str = ""
@@ -79,7 +79,7 @@ class Session:
 
     @property
     def dialect(self) -> Dialect:
-        """How its statements are quoted."""
+        """The dialect that says how the session's statements are quoted."""
         return Dialect(
             ansi_quotes="ANSI_QUOTES" in self.modes,
             no_backslash_escapes="NO_BACKSLASH_ESCAPES" in self.modes,
@@ -87,12 +87,12 @@ class Session:
 
 
 def may_ask(statement: str) -> bool:
-    """Whether it is worth to look at a statement more closely, for which the session is needed."""
+    """True if a statement is worth a closer look, for which the session is needed."""
     return len(statement) <= TEXT_MAX and _NAMES.search(statement) is not None
 
 
 def question_of(statement: str, session: Session) -> Question | None:
-    """What a statement asks; None if it does not ask tables of `system`.
+    """Return a statement's question; None if it does not ask tables of `system`.
 
     Raises:
         SqlSyntaxError: If it asks tables of the source as well, or is several statements.
@@ -136,7 +136,7 @@ def _is_ours(name: TableName) -> bool:
 
 
 def _named(tokens: Sequence[Token]) -> list[TableName]:
-    """What stands as `system.table` in a text that was not understood."""
+    """Return the names that stand as `system.table` in a text that was not understood."""
     found = []
     for database, dot, table in zip(tokens, tokens[1:], tokens[2:], strict=False):
         name = TableName(database.value, table.value)
@@ -146,7 +146,7 @@ def _named(tokens: Sequence[Token]) -> list[TableName]:
 
 
 def _place(tokens: Sequence[Token], name: TableName) -> int:
-    """Where a table is named."""
+    """Return the offset where a table is named; 0 if it is not."""
     return next((token.offset for token in tokens if token.value == name.table), 0)
 
 

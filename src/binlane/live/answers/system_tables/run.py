@@ -25,7 +25,7 @@ from binlane.statements.scope.scope import SYSTEM_DATABASE
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _INTERRUPTED: Final = 1317
 _TIMEOUT: Final = MappingProxyType({Flavor.MARIADB: 1969, Flavor.MYSQL: 3024})
-"""What queries end with that pass max_statement_time or max_execution_time."""
+"""Errors that end queries which pass max_statement_time or max_execution_time."""
 _SYNTAX: Final = 1064
 _OUT_OF_RESOURCES: Final = 1041
 _INVALID_TEXT: Final = 1300
@@ -33,20 +33,20 @@ _LESS: Final = "ask for less; a recursive query needs an end"
 _AT_ONCE_MAX: Final = 3
 """Questions of administrators that are answered at a time, and as many of others; the rest waits."""
 _OF_ACCOUNT_MAX: Final = 2
-"""Of these of one account, so that there is a place for others."""
+"""Questions of one account among these, so that there is a place for others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLimits:
-    """What one question may use.
+    """Limits of one question's use of the machine.
 
     Attributes:
-        cpu_s: Processor seconds.
-        wall_s: Seconds from its start.
+        cpu_s: Processor time that the process may use, in seconds.
+        wall_s: Time from the question's start, in seconds.
         memory_bytes: Address space of the process.
-        rows_max: Rows of the answer.
-        bytes_max: Bytes of the answer.
-        length_max: Bytes of one value.
+        rows_max: Most rows of the answer.
+        bytes_max: Most bytes of the answer.
+        length_max: Most bytes of one value.
     """
 
     cpu_s: int = 5
@@ -62,13 +62,13 @@ _LIMITS: Final = QueryLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
-    """What functions of the session give.
+    """Values that functions of the session give.
 
     Attributes:
-        default_database: DATABASE().
-        user: USER().
-        account: CURRENT_USER().
-        version: VERSION().
+        default_database: The value of DATABASE(), empty without one.
+        user: The value of USER() in the session.
+        account: The value of CURRENT_USER() in the session.
+        version: The value of VERSION() in the session.
     """
 
     default_database: str = ""
@@ -98,13 +98,13 @@ class QueryRunner:
         *,
         is_administrator: bool = False,
     ) -> RowsAnswer:
-        """Answer one; whoever is cancelled leaves nothing behind.
+        """Answer a question; if the asker is cancelled, nothing is left behind.
 
         Args:
-            sql: As SQLite takes it.
+            sql: The query in SQLite's own notation.
             snapshot: The rows of all tables.
-            circumstances: Of the session.
-            is_administrator: Whether its account may define binlogs.
+            circumstances: Values of the session's functions.
+            is_administrator: True if its account may define binlogs.
 
         Raises:
             StatementError: If it is wrong, or uses more than it may.
@@ -151,7 +151,7 @@ def _decoded(answer: Mapping[str, Any]) -> RowsAnswer:
 
 
 async def _ask(data: bytes, limits: QueryLimits, circumstances: SessionFacts) -> bytes:
-    """What the process answers.
+    """Run the worker process on encoded data and return its output.
 
     Raises:
         StatementError: If it cannot be started, or takes too long, or was killed.

@@ -69,7 +69,7 @@ def created(table: str) -> str:
 
 
 def is_like(name: str, pattern: str | None) -> bool:
-    """Whether a name fits a pattern of LIKE; every one fits None."""
+    """True if a name fits a pattern of LIKE; every name fits None."""
     if pattern is None:
         return True
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)

@@ -18,12 +18,12 @@ class BinlogFacts:
     """A binlog at the moment.
 
     Attributes:
-        definition: Its name, id, scope and logging mode.
-        state: As SHOW BINLOGS tells it.
+        definition: The binlog's name, id, scope and logging mode.
+        state: The state as SHOW BINLOGS tells it.
         file: The file that is being written.
-        position: Where its last event group ends, in bytes.
-        gtid_complete: The watermark.
-        problem: As SHOW BINLOGS tells it.
+        position: The end of its last event group, in bytes.
+        gtid_complete: The watermark as a text of GTIDs.
+        problem: The problem as SHOW BINLOGS tells it.
         incidents: INCIDENT events in it that nobody has dealt with.
     """
 
@@ -41,11 +41,11 @@ class ReplicaFacts:
     """A replica whose dump is running.
 
     Attributes:
-        server_id: As it says.
-        host: Its address.
+        server_id: Given by the replica when it registers or begins to dump.
+        host: The address of the replica.
         user: Account that it logged in with.
         binlog: Name of the binlog that it reads.
-        connection_id: Of its session, on the source.
+        connection_id: The thread id of its session on the source.
     """
 
     server_id: int

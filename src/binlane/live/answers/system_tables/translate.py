@@ -62,9 +62,9 @@ def translate(statement: str, tokens: Sequence[Token], *, pipes_concat: bool = F
     """The statement as SQLite takes it.
 
     Args:
-        statement: One SELECT.
-        tokens: Of it, END included.
-        pipes_concat: sql_mode PIPES_AS_CONCAT.
+        statement: The text of one SELECT.
+        tokens: The statement's tokens, END included.
+        pipes_concat: True if sql_mode has PIPES_AS_CONCAT.
 
     Raises:
         SqlSyntaxError: If it holds what SQLite cannot do.
@@ -92,7 +92,7 @@ class _Translation:
         return text
 
     def _parts(self, end: int) -> Iterator[str]:
-        """What becomes of the tokens up to an index."""
+        """Give the translated texts of the tokens up to an index."""
         self._depth += 1
         if self._depth > _DEPTH_MAX:
             token = self._tokens[min(self._index, len(self._tokens) - 1)]
@@ -114,7 +114,7 @@ class _Translation:
             depth += token.text == "("
 
     def _unites_distinct(self) -> bool:
-        """Whether it is a UNION of queries, never UNION ALL, without an order of its own."""
+        """True if the statement is a UNION of queries, never UNION ALL, without an order of its own."""
         words = [self._tokens[index].word for index in self._top]
         kinds = [
             (word, after)
@@ -125,7 +125,7 @@ class _Translation:
         return bool(kinds) and not has_end and all(k == "UNION" and a != "ALL" for k, a in kinds)
 
     def _unnamed_columns(self) -> Iterator[tuple[int, str]]:
-        """Where expressions of the first SELECT's list end that have no name, with their texts."""
+        """Give the ends and texts of unnamed expressions in the first SELECT's list."""
         top = [index for index in self._top if self._tokens[index].text != "("]
         words = {index: self._tokens[index].word for index in top}
         start = next((index for index in top if words[index] == "SELECT"), None)
@@ -179,7 +179,7 @@ class _Translation:
         return text
 
     def _is_at_query(self) -> bool:
-        """Whether a query may stand here: SQLite takes none in parentheses at this place."""
+        """True if a query may stand here: SQLite takes none in parentheses at this place."""
         before = self._ahead(-1)
         if before is not None and before.word in ("ALL", "DISTINCT"):
             before = self._ahead(-2)
@@ -204,7 +204,7 @@ class _Translation:
         return token.text if is_safe or kind is TokenKind.NUMBER else quote(token.value)
 
     def _is_name(self, before: Token | None) -> bool:
-        """Whether the word at hand is a name by where it stands."""
+        """True if the word at hand is a name by where it stands."""
         following = self._ahead()
         is_qualifier = following is not None and following.text == "."
         return is_qualifier or (before is not None and before.word == "AS")
@@ -279,7 +279,7 @@ class _Translation:
         return found
 
     def _closing(self, opening: int) -> int:
-        """The index of the parenthesis that closes one."""
+        """The index of the parenthesis that closes an open one."""
         depth = 0
         for index in range(opening, len(self._tokens)):
             depth += {"(": 1, ")": -1}.get(self._tokens[index].text, 0)

@@ -1,4 +1,4 @@
-"""Whose question is answered next, so that nobody's many questions are in the way of others' few."""
+"""Fair turns for questions: nobody's many questions are in the way of others' few."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Turns:
     The account that holds fewest is next; of several the one that has waited for longest.
 
     Args:
-        places: How many there are.
-        each: How many of them an account may hold.
+        places: The number of questions that run at the same time.
+        each: The number of places that an account may hold.
     """
 
     def __init__(self, places: int, each: int) -> None:

@@ -58,7 +58,7 @@ def _limit(question: dict[str, Any]) -> None:
         resource.setrlimit(what, (most, most))
     # The first is told by a signal of its own, which the second would not be.
     resource.setrlimit(resource.RLIMIT_CPU, (question["cpu_s"], question["cpu_s"] + 1))
-    # What is captured and routed goes first.
+    # Capturing and routing go first.
     os.nice(_NICE)
 
 
@@ -111,7 +111,7 @@ def _columns(rows: list[tuple[Value, ...]], heads: list[str]) -> list[list[Value
 
 
 def _type(values: list[Value], declared: str) -> str:
-    """What a column holds; where it holds nothing, what it is declared to hold."""
+    """Return a column's type by its values; without any, by its declaration."""
     found = {_TYPES[type(value)] for value in values if value is not None}
     if not found:
         declared = declared.lower()
@@ -144,7 +144,7 @@ def _add_functions(connection: sqlite3.Connection, question: dict[str, Any]) -> 
 
 
 def _strict(function: Callable[..., Value]) -> Callable[..., Value]:
-    """NULL for whom one argument is NULL."""
+    """Make a function give NULL if one of its arguments is NULL."""
 
     def call(*arguments: Value) -> Value:
         return None if None in arguments else function(*arguments)
@@ -240,7 +240,7 @@ _FUNCTIONS: Final[dict[str, tuple[int, Callable[..., Value]]]] = {
     "greatest": (-1, _extreme(max)),
     "least": (-1, _extreme(min)),
 }
-"""What the servers have and SQLite has not, or has otherwise: how many arguments, and what it does."""
+"""Functions that the servers have and SQLite lacks, or has otherwise: number of arguments, and code."""
 
 
 class GroupConcat:

@@ -1,4 +1,4 @@
-"""What the demo says differently to a MariaDB and to a MySQL."""
+"""The demo's statements and programs that differ between a MariaDB and a MySQL."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Dialect:
     """A flavor's programs and statements.
 
     Attributes:
-        name: As people call it.
-        client: Its command-line client, with what it needs to log in at binlane's port.
-        flavor: Of its log.
-        program: Which server runs.
-        source_options: Of the source.
-        replica_options: Of the replica.
-        privileges: What the account of binlane gets.
+        name: The flavor's name as people write it.
+        client: The flavor's command-line client, with what it needs to log in at binlane's port.
+        flavor: The flavor of the server's log.
+        program: The program of the source and the replica.
+        source_options: The options of the source server.
+        replica_options: The options of the replica server.
+        privileges: The privileges that the account of binlane gets.
         done: Asks a source what it has done.
         replicated: Asks a replica what it has applied.
         status: Asks a replica how it is.
         change: Tells a replica whom to follow, with host, port, user, password and file to fill in.
-        start: Makes it follow.
+        start: The statement that makes the replica follow.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Dialect:
         return self.change.format(host=_HOST, port=port, user=user, password=password, file=file)
 
     def position(self, text: str) -> str:
-        """What a server says it has done, as binlane writes it."""
+        """Return a server's answer to `done`, as binlane writes it."""
         return str(parse_position(text, self.flavor.value))
 
     def has_applied(self, done: str, gtid: AnyGtid) -> bool:
-        """Whether a replica that has done so much has applied a group of its source."""
+        """True if a replica that has done so much has applied a group of its source."""
         return parse_position(done, self.flavor.value).covers(gtid)
 
 

@@ -1,4 +1,4 @@
-"""What Spark does in the demo, a program of its own: `python -m binlane.live.provision.demo.lake`.
+"""Spark's part of the demo, a program of its own: `python -m binlane.live.provision.demo.lake`.
 
 It starts Spark at once, beside what the demo shows meanwhile, and begins when it is told to.
 """
@@ -24,13 +24,13 @@ _QUICK: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """What was read and landed.
+    """The result of reading and landing a binlog.
 
     Attributes:
         counted: Changes of each table, as the data source `binlog` gives them.
-        rows: Row images landed.
-        seconds: How long landing took.
-        last_gtid: Up to where.
+        rows: The number of row images that were landed.
+        seconds: The time that landing took, in seconds.
+        last_gtid: The GTID up to which the log was landed.
     """
 
     counted: dict[str, int]

@@ -76,10 +76,10 @@ _RETRIED: Final = frozenset(
 
 @dataclass(slots=True)
 class Tally:
-    """What the sessions did.
+    """Counts of the sessions' transactions.
 
     Attributes:
-        committed: Transactions.
+        committed: Transactions that a session committed.
         rolled_back: Transactions that a session took back itself.
         retried: Transactions that the server took back, tried again.
     """
@@ -90,7 +90,7 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, name: str) -> None:
-        """Add one."""
+        """Count a transaction."""
         with self._lock:
             setattr(self, name, getattr(self, name) + 1)
 
@@ -108,7 +108,7 @@ class Shop:
         self.tally = Tally()
 
     def open(self) -> None:
-        """Create the tables and fill them."""
+        """Create the shop's tables and fill them."""
         chance = random.Random(1)  # noqa: S311  # demo data
         with self._connect() as connection, connection.cursor() as cursor:
             for statement in SCHEMA:
@@ -146,8 +146,8 @@ class Shop:
         """Trade in several sessions at once, with the two DDL statements in mid-flight.
 
         Args:
-            sessions: Concurrent sessions.
-            transactions: Of each session.
+            sessions: The number of sessions that run at once.
+            transactions: The number of transactions that each session makes.
 
         Yields:
             The transactions done so far, now and then, and once at the end.

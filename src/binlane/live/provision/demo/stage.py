@@ -34,10 +34,10 @@ class Stage:
 
     Attributes:
         directory: Holds the data and logs of all processes.
-        dialect: Which servers they are.
+        dialect: The programs and options of the servers.
         source: The server whose log is captured.
         replica: The server that reads the binlog `orders`.
-        port: Where `binlane serve` listens.
+        port: The port where `binlane serve` listens.
     """
 
     def __init__(self, directory: Path, dialect: Dialect) -> None:
@@ -58,12 +58,12 @@ class Stage:
 
     @property
     def serve_log(self) -> Path:
-        """What `binlane serve` says."""
+        """The file with the output of `binlane serve`."""
         return self.directory / "serve.log"
 
     @property
     def lake(self) -> Path:
-        """Where Spark lands a binlog."""
+        """The directory where Spark lands a binlog."""
         return self.directory / "lake"
 
     @property
@@ -167,7 +167,7 @@ class Stage:
             )
 
     def land(self) -> Landed:
-        """Let Spark land its binlog as it stands.
+        """Let Spark land the binlog as it stands.
 
         Raises:
             PeerError: If it does not.

@@ -57,9 +57,9 @@ class Check:
     """One claim and whether it held.
 
     Attributes:
-        claim: In words.
-        holds: Whether it is so.
-        detail: The numbers behind it.
+        claim: The claim in a few words.
+        holds: True if the claim is so.
+        detail: The numbers behind the claim, in words.
     """
 
     claim: str
@@ -69,7 +69,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class BinlogFigures:
-    """What a binlog holds at the end."""
+    """A binlog's contents at the end."""
 
     name: str
     files: int
@@ -81,10 +81,10 @@ class BinlogFigures:
 
 
 class Voice(Protocol):
-    """Where the story is told."""
+    """The listener to whom the story is told."""
 
     def say(self, line: str) -> None:
-        """Tell one line."""
+        """Tell a line of the story."""
         ...
 
     def progress(self, text: str) -> None:
@@ -96,10 +96,10 @@ class Story:
     """The steps, in order; each is a title and a method that yields checks.
 
     Args:
-        stage: With its source running.
-        voice: Where it is told.
+        stage: The stage with its source running.
+        voice: The listener to whom the story is told.
         sessions: Concurrent sessions of the shop.
-        transactions: Of each session.
+        transactions: The number of transactions that each session makes.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class Story:
         )
 
     def _done(self) -> str:
-        """What the source has done."""
+        """Return the position of all that the source has done."""
         with closing(self._stage.connect_source()) as connection:
             return str(_query(connection, self._stage.dialect.done)[0][0])
 

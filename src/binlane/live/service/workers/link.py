@@ -37,9 +37,9 @@ class Link:
     """One end; all of it is the event loop's.
 
     Args:
-        reader: From the other end.
-        writer: To it.
-        serve: What the other end may ask for.
+        reader: Gives the bytes from the other end.
+        writer: Takes the bytes to the other end.
+        serve: Executes the calls that the other end may make.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Link:
         self._send(_Kind.TELL, 0, (what, arguments))
 
     def close(self) -> None:
-        """End it; what was sent arrives."""
+        """End the link; messages that were sent arrive."""
         self._writer.close()
 
     async def _read(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What goes between a worker and the process that started it, beside the names of calls."""
+"""Messages between a worker and the process that started it, beside the names of calls."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from binlane.statements.scope.definition import Definition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogsNow:
-    """What statements are judged for.
+    """The binlogs' facts for which statements are judged.
 
     Attributes:
-        definitions: All definitions.
-        variables: What SET GLOBAL gave the binlogs' variables, by name.
-        has_tables_info: Whether binlogs are written with tables info.
+        definitions: The definitions of all binlogs.
+        variables: Values that SET GLOBAL gave the binlogs' variables, by name.
+        has_tables_info: True if binlogs are written with tables info.
     """
 
     definitions: tuple[Definition, ...] = ()
@@ -32,12 +32,12 @@ class BinlogsNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What a worker begins with.
+    """The facts with which a worker begins.
 
     Attributes:
-        settings: Of all parts, with as many sessions as there are descriptors for.
-        binlogs: As they are now.
-        number: Which worker it is, from 0.
+        settings: The settings of all parts, with as many sessions as there are descriptors for.
+        binlogs: The binlogs' facts as they are now.
+        number: The number of the worker, from 0.
     """
 
     settings: Settings
@@ -50,7 +50,8 @@ class SessionFacts:
     """The values of a worker's session when something is asked for it.
 
     Attributes:
-        number: Of the session among those of its worker. All others are as of `SessionContext`.
+        number: The session's number among those of its worker. All others are fields of
+            `SessionContext`.
     """
 
     number: int
@@ -80,8 +81,8 @@ class RowsToCome:
     """A result set whose rows are asked for one part after the other.
 
     Attributes:
-        columns: As of `RowsInParts`.
-        key: By which they are asked for.
+        columns: The columns that `RowsInParts` has.
+        key: The key by which the rows are asked for.
     """
 
     columns: Sequence[ColumnDefinition | str]
@@ -90,12 +91,12 @@ class RowsToCome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a worker does.
+    """A worker's state, as the worker tells it.
 
     Attributes:
-        counts: What it has done.
+        counts: Counts of the worker's clients, by outcome.
         sessions: Clients that are logged in.
-        problem: As of `Port`.
+        problem: The `problem` of the worker's `Port`.
     """
 
     counts: PortCounts = field(default_factory=PortCounts)

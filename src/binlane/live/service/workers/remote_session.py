@@ -35,7 +35,7 @@ class RemoteSession(SessionFacts):
     """A `SessionContext`; what it has the source do goes through its worker.
 
     Attributes:
-        link: To the worker.
+        link: The link to the worker.
     """
 
     link: Link

@@ -28,8 +28,9 @@ class SpareProcess:
     """A process that was forked; as asyncio's Process.
 
     Attributes:
-        pid: Its number.
-        returncode: Its exit status, the negative number of a signal; None while that is not known.
+        pid: The process number in the system.
+        returncode: The process's exit status, the negative number of a signal; None while that is
+            not known.
     """
 
     def __init__(self, pid: int, channel: socket.socket) -> None:
@@ -38,10 +39,10 @@ class SpareProcess:
         self._channel = channel
 
     def begin(self, descriptors: Sequence[int]) -> None:
-        """Give it its work.
+        """Give the process its work.
 
         Args:
-            descriptors: As `worker.main` has them for arguments.
+            descriptors: Become the arguments of `worker.main`, in order.
 
         Raises:
             OSError: If it has ended.
@@ -55,7 +56,7 @@ class SpareProcess:
             os.kill(self.pid, signal.SIGKILL)
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended."""
+        """Wait for the end of the process; return its exit status."""
         if self.returncode is None:
             status = (await asyncio.to_thread(os.waitpid, self.pid, 0))[1]
             self.returncode = os.waitstatus_to_exitcode(status)
@@ -63,7 +64,7 @@ class SpareProcess:
 
 
 class Spares:
-    """Some of them; none unless `fork` made them."""
+    """Processes that wait for work; none unless `fork` made them."""
 
     def __init__(self) -> None:
         self._left: deque[SpareProcess] = deque()
@@ -73,8 +74,8 @@ class Spares:
         """Fork; only where this process has no threads of Python's yet.
 
         Args:
-            count: How many.
-            work: What they do with their descriptors.
+            count: The number of processes that are forked.
+            work: The work of the processes, done with their descriptors.
         """
         spares, channels = cls(), list[socket.socket]()
         for _ in range(count):
@@ -90,7 +91,7 @@ class Spares:
         return spares
 
     def take(self) -> SpareProcess | None:
-        """One of them; None where none is left."""
+        """A waiting process; None where none is left."""
         return self._left.popleft() if self._left else None
 
 
@@ -104,7 +105,7 @@ def leave_ends_to_parent() -> None:
 
 
 def _work(channel: socket.socket, work: Callable[[Sequence[int]], None]) -> NoReturn:
-    """What a process does that was forked: never what the one before was at."""
+    """Do a forked process's work, and nothing of the process before it."""
     status = 1
     try:
         leave_ends_to_parent()

@@ -40,9 +40,9 @@ class Worker:
     """The parts of the process.
 
     Args:
-        sayings: Where what sessions say is sent.
-        listening: Sockets that listen.
-        memory: As of `Crowd`.
+        sayings: The socket to which sessions' plans are sent.
+        listening: Sockets that listen for clients.
+        memory: The memory that `Crowd` shares between workers.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Worker:
         """Serve until the other process has done with this one.
 
         Args:
-            connection: To it.
+            connection: The connection to the other process.
         """
         tell_once_in_a_while(asyncio.get_running_loop())
         self._link = await Link.over(connection, self._serve)
@@ -119,7 +119,8 @@ class Worker:
         self._gateway = Gateway(settings.listen, handler, tls, crowd=crowd)
         await self._gateway.start(self._listening)
         self._reporting = asyncio.create_task(self._report())
-        # What is there now stays for ever; sessions make no more work for the collector by it.
+        # Objects that are there now stay for ever; sessions make no more work for the collector by
+        # them.
         gc.freeze()
 
     async def _know_binlogs(self, now: BinlogsNow) -> None:
@@ -147,7 +148,7 @@ class Worker:
         await self._handler.send(number, data)
 
     async def _use(self, settings: Settings) -> None:
-        """Take over what can be changed while it runs.
+        """Take over settings that can be changed while the worker runs.
 
         Raises:
             ConfigError: If the certificate cannot be used.
@@ -162,7 +163,7 @@ class Worker:
             self._gateway.hurry()
 
     async def _stop(self) -> None:
-        """Let what is under way end."""
+        """Let sessions end that are under way."""
         if self._gateway is not None:
             await self._gateway.stop()
         self._is_stopped = True
@@ -178,7 +179,7 @@ class Worker:
         self._link.tell("changed", text, database, dialect)
 
     async def _report(self) -> None:
-        """Tell how it does, whenever that is something else."""
+        """Report the worker's state, whenever it has changed."""
         while True:
             self._report_now()
             await asyncio.sleep(_REPORT_S)

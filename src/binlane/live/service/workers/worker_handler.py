@@ -1,4 +1,4 @@
-"""What a worker's gateway asks: answered by the process that keeps the binlogs, but for judging."""
+"""The requests of a worker's gateway, answered by the binlogs' process, except judging."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class KnownBinlogs:
     """The binlogs as the process that keeps them has told.
 
     Args:
-        link: To it.
-        now: As they are.
+        link: The link to the process that keeps the binlogs.
+        now: The binlogs' facts at the start.
 
     Attributes:
-        now: As they were told last.
+        now: The facts that were told last.
     """
 
     def __init__(self, link: Link, now: BinlogsNow) -> None:
@@ -48,12 +48,12 @@ class KnownBinlogs:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
+        """Values that SET GLOBAL or the settings gave the binlogs' variables, by name."""
         return self.now.variables
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         return self.now.has_tables_info
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
@@ -85,8 +85,8 @@ class WorkerHandler:
     """A `Handler` whose answers come from another process.
 
     Args:
-        link: To it.
-        binlogs: What it has told.
+        link: The link to the process that keeps the binlogs.
+        binlogs: The binlogs as that process has told.
     """
 
     def __init__(self, link: Link, binlogs: KnownBinlogs) -> None:
@@ -103,11 +103,11 @@ class WorkerHandler:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         return self._binlogs.has_tables_info
 
     def judge(self, session: SessionContext) -> Judge | None:
-        """Who judges the statements of a session; None lets all pass."""
+        """Return the judge of a session's statements; None lets all pass."""
         return None if self.port is None else self.port.judge(session)
 
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
@@ -151,9 +151,9 @@ class WorkerHandler:
         """Have the other process's handler do something for a session.
 
         Args:
-            session: It.
-            method: Of `Handler`.
-            arguments: Of the method, behind the session.
+            session: The session that is served.
+            method: The name of a method of `Handler`.
+            arguments: The method's arguments behind the session.
 
         Raises:
             BinlaneError: What it raises.
@@ -171,9 +171,9 @@ class WorkerHandler:
         """Have a session do something at the source.
 
         Args:
-            number: Which.
-            method: Of `SessionContext`.
-            argument: Of it.
+            number: The number of the session.
+            method: The name of a method of `SessionContext`.
+            argument: The only argument of the method.
 
         Raises:
             PeerError: If it is over.

@@ -45,13 +45,13 @@ from binlane.log.grouping.raw import Item
 from binlane.statements.sql.servers import Dialect
 
 _LOOK_S: Final = 0.05
-"""How often it is looked whether binlogs have changed by themselves."""
+"""Interval of looks if binlogs have changed by themselves."""
 _AGAIN_S: Final = 1.0
 _BIND_S: Final = 5.0
-"""How long the workers of a process that was killed may still have the port."""
+"""Longest time for which the workers of a process that was killed may still have the port."""
 _BIND_AGAIN_S: Final = 0.05
 _ENDS_S: Final = 2.0
-"""For what workers do once their clients have gone: they leave their own connections to the source."""
+"""Time for workers once their clients have gone: they leave their own connections to the source."""
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class WorkersNews:
 
 
 class _Process(Protocol):
-    """One that was forked, or started."""
+    """A process that was forked, or started."""
 
     @property
     def pid(self) -> int: ...
@@ -91,17 +91,17 @@ class _Process(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """One of the processes.
+    """A worker of the port, in one process after the other.
 
     Attributes:
-        number: Which, from 0.
-        process: It; None while there is none.
-        link: To it; None while there is none.
-        is_begun: It knows what it has to.
-        sessions: Its sessions that something was asked for, by number.
-        report: What it told of itself last.
-        before: What those did that were this number before.
-        restarts: How many these were.
+        number: The number of the worker, from 0.
+        process: The running process; None while there is none.
+        link: The link to the process; None while there is none.
+        is_begun: True if the process knows what it has to.
+        sessions: The sessions that something was asked for, by number.
+        report: The last report of the process on itself.
+        before: Counts of the processes that were this number before.
+        restarts: The number of processes that were this number before.
         rows: Result sets that it fetches, by key.
     """
 
@@ -120,9 +120,9 @@ class AskedParts(NamedTuple):
     """The parts of this process that workers ask.
 
     Attributes:
-        handler: Answers statements about binlogs.
+        handler: Answers workers' statements about binlogs.
         binlogs: Have the definitions, and variables of all binlogs.
-        access: Says what sessions see.
+        access: Decides which binlogs sessions see.
         port: Knows whether the source is set up; None where nothing is judged.
         attributions: Get to know what sessions make the source log; None likewise.
     """
@@ -138,8 +138,8 @@ class Workers:
     """The port, served by several processes.
 
     Args:
-        settings: Of all parts, with as many sessions as there are descriptors for.
-        parts: Asked by workers.
+        settings: The settings of all parts, with as many sessions as there are descriptors for.
+        parts: The parts of this process that workers ask.
         news: Gets to know the DDL that comes.
         spares: Processes that wait to be workers.
     """
@@ -193,12 +193,12 @@ class Workers:
 
     @property
     def sessions_max(self) -> int:
-        """How many may be logged in."""
+        """The number of clients that may be logged in."""
         return self._settings.listen.max_connections
 
     @property
     def counts(self) -> PortCounts:
-        """What became of those who came, in all processes that there were."""
+        """Counts of the clients that came, by outcome, of all processes that there were."""
         counts = PortCounts()
         for worker in self._workers:
             counts.add(worker.before)
@@ -207,7 +207,7 @@ class Workers:
 
     @property
     def workers(self) -> list[WorkerStatus]:
-        """How each process does."""
+        """The state of each process."""
         return [_status(worker) for worker in self._workers]
 
     async def start(self) -> None:
@@ -259,7 +259,7 @@ class Workers:
         self._tell_all("hurry")
 
     async def use(self, settings: Settings) -> None:
-        """Take over what can be changed while they run.
+        """Take over settings that can be changed while the workers run.
 
         Raises:
             BinlaneError: If something cannot be used.
@@ -274,7 +274,7 @@ class Workers:
         """Have a process run, another one whenever one has ended, until they are to stop.
 
         Args:
-            worker: Which.
+            worker: The worker that the processes stand for, one after the other.
             begun: Gets to know whether the first one could begin.
         """
         while not self._stopping.is_set():

@@ -65,8 +65,8 @@ class ChangeUser:
     """COM_CHANGE_USER, as far as it is of interest: a login on a connection that has one.
 
     Attributes:
-        user: Account name.
-        plugin: Whose answer it has; empty where none is named.
+        user: The account's name without a host.
+        plugin: The plugin whose answer it has; empty where none is named.
     """
 
     user: str
@@ -106,8 +106,9 @@ def decode_query(payload: bytes, capabilities: Capability) -> bytes:
     """The statement of a COM_QUERY, in the session's character set.
 
     Args:
-        payload: With its command byte.
-        capabilities: What the connection has agreed on; with QUERY_ATTRIBUTES, values stand first.
+        payload: The packet with its command byte.
+        capabilities: The capabilities that the connection has agreed on; with QUERY_ATTRIBUTES,
+            values stand first.
 
     Raises:
         CodecError: If the attributes before the statement cannot be read.
@@ -156,13 +157,13 @@ class RegisterSlave:
     """COM_REGISTER_SLAVE: how a replica introduces itself, for SHOW SLAVE HOSTS.
 
     Attributes:
-        server_id: The replica's own.
-        host: Its `report_host`.
-        user: Its `report_user`.
-        password: Its `report_password`.
-        port: Its `report_port`.
-        rank: Unused.
-        source_id: Unused.
+        server_id: The server id of the replica itself.
+        host: The value of its `report_host`.
+        user: The value of its `report_user`.
+        password: The value of its `report_password`.
+        port: The value of its `report_port`.
+        rank: A number that no server uses.
+        source_id: A number that no server uses.
     """
 
     server_id: int
@@ -211,7 +212,6 @@ class BinlogDump:
 
     Attributes:
         position: Byte offset in the file.
-        flags: `DumpFlag` bits.
         server_id: The replica's own; 0 from tools that only read.
         file: Empty for the first one, and by GTID.
     """
@@ -253,11 +253,10 @@ class BinlogDumpGtid:
     """COM_BINLOG_DUMP_GTID: send what of the log is not in a set of GTIDs (MySQL).
 
     Attributes:
-        flags: `DumpFlag` bits.
         server_id: The replica's own; 0 from tools that only read.
         done: The set, as PREVIOUS_GTIDS holds it.
-        file: Where to begin to look; empty for the first one.
-        position: Byte offset in it.
+        file: The file to begin with; empty for the first one.
+        position: A byte offset in that file.
     """
 
     flags: DumpFlag

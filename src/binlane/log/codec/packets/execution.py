@@ -33,7 +33,7 @@ _MICROSECONDS: Final = Struct("<I")
 
 
 def opens_cursor(payload: bytes) -> bool:
-    """Whether a command, not empty, is a COM_STMT_EXECUTE whose rows shall be fetched.
+    """True if a command, not empty, is a COM_STMT_EXECUTE whose rows shall be fetched.
 
     Its first `FLAGS_END` bytes are enough.
     """
@@ -46,7 +46,7 @@ class DecimalValue(NamedTuple):
     """A DECIMAL.
 
     Attributes:
-        text: As the client wrote it.
+        text: The number as the client wrote it.
     """
 
     text: bytes
@@ -84,7 +84,7 @@ class TimeValue(NamedTuple):
 
 
 Value = int | float | bytes | DecimalValue | DateValue | DatetimeValue | TimeValue | None
-"""Of a parameter; text and other bytes are bytes, None is NULL."""
+"""The value of a parameter; text and other bytes are bytes, None is NULL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +92,10 @@ class Execution:
     """COM_STMT_EXECUTE.
 
     Attributes:
-        statement_id: Which one.
-        flags: Which cursor is to be opened.
-        types: Of the values: `ColumnType`, with 0x8000 for unsigned integers.
-        values: As many as there are types, without those that were sent before (None).
+        statement_id: The number of the prepared statement.
+        flags: The kind of cursor that is to be opened.
+        types: The types of the values: `ColumnType`, with 0x8000 for unsigned integers.
+        values: Values, as many as there are types, without those that were sent before (None).
         sends_types: The packet has the types; if not they are those of the execution before.
     """
 
@@ -118,11 +118,11 @@ class Execution:
         """Read the command; query attributes are left out.
 
         Args:
-            payload: With its command byte.
-            parameter_count: How many the statement has.
-            types: Of the execution before; None if there was none.
+            payload: The packet with its command byte.
+            parameter_count: The number of the statement's parameters.
+            types: The types of the execution before; None if there was none.
             given: Numbers of the parameters whose values were sent before, which are not here.
-            capabilities: What the connection has agreed on.
+            capabilities: The capabilities that the connection has agreed on.
 
         Raises:
             UnsupportedError: If a value has a type that is not known.

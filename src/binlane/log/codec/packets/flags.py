@@ -45,7 +45,7 @@ class Command(IntEnum):
 
 
 class Capability(IntFlag):
-    """What both sides must agree on before it is used. MariaDB servers do not set LONG_PASSWORD."""
+    """Protocol parts that both sides must agree on. MariaDB servers do not set LONG_PASSWORD."""
 
     LONG_PASSWORD = 1 << 0
     FOUND_ROWS = 1 << 1

@@ -30,7 +30,7 @@ class Packet:
 
     @property
     def next_sequence(self) -> int:
-        """What the frame after this packet is numbered, 0 to 255."""
+        """The number of the frame after this packet, 0 to 255."""
         return (self.sequence + frame_count(len(self.payload))) & _SEQUENCE_MASK
 
 

@@ -40,18 +40,17 @@ _RESPONSE_HEAD: Final = Struct("<IIB19sI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """What a server says first (Handshake v10).
+    """A server's first packet (Handshake v10).
 
     Attributes:
-        version: As sent: MariaDB before 11.0 puts `5.5.5-` before it.
+        version: The version as sent: MariaDB before 11.0 puts `5.5.5-` before it.
         thread_id: The connection's id, as KILL takes it.
         auth_data: The challenge with whatever ends it, mostly 20 bytes and a NUL.
-        capabilities: What the server offers.
+        capabilities: The capabilities that the server offers.
         character_set: Low byte of its default collation.
-        status: Of the session.
+        status: The status of the session.
         plugin: Authentication plugin that the challenge is for; empty without PLUGIN_AUTH.
         extended_capabilities: MariaDB's own; 0 from MySQL.
-        reserved: Six bytes of zeros.
     """
 
     version: str
@@ -143,11 +142,9 @@ class SslRequest:
     """The head of a login, sent alone: TLS begins right after it.
 
     Attributes:
-        capabilities: What the client wants, SSL among it.
+        capabilities: The capabilities that the client wants, SSL among them.
         payload_max: Longest packet that the client takes, in bytes.
         character_set: Collation id of the session.
-        extended_capabilities: MariaDB's own.
-        reserved: 19 bytes of zeros.
     """
 
     capabilities: Capability
@@ -188,7 +185,7 @@ class SslRequest:
 
 
 def is_ssl_request(payload: bytes) -> bool:
-    """Whether a client's first packet asks for TLS instead of logging in."""
+    """True if a client's first packet asks for TLS instead of logging in."""
     return (
         len(payload) == _RESPONSE_HEAD.size
         and Capability.SSL in SslRequest.decode(payload).capabilities
@@ -201,12 +198,12 @@ class HandshakeResponse:
 
     Attributes:
         head: Capabilities, packet size and character set.
-        user: Account name.
-        auth_response: The plugin's first answer.
+        user: The account's name without a host.
+        auth_response: The first answer of the plugin.
         database: Default database; None without CONNECT_WITH_DB.
         plugin: The plugin that answered; None without PLUGIN_AUTH.
         attributes: Connection attributes in the order sent; None without CONNECT_ATTRS.
-        rest: What follows; MySQL clients send their zstd level.
+        rest: The bytes at the end; MySQL clients send their zstd level.
     """
 
     head: SslRequest
@@ -242,7 +239,7 @@ class HandshakeResponse:
         )
 
     def encode(self) -> bytes:
-        """The payload; `head.capabilities` says what of it is sent."""
+        """The payload; `head.capabilities` says which fields are sent."""
         wants = self.head.capabilities
         parts = [self.head.encode(), bytes_of(self.user) + b"\0"]
         if Capability.PLUGIN_AUTH_LENENC in wants:
@@ -262,12 +259,12 @@ class HandshakeResponse:
 
     @property
     def capabilities(self) -> Capability:
-        """What the client wants."""
+        """The capabilities that the client wants."""
         return self.head.capabilities
 
     @property
     def extended_capabilities(self) -> ExtendedCapability:
-        """What it wants of MariaDB's own; these bytes say nothing where LONG_PASSWORD is set."""
+        """MariaDB's own capabilities that the client wants; none where LONG_PASSWORD is set."""
         if Capability.LONG_PASSWORD in self.capabilities:
             return NO_EXTENSIONS
         return self.head.extended_capabilities
@@ -278,8 +275,8 @@ class AuthSwitch:
     """The server wants another authentication plugin.
 
     Attributes:
-        plugin: Its name; `mysql_old_password` where the packet is the mark alone.
-        auth_data: Its challenge with whatever ends it.
+        plugin: The name of the plugin; `mysql_old_password` where the packet is the mark alone.
+        auth_data: The plugin's challenge with whatever ends it.
     """
 
     plugin: str

@@ -25,7 +25,7 @@ EOF_MARK: Final = 0xFE
 ERR_MARK: Final = 0xFF
 ERROR_MESSAGE_MAX: Final = 512
 CLIENT_ERRNOS: Final = (range(2000, 3000), range(5000, 6000))
-"""What the libraries of MySQL and MariaDB number their own errors by."""
+"""Numbers that the libraries of MySQL and MariaDB give their own errors."""
 _EOF_LENGTH_MAX: Final = 8
 _SQLSTATE_LENGTH: Final = 5
 _STATUS: Final = Struct("<HH")
@@ -36,13 +36,13 @@ class OkPacket:
     """A command succeeded, or, with DEPRECATE_EOF, a result set ended.
 
     Attributes:
-        affected_rows: Rows changed.
-        insert_id: Last AUTO_INCREMENT value.
-        status: Of the session.
-        warnings: How many SHOW WARNINGS has.
-        info: For people.
-        session_state: What the session tracker says, undecoded; with SESSION_STATE_CHANGED.
-        ends_rows: Whether it stands in the place of an EOF packet.
+        affected_rows: The number of rows that were changed.
+        insert_id: The last AUTO_INCREMENT value given.
+        status: The status of the session.
+        warnings: The number of warnings that SHOW WARNINGS has.
+        info: A text for people, mostly empty.
+        session_state: The session tracker's entries, undecoded; with SESSION_STATE_CHANGED.
+        ends_rows: True if it stands in the place of an EOF packet.
     """
 
     affected_rows: int = 0
@@ -99,8 +99,7 @@ class ErrPacket:
     """A command, a login or a dump failed.
 
     Attributes:
-        errno: The server's error number.
-        message: Its text.
+        message: The text of the error.
         sqlstate: Five characters; None where the server refuses before the login.
     """
 
@@ -133,8 +132,8 @@ class EofPacket:
     """The end of column definitions, of rows, or of a dump that does not wait.
 
     Attributes:
-        warnings: How many SHOW WARNINGS has.
-        status: Of the session.
+        warnings: The number of warnings that SHOW WARNINGS has.
+        status: The status of the session.
     """
 
     warnings: int = 0
@@ -169,17 +168,17 @@ def _state(reader: Reader) -> bytes:
 
 
 def is_ok(payload: bytes) -> bool:
-    """Whether a reply is OK, where no rows are expected."""
+    """True if a reply is OK, where no rows are expected."""
     return payload[:1] == bytes((OK_MARK,))
 
 
 def is_error(payload: bytes) -> bool:
-    """Whether a reply is ERR."""
+    """True if a reply is ERR."""
     return payload[:1] == bytes((ERR_MARK,))
 
 
 def is_eof(payload: bytes) -> bool:
-    """Whether a reply is an EOF packet of either length that clients without DEPRECATE_EOF get."""
+    """True if a reply is an EOF packet of either length that clients without DEPRECATE_EOF get."""
     return payload[:1] == bytes((EOF_MARK,)) and len(payload) <= _EOF_LENGTH_MAX
 
 

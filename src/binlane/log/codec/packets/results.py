@@ -58,17 +58,17 @@ class ColumnDefinition:
     """Head of one column of a result set.
 
     Attributes:
-        name: As the client shows it.
-        original_name: Of the table's column.
-        database: Empty for an expression.
-        table: Alias in the statement.
-        original_table: Name in the database.
+        name: The name that the client shows.
+        original_name: The name of the table's column.
+        database: The table's database, empty for an expression.
+        table: The table's alias in the statement.
+        original_table: The table's name in the database.
         character_set: Collation id, 63 for numbers and bytes.
-        length: Display width in bytes.
-        type_code: `ColumnType` of the values.
-        flags: Column flags.
+        length: The display width in bytes.
+        type_code: The `ColumnType` of the values.
+        flags: The flags of the column.
         decimals: Fraction digits, 31 for text of any length.
-        catalog: `def`.
+        catalog: The catalog, which is always `def`.
     """
 
     name: str
@@ -188,10 +188,10 @@ class ResultSet:
     """A text result set.
 
     Attributes:
-        columns: Names.
+        columns: The names of the columns.
         rows: Cells as the server sent them, text in the character set that its head names; NULL is
             None.
-        status: Of the session after it.
+        status: The status of the session after it.
         heads: The columns with their types, where a server sent them.
     """
 
@@ -210,7 +210,7 @@ class ResultSet:
         """A cell of the only row, decoded as its column's head says.
 
         Args:
-            column: Its place, from 0 on.
+            column: The place of the column, from 0 on.
 
         Raises:
             ValueError: If there is not one row with heads, or the cell is no text.
@@ -240,10 +240,10 @@ def encode_heads(
     """The payloads before the rows of a text result set.
 
     Args:
-        columns: Heads, at least one.
-        capabilities: What the connection has agreed on.
-        extended: MariaDB's own among them.
-        status: Of the session.
+        columns: The columns' heads, at least one.
+        capabilities: The capabilities that the connection has agreed on.
+        extended: MariaDB's own capabilities among them.
+        status: The status of the session.
     """
     caches = ExtendedCapability.CACHE_METADATA in extended
     payloads = [encode_packed_int(len(columns)) + (b"\x01" if caches else b"")]

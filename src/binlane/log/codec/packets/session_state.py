@@ -1,4 +1,4 @@
-"""What the session tracker says in an OK packet.
+"""The session tracker's entries in an OK packet.
 
 Source: MariaDB 10.11 sql/session_tracker.cc; MySQL 9.7 sql/session_tracker.cc.
 """
@@ -15,7 +15,7 @@ from binlane.log.codec.packets.framing import bytes_of, encode_packed_bytes, pac
 
 
 class StateType(IntEnum):
-    """What an entry tells; others are skipped."""
+    """The kind of an entry; other kinds are skipped."""
 
     SYSTEM_VARIABLES = 0
     SCHEMA = 1
@@ -31,9 +31,9 @@ class SessionState:
     """Changes of a session.
 
     Attributes:
-        variables: System variables by name.
+        variables: Values of system variables, by name.
         database: The default database; None if that is not told.
-        gtids: Of the transactions that ended (MySQL), as text.
+        gtids: The GTIDs of the transactions that ended (MySQL), as text.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
