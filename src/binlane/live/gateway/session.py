@@ -462,17 +462,12 @@ class Session:
         try:
             if isinstance(question, Learning):
                 await self._learn()
-                return
-            if isinstance(question, Cutting):
+            elif isinstance(question, Cutting):
                 relay.cut(await read_beside(question.uncut.statements))
-                return
-            if isinstance(question, Judging):
+            elif isinstance(question, Judging):
                 await self._judge(question)
-                return
-            answer = await self._answer_guarded(question)
-            if isinstance(answer, RowsInParts):
-                await self._send_rows(answer)
-                return
+            else:
+                await self._answer_statement(question)
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
@@ -480,13 +475,17 @@ class Session:
                 raise  # it is answered, and what the client sent behind it is wrong
             self._told.warn("%s: %s", self.peer, shown(error), extra=self._named)
             relay.refuse(StatementError(str(error), hint=error.hint))
+
+    async def _answer_statement(self, question: Statement | RegisterSlave) -> None:
+        answer = await self._answer_guarded(question)
+        if isinstance(answer, RowsInParts):
+            await self._send_rows(answer)
+        elif answer is None:
+            self._relay.hand_on()
+        elif isinstance(answer, HandOn):
+            self._relay.hand_on(answer.text)
         else:
-            if answer is None:
-                relay.hand_on()
-            elif isinstance(answer, HandOn):
-                relay.hand_on(answer.text)
-            else:
-                relay.answer(answer)
+            self._relay.answer(answer)
 
     async def _learn(self) -> None:
         await self._relay.judge.learn()
