@@ -15,7 +15,7 @@ from binlane.statements.sql.tree.definitions import Account
 
 
 class DefaultFormat(Enum):
-    """What FORMAT='default' says: the format of the server's binlog_format."""
+    """Value of FORMAT='default': the format of the server's binlog_format."""
 
     DEFAULT = "DEFAULT"
 
@@ -219,9 +219,9 @@ def alter(
     """The definition after an ALTER BINLOG.
 
     Args:
-        definition: The one before.
-        statement: What changes.
-        default: What FORMAT='default' means.
+        definition: Definition before the ALTER BINLOG.
+        statement: The ALTER BINLOG statement to apply.
+        default: Logging mode that FORMAT='default' stands for.
 
     Raises:
         DefinitionError: If a clause contradicts the definition or another clause.

@@ -1,4 +1,4 @@
-"""Which temporary tables each binlog logs, and which it has begun to log once (seed 000).
+"""Temporary tables that each binlog logs, and has begun to log once (seed 000).
 
 Rule 1: row format logs none. Rule 2: a table whose logging has stopped is logged no more, since a
 replay would miss what happened in between. Rule 3: its DROP is logged all the same.
