@@ -1,4 +1,4 @@
-"""What the bytes of a client's character set are to the servers' lexer, where that is not as in UTF-8.
+"""Bytes of a client's character set as the servers' lexer reads them, where that is not as in UTF-8.
 
 Of UTF-8 and of the character sets of the Far East each character that is not ASCII's is a letter. In
 others one of them is white space, or begins a comment behind `--`; and in swe7 brackets, braces and
@@ -59,11 +59,11 @@ def lexed_as(charset: str) -> str:
 
 
 def is_same_in_utf8(text: str, charset: str) -> bool:
-    """Whether a text of a character set is the same statement in UTF-8.
+    """True if a text of a character set is the same statement in UTF-8.
 
     Args:
-        text: As `client_text` reads it.
-        charset: The client's.
+        text: Text as `client_text` reads it.
+        charset: Name of the client's character set.
     """
     if charset == SWE7:
         return is_alike(text)
@@ -75,12 +75,12 @@ def is_same_in_utf8(text: str, charset: str) -> bool:
 
 
 def lexed_by(pattern: str, charset: str, flavor: str) -> str:
-    """A pattern that is written with the sets of this module, for the texts of a character set.
+    """Adapt a pattern that is written with the sets of this module to the texts of a character set.
 
     Args:
-        pattern: As it is for UTF-8.
-        charset: As of `lexed_as`.
-        flavor: Whose lexer; empty for both.
+        pattern: Pattern as it is for UTF-8.
+        charset: Character set as `lexed_as` gives it.
+        flavor: Flavor of the server that lexes; empty for both.
     """
     if not charset:
         return pattern

@@ -1,4 +1,4 @@
-"""What every node is, expressions, and the queries and tables that statements name."""
+"""The base class of all nodes, expressions, and the queries and tables that statements name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def height(node: Node) -> int:
-    """How many nodes stand within one another at most."""
+    """Count the nodes that stand within one another at most."""
     found = 0
     left = [(node, 1)]
     while left:
@@ -83,7 +83,7 @@ def _names(kind: type) -> tuple[str, ...]:
 
 
 class LiteralKind(Enum):
-    """What a literal is."""
+    """Kind of a literal, by its notation."""
 
     __hash__ = object.__hash__
 
@@ -108,7 +108,6 @@ class Literal(Node):
     """A literal; its value is read from the statement's own text (`Statement.text_of`).
 
     Attributes:
-        kind: What it is.
         introducer: The character set of `_utf8mb4'…'`, `n` of `N'…'`; else empty.
     """
 
@@ -175,15 +174,16 @@ class Call(Node):
     sql_mode ORACLE; EXTRACT, TRIM, POSITION, SUBSTRING … FROM, GROUP_CONCAT, JSON_VALUE …
 
     Attributes:
-        name: In the case of the text.
-        arguments: In their order; of an argument with words of its own (`TRIM(LEADING a FROM b)`)
+        name: Name in the case of the text.
+        arguments: Arguments in their order; for an argument with words of its own (`TRIM(LEADING a
+            FROM b)`)
             the expressions.
-        database: If the text gives one; of `a.b.c()` the package joins it (`a.b`).
+        database: Database, if the text gives one; for `a.b.c()` the package joins it (`a.b`).
         is_quoted: The name stands in quotes: then no built-in function is meant.
         words: Words inside, in capitals: `DISTINCT`, `LEADING`, the unit of EXTRACT, `SEPARATOR`.
-        order_by: Of aggregates.
-        separator: GROUP_CONCAT's, None without.
-        over: It is a window function's call.
+        order_by: ORDER BY of an aggregate.
+        separator: Separator of GROUP_CONCAT, None without.
+        over: Window of a window function's call, or its name; None for other calls.
     """
 
     name: str
@@ -203,7 +203,7 @@ class Call(Node):
 
 @dataclass(slots=True, eq=False)
 class Window(Node):
-    """What OVER or WINDOW says."""
+    """A window as OVER or WINDOW defines it."""
 
     base: str = ""
     partition_by: tuple[Expression, ...] = ()
@@ -250,10 +250,10 @@ class Cast(Node):
     """CAST, CONVERT(x, type), CONVERT(x USING charset).
 
     Attributes:
-        value: What is cast.
-        type: To which type; None with USING.
-        charset: Of USING.
-        is_array: CAST(… AS … ARRAY).
+        value: Expression that the call casts.
+        type: Type to cast to; None with USING.
+        charset: Character set behind USING, else empty.
+        is_array: True for CAST(… AS … ARRAY).
     """
 
     value: Expression
@@ -267,13 +267,13 @@ class DataType(Node):
     """A type as columns, variables, CAST and RETURNS name it.
 
     Attributes:
-        name: In capitals as one word, `VARCHAR` for `CHARACTER VARYING`, `DOUBLE` for
+        name: Name in capitals as one word, `VARCHAR` for `CHARACTER VARYING`, `DOUBLE` for
             `DOUBLE PRECISION`; synonyms stay otherwise as they are written (`INTEGER`, `BOOL`).
         arguments: Texts in the parentheses behind it: `("10", "2")`, those of ENUM and SET as
             string literals' values.
         words: UNSIGNED, ZEROFILL, BINARY, ASCII, UNICODE, COMPRESSED.
-        charset: Of CHARACTER SET; empty without.
-        collation: Of COLLATE; empty without.
+        charset: Name behind CHARACTER SET; empty without.
+        collation: Name behind COLLATE; empty without.
         fields: Types of the fields of ROW, whose names are `arguments`.
     """
 
@@ -362,10 +362,9 @@ class Limit(Node):
     """LIMIT, OFFSET, FETCH FIRST, LIMIT ROWS EXAMINED.
 
     Attributes:
-        count: None where only ROWS EXAMINED stands.
-        offset: None without.
-        rows_examined: MariaDB's.
-        has_ties: WITH TIES.
+        count: Number of rows; None where only ROWS EXAMINED stands.
+        offset: Rows to skip; None without OFFSET.
+        rows_examined: Number of LIMIT ROWS EXAMINED, MariaDB only.
     """
 
     count: Expression | None
@@ -403,10 +402,10 @@ class Locking(Node):
     """FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
 
     Attributes:
-        is_for_update: Not for share.
-        tables: Of OF; empty for all.
+        is_for_update: True for FOR UPDATE, False for FOR SHARE and LOCK IN SHARE MODE.
+        tables: Tables behind OF; empty for all.
         wait: `NOWAIT`, `SKIP LOCKED`, `WAIT` or empty.
-        wait_at: Where that word stands.
+        wait_at: Place of the word in `wait`.
     """
 
     is_for_update: bool
@@ -434,20 +433,17 @@ class With(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    """SELECT without what stands behind it (`Query` has that).
+    """SELECT without the clauses behind it, which `Query` has.
 
     Attributes:
-        items: Its list.
-        options: DISTINCT, STRAIGHT_JOIN, SQL_CALC_FOUND_ROWS …
-        tables: Of FROM, those between commas; empty without FROM (DUAL is none).
-        where: None without, as everything here.
-        group_by: Items.
-        with_rollup: WITH ROLLUP.
-        having: HAVING.
-        windows: WINDOW: names and what they mean.
-        qualify: MySQL's QUALIFY.
-        procedure: Arguments of PROCEDURE ANALYSE.
-        from_at: Where FROM stands; -1 without.
+        items: Select list in the order of the text.
+        options: Words such as DISTINCT, STRAIGHT_JOIN, SQL_CALC_FOUND_ROWS.
+        tables: Tables of FROM, those between commas; empty without FROM (DUAL is none).
+        where: Condition of WHERE; this and all other absent clauses are None.
+        windows: Names of the WINDOW clause with their windows.
+        qualify: Condition of QUALIFY, MySQL only.
+        procedure: Arguments of PROCEDURE ANALYSE, else None.
+        from_at: Place of FROM; -1 without.
     """
 
     items: tuple[SelectItem, ...]
@@ -482,8 +478,9 @@ class SetOperation(Node):
     """Queries with UNION, EXCEPT or INTERSECT between them, from the left.
 
     Attributes:
-        operands: At least two.
-        operators: Between them: `UNION`, `UNION ALL`, `EXCEPT`, `EXCEPT ALL`, `INTERSECT` …
+        operands: Queries in their order, at least two.
+        operators: Operators between the operands: `UNION`, `UNION ALL`, `EXCEPT`, `EXCEPT ALL`,
+            `INTERSECT` …
     """
 
     operands: tuple[Query, ...]
@@ -513,9 +510,8 @@ class TableUse(Node):
     """A table, view, sequence or common table expression by its name.
 
     Attributes:
-        name: As written.
-        alias: None without.
-        partitions: Of PARTITION (…).
+        alias: Alias of the table; None without.
+        partitions: Names in PARTITION (…), else empty.
         period: FOR SYSTEM_TIME: its kind (`ALL`, `AS OF`, `BETWEEN`, `FROM`) and expressions.
         portion: FOR PORTION OF: the period's name and its bounds.
     """
@@ -553,10 +549,10 @@ class Join(Node):
     Attributes:
         kind: `INNER`, `LEFT`, `RIGHT`, `FULL`, `CROSS` (a comma in parentheses too),
             `STRAIGHT_JOIN`, with `NATURAL ` before it where it is one.
-        left: The table before it.
-        right: The table behind it.
-        on: ON; None without.
-        using: USING.
+        left: Table before the word JOIN.
+        right: Table behind the word JOIN.
+        on: Condition behind ON; None without.
+        using: Column names in USING (…), else empty.
     """
 
     kind: str
