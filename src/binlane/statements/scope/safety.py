@@ -41,8 +41,8 @@ class Setting:
 
     Attributes:
         mode: Logging mode of the binlog in this session.
-        logging_format: Format decided for the statement; DDL is logged as a statement
-            with either value.
+        logging_format: Format decided for the statement; DDL is logged as a statement with either
+            value.
         temporary_tables: Open temporary tables that the binlog has logged whole up to now.
     """
 

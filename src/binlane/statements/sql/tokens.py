@@ -143,8 +143,8 @@ class Tokens:
 
     Attributes:
         kinds: Kinds of the tokens, in order.
-        words: An unquoted word in capitals (a keyword or a name), or an operator as it is.
-            Empty for all other tokens, and beside a dot.
+        words: An unquoted word in capitals (a keyword or a name), or an operator as it is. Empty
+            for all other tokens, and beside a dot.
         texts: Texts as they stand in the statement.
         starts: Places of the tokens, in characters from 0.
     """
@@ -507,8 +507,8 @@ def tokenise(statement: str, dialect: Dialect = ANY) -> Iterator[Token]:
         dialect: Dialect of the text, for its quotes and escapes.
 
     Returns:
-        Tokens in order; white space, comments and the brackets of
-        executable comments stand between them.
+        Tokens in order; white space, comments and the brackets of executable comments stand
+        between them.
 
     Raises:
         SqlSyntaxError: While they are read, if a comment, string or quoted name does not end.

@@ -48,8 +48,7 @@ class Insert(Node):
         columns: Columns to fill; None if none are named, which means all; an empty list is empty.
         columns_at: Place of the columns' parenthesis; -1 without.
         rows: Rows of VALUES, or the one of SET (then `columns` come from it, too); None with a
-            query.
-            Long runs of rows of plain literals are read when they are asked for.
+            query. Long runs of rows of plain literals are read when they are asked for.
         is_set: True for INSERT … SET.
         query: Query of INSERT … SELECT, else None.
         row_alias: `AS new (a, b)` of MySQL: the name and its columns.
@@ -96,8 +95,7 @@ class Delete(Node):
     Attributes:
         modifiers: Some of LOW_PRIORITY, QUICK, IGNORE, HISTORY.
         targets: Tables to delete from in the form for several tables, as aliases or names; None for
-            a single
-            one, which is then the only one of `tables`.
+            a single one, which is then the only one of `tables`.
         tables: Table references as in FROM of a SELECT.
         before: Time of DELETE HISTORY … BEFORE SYSTEM_TIME.
     """
@@ -126,8 +124,7 @@ class LoadData(Node):
         assignments: Assignments of the SET clause.
         charset: Name behind CHARACTER SET; empty without.
         fields: Parts of FIELDS: `TERMINATED`, `ENCLOSED`, `OPTIONALLY ENCLOSED`, `ESCAPED`, each
-            with its
-            text, in the order of the statement.
+            with its text, in the order of the statement.
         lines: Parts of LINES, each with its text: `TERMINATED`, `STARTING`.
         skipped: Number of IGNORE … LINES.
         row_tag: Tag of ROWS IDENTIFIED BY.
