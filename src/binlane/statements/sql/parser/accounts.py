@@ -457,7 +457,7 @@ def _privilege_list(cursor: Cursor, node: AccountStatement) -> None:
 
 
 def _object(cursor: Cursor, node: AccountStatement) -> None:
-    """What stands behind ON."""
+    """Read the object behind ON."""
     word = cursor.word
     dialect = cursor.dialect
     is_kind = word in _OBJECT_KINDS

@@ -394,7 +394,7 @@ def _operand(c: Cursor) -> Expression:  # noqa: C901, PLR0912 - one branch a kin
 
 
 def _has_null_sign(c: Cursor) -> bool:
-    r"""Whether `\N` is NULL, as it was in MySQL before 8.0."""
+    r"""True if `\N` is NULL, as it was in MySQL before 8.0."""
     return c.dialect.may_be_mariadb or not c.dialect.has_mysql(8)
 
 
@@ -424,7 +424,7 @@ def _cursor_attribute(c: Cursor, name: Name) -> Expression:
 
 
 def is_at_query(c: Cursor) -> bool:
-    """Whether the parenthesis at the cursor holds a query and nothing before it."""
+    """True if the parenthesis at the cursor holds a query and nothing before it."""
     index = c.index + 1
     word = c.words[index]
     if word not in QUERY_WORDS:
@@ -433,7 +433,7 @@ def is_at_query(c: Cursor) -> bool:
 
 
 def _is_values_function(c: Cursor, index: int) -> bool:
-    """Whether VALUES at an index is the function of one column that ON DUPLICATE KEY knows."""
+    """True if VALUES at an index is the function of one column that ON DUPLICATE KEY knows."""
     if c.words[index + 1] != "(":
         return False
     if c.dialect.flavor:
@@ -711,7 +711,7 @@ def _cast(c: Cursor) -> Expression | None:
 
 
 def _is_side_by_side(c: Cursor) -> bool:
-    """Whether the parenthesis stands right behind the current word."""
+    """True if the parenthesis stands right behind the current word."""
     index = c.index
     return c.starts[index] + len(c.texts[index]) == c.starts[index + 1] or c.dialect.ignore_space
 

@@ -97,7 +97,7 @@ class Items(_Later[_T]):
 
 
 class _Run(_Later[_T]):
-    """What stands in one token."""
+    """Items that stand together in one token."""
 
     __slots__ = ("_at", "_make", "_pattern", "_text")
 
@@ -179,7 +179,7 @@ INTRODUCED: Final = (TokenKind.STRING, TokenKind.NUMBER)
 
 
 def number_kind(text: str) -> LiteralKind:
-    """What a NUMBER token is."""
+    """Give the kind of a NUMBER token: NUMBER, HEX or BIT."""
     second = text[1:2]
     if second in ("x", "X", "b", "B", "'"):
         first = text[0]

@@ -26,7 +26,7 @@ _WORDS: Final = frozenset(
 
 
 class Package(NamedTuple):
-    """What a package body holds: the texts of its routines, and the names of its variables."""
+    """Content of a package body: the texts of its routines, and the names of its variables."""
 
     routines: tuple[str, ...]
     variables: tuple[str, ...]

@@ -146,8 +146,8 @@ class TableOption(Node):
 
     Attributes:
         name: Name in capitals, one spelling for synonyms: `ENGINE` (TYPE), `CHARACTER SET`
-            (CHARSET, with or without DEFAULT), `COLLATE`, `AUTO_INCREMENT`, `UNION`, `DATA
-            DIRECTORY`, `WITH SYSTEM VERSIONING` …
+            (CHARSET, with or without DEFAULT), `COLLATE`, `AUTO_INCREMENT`, `UNION`,
+            `DATA DIRECTORY`, `WITH SYSTEM VERSIONING` …
         value: Value as it stands, without quotes; the tables of UNION are in `tables` instead.
         tables: Tables of the option UNION.
     """
@@ -239,14 +239,14 @@ class AlterAction(Node):
     """One action of ALTER TABLE.
 
     Attributes:
-        kind: `ADD COLUMN`, `MODIFY COLUMN`, `CHANGE COLUMN`, `DROP COLUMN`, `RENAME COLUMN`, `ALTER
-            COLUMN` (SET or DROP DEFAULT, VISIBLE), `ADD KEY`, `DROP KEY`, `DROP PRIMARY KEY`, `DROP
-            FOREIGN KEY`, `DROP CONSTRAINT`, `DROP CHECK`, `ADD CHECK`, `RENAME KEY`, `ALTER KEY`,
-            `ALTER CONSTRAINT`, `RENAME`, `OPTION`, `CONVERT`, `ORDER BY`, `ENABLE KEYS`, `DISABLE
-            KEYS`, `FORCE`, `ALGORITHM`, `LOCK`, `VALIDATION`, `DISCARD TABLESPACE`, `IMPORT
-            TABLESPACE`, `PARTITION` (what is done to partitions, in `words`), `PARTITION BY`,
-            `REMOVE PARTITIONING`, `ADD PERIOD`, `DROP PERIOD`, `ADD SYSTEM VERSIONING`, `DROP
-            SYSTEM VERSIONING`.
+        kind: `ADD COLUMN`, `MODIFY COLUMN`, `CHANGE COLUMN`, `DROP COLUMN`, `RENAME COLUMN`,
+            `ALTER COLUMN` (SET or DROP DEFAULT, VISIBLE), `ADD KEY`, `DROP KEY`,
+            `DROP PRIMARY KEY`, `DROP FOREIGN KEY`, `DROP CONSTRAINT`, `DROP CHECK`, `ADD CHECK`,
+            `RENAME KEY`, `ALTER KEY`, `ALTER CONSTRAINT`, `RENAME`, `OPTION`, `CONVERT`,
+            `ORDER BY`, `ENABLE KEYS`, `DISABLE KEYS`, `FORCE`, `ALGORITHM`, `LOCK`, `VALIDATION`,
+            `DISCARD TABLESPACE`, `IMPORT TABLESPACE`, `PARTITION` (what is done to partitions, in
+            `words`), `PARTITION BY`, `REMOVE PARTITIONING`, `ADD PERIOD`, `DROP PERIOD`,
+            `ADD SYSTEM VERSIONING`, `DROP SYSTEM VERSIONING`.
         name: Name of the column, key or constraint that is meant; as written.
         new_name: New name in RENAME COLUMN and RENAME KEY.
         columns: Columns of ADD, MODIFY and CHANGE; ADD (a INT, b INT) is one action with several.
@@ -442,8 +442,8 @@ class CreateRoutine(Node):
             partner.
         returns: Type that a function returns.
         soname: Library file of a loadable function.
-        characteristics: Words such as `DETERMINISTIC`, `NO SQL`, `READS SQL DATA`, `SQL SECURITY
-            INVOKER`, `LANGUAGE SQL`, in the order of the text.
+        characteristics: Words such as `DETERMINISTIC`, `NO SQL`, `READS SQL DATA`,
+            `SQL SECURITY INVOKER`, `LANGUAGE SQL`, in the order of the text.
         language: Language of the body, as it stands; empty for SQL.
         libraries: Libraries that the routine's code uses.
         code: Code of a routine in another language than SQL.

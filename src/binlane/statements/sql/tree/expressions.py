@@ -175,8 +175,8 @@ class Call(Node):
 
     Attributes:
         name: Name in the case of the text.
-        arguments: Arguments in their order; for an argument with words of its own (`TRIM(LEADING a
-            FROM b)`) the expressions.
+        arguments: Arguments in their order; for an argument with words of its own
+            (`TRIM(LEADING a FROM b)`) the expressions.
         database: Database, if the text gives one; for `a.b.c()` the package joins it (`a.b`).
         is_quoted: The name stands in quotes: then no built-in function is meant.
         words: Words inside, in capitals: `DISTINCT`, `LEADING`, the unit of EXTRACT, `SEPARATOR`.
