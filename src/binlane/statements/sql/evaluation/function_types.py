@@ -64,12 +64,11 @@ _EXACT: Final = frozenset({TypeKind.INTEGER, TypeKind.DECIMAL})
 
 @dataclass(frozen=True)
 class TypedCall:
-    """A call of a function, as what types it sees it.
+    """A call of a function, with the scope and the types of its arguments.
 
     Attributes:
-        node: The call.
-        scope: Where it stands.
-        typed: Types one expression.
+        scope: Scope in which the call stands.
+        typed: Gives the type of one expression.
     """
 
     node: Call
@@ -78,10 +77,10 @@ class TypedCall:
 
     @cached_property
     def types(self) -> list[Type]:
-        """The arguments'; at least one.
+        """Types of the arguments; at least one.
 
         Raises:
-            Untyped: If one is not known, or there is none.
+            Untyped: If the type of one is not known, or there are no arguments.
         """
         if not self.node.arguments:
             raise Untyped("a call without arguments")
@@ -89,7 +88,7 @@ class TypedCall:
 
     @property
     def first(self) -> Type:
-        """The first argument's."""
+        """Type of the first argument."""
         return self.at(0)
 
     def at(self, index: int) -> Type:
@@ -114,11 +113,11 @@ class TypedCall:
         """A constant number among the arguments.
 
         Args:
-            index: Of the argument.
-            otherwise: Where it is no constant.
+            index: Index of the argument, from 0.
+            otherwise: Number to give where the argument is no constant.
 
         Raises:
-            Untyped: If it is none, and nothing else is given.
+            Untyped: If the argument is no constant, and `otherwise` is None.
         """
         node = self.argument(index)
         if isinstance(node, Literal) and node.kind is LiteralKind.NUMBER:

@@ -144,11 +144,12 @@ _NAMES: Final = _OF_BOTH | _OF_MARIADB | _OF_MYSQL
 
 
 def is_built_in(name: str, dialect: Dialect = ANY) -> bool:
-    """Whether a server may have a function of this name without anybody having made it.
+    """True if a server may have a function of this name without anybody having made it.
 
     Args:
-        name: In any case. Those of geometry had no prefix once: AREA was ST_AREA.
-        dialect: Whose; of versions that are newer than those that were asked all count.
+        name: Name in any case. Geometry functions had no prefix once: AREA was ST_AREA.
+        dialect: Dialect of the server; for versions newer than those that were asked all names
+            count.
     """
     upper = name.upper()
     if "%" in upper:  # `cursor%FOUND` of sql_mode ORACLE
@@ -168,11 +169,11 @@ _UNSIGNED: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Context(NamedTuple):
-    """What functions ask of a session.
+    """Session values that functions depend on.
 
     Attributes:
-        collation: Of strings made of what is no string.
-        flavor: Whose rules are followed.
+        collation: Collation of strings made from values that are no strings.
+        flavor: Flavor of the server whose rules are followed.
     """
 
     collation: str
@@ -184,12 +185,12 @@ Function: TypeAlias = Callable[[Arguments, Context], Value]
 
 
 def call_built_in(name: str, arguments: Arguments, context: Context) -> Value:
-    """The value of a built-in function.
+    """Give the value of a built-in function.
 
     Args:
-        name: In capitals.
-        arguments: Their values.
-        context: Of the session.
+        name: Name of the function in capitals.
+        arguments: Values of the arguments in order.
+        context: Values of the session that count.
     """
     function = FUNCTIONS.get(name)
     if function is None or any(value is UNKNOWN for value in arguments):

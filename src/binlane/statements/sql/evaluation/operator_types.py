@@ -1,6 +1,6 @@
-"""What names in a query mean, and the types of the results of operators.
+"""Meaning of the names in a query, and the types of the results of operators.
 
-What is not known raises `Untyped`: then no column is made up.
+An unknown type raises `Untyped`: then no column is made up.
 
 Source: MariaDB 10.11 sql/item_func.cc and MySQL 9.7 sql/item_func.cc, `fix_length_and_dec` and
 `result_precision`; lengths measured on both.
@@ -64,9 +64,9 @@ class Source:
     """A table of a FROM clause.
 
     Attributes:
-        alias: By what the query calls it.
-        columns: Of the table.
-        starred: Those that `*` gives; None for all of them.
+        alias: Name by which the query calls the table.
+        columns: All columns of the table.
+        starred: Columns that `*` gives; None for all of them.
     """
 
     alias: str
@@ -93,18 +93,18 @@ def _nullable(columns: Columns) -> Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where an expression stands.
+    """Surroundings of an expression: its text, server, session and tables.
 
     Attributes:
-        text: Of the statement, or of the view that the expression is of.
-        objects: Of the server.
-        flavor: Of the server.
-        database: The default one.
+        text: Text of the statement, or of the view that the expression belongs to.
+        objects: Objects that the server has.
+        flavor: Flavor of the server that types the expression.
+        database: Name of the default database.
         connection: Character set and collation of literals.
-        environment: Of whom variables are; None where nobody knows them.
+        environment: Environment with the variables; None where nobody knows them.
         sources: Tables of the query, then those of the queries around it.
         common: The columns of common table expressions, by their names in lower case.
-        views: Those that it is inside of.
+        views: Views that the expression is inside of.
     """
 
     text: StatementText
@@ -118,13 +118,13 @@ class Scope:
     views: tuple[TableName, ...] = ()
 
     def has(self, fact: Fact) -> bool:
-        """Whether the server's version does what some versions do."""
+        """True if the server's version does as a fact says of some versions."""
         flavor = self.flavor.value
         return has(fact, flavor, self.objects.server_version or ASSUMED[flavor])
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether MariaDB's rules hold, not MySQL's."""
+        """True if MariaDB's rules hold, not MySQL's."""
         return self.flavor is Flavor.MARIADB
 
     def column(self, names: Sequence[str]) -> Type:
@@ -371,7 +371,7 @@ def moved(operand: Type, unit: str, scope: Scope) -> Type:
 
 
 def _is_long_text(operand: Type) -> bool:
-    """Whether a text may have a fraction of a second."""
+    """True if a text may have a fraction of a second."""
     is_set = operand.column is not None and operand.column.type_name in {"ENUM", "SET"}
     is_number = operand.is_literal and operand.charset == "binary"
     return operand.kind is TypeKind.TEXT and not is_set and not is_number

@@ -344,7 +344,7 @@ def _of_view(view: View, name: TableName, scope: Scope) -> Columns:
 
 
 def is_stored(query: Query) -> bool:
-    """Whether the server makes a table of a derived one: it cannot be merged into its query."""
+    """True if the server makes a table of a derived one, which cannot be merged into its query."""
     select = query.body
     if not isinstance(select, Select) or not select.tables or query.limit is not None:
         return True
