@@ -160,12 +160,12 @@ Key = tuple[str | None, ...]
 
 
 def key_of(statement: str, dialect: Dialect) -> Key:
-    """What a statement has in common with those that differ from it in literals alone."""
+    """Give the common parts of a statement and those that differ from it in literals alone."""
     return tuple(pattern(dialect).split(statement))
 
 
 def ends_of(statement: str, dialect: Dialect) -> tuple[int, ...]:
-    """Where each literal ends that is not part of `key_of`."""
+    """Give the places where the literals end that are not part of `key_of`."""
     found = pattern(dialect).finditer(statement)
     return tuple([each.end() for each in found if each[_KEPT] is None])
 
@@ -226,9 +226,10 @@ def _content(quote: str, *, backslash_escapes: bool) -> str:
 
 
 def has_shape(facts: StatementFacts, ends: Sequence[int]) -> bool:
-    """Whether all literals of a statement are literals of its tree.
+    """True if all literals of a statement are literals of its tree.
 
-    Others, such as the length in a type, or a string as an alias, are part of what it says.
+    Other literals, such as the length in a type, or a string as an alias, are part of the
+    statement's meaning.
     """
     effects = facts.effects
     if effects.stopped_at is not None or effects.kind not in _SHAPED:
@@ -262,7 +263,7 @@ _Kept = TypeVar("_Kept", Shape, StatementFacts)
 
 
 class _Context:
-    """What is known of statements that are read in the same circumstances."""
+    """Facts on statements that are read in the same circumstances."""
 
     __slots__ = ("database", "dialect", "expressions", "held", "shapes", "texts")
 
@@ -379,7 +380,7 @@ def _read(text: str, database: str, dialect: Dialect) -> StatementFacts:
 
 
 def _stopped(text: str, database: str, dialect: Dialect, error: Exception) -> StatementFacts:
-    """What is known of a statement that is not understood to its end."""
+    """Give the facts on a statement that is not understood to its end."""
     offset = error.offset if isinstance(error, SqlSyntaxError) else 0
     if isinstance(error, Stopped):
         token = error.token

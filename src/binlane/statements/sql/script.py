@@ -101,8 +101,8 @@ def statements(text: str, dialect: Callable[[], Dialect] = Dialect) -> Iterator[
     stand. An unfinished comment or string goes to the end.
 
     Args:
-        text: The script.
-        dialect: As of `ScriptReader`.
+        text: Text of the whole script.
+        dialect: Gives the dialect, as for `ScriptReader`.
     """
     for part in ScriptReader(text.encode("utf-8", "surrogateescape"), dialect).parts():
         if part.command == b"use":
@@ -115,12 +115,13 @@ class ScriptReader:
     """A place in a script.
 
     Args:
-        data: The script.
-        dialect: Asked before each statement: whose client it is, and the session's quotes.
-        delimiter: What ends a statement at its beginning.
+        data: Bytes of the whole script.
+        dialect: Gives the dialect before each statement: the client's flavor, and the session's
+            quotes.
+        delimiter: Text that ends a statement at the script's beginning.
 
     Attributes:
-        delimiter: What ends a statement here.
+        delimiter: Text that ends a statement at the present place.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class ScriptReader:
         self._plain_match = _plain(Dialect()).match
 
     def parts(self) -> Iterator[Part]:
-        """All of them, in order. `quit` is the last one."""
+        """Yield all parts of the script in order. `quit` is the last one."""
         data = self._data
         while True:
             while plain := self._plain():
@@ -221,7 +222,7 @@ class ScriptReader:
         return self._data[self._offset : self._offset + len(self.delimiter)] == self.delimiter
 
     def _begins_line(self) -> bool:
-        """Whether no statement stands before this place in its line."""
+        """True if no statement stands before this place in its line."""
         ended = self._ended
         return ended == 0 or self._data.find(b"\n", ended, self._offset) >= 0
 
@@ -313,7 +314,7 @@ def decoded(data: bytes) -> str:
 
 @cache
 def _pieces(delimiter: bytes, dialect: Dialect) -> re.Pattern[bytes]:
-    """What may hold a delimiter that is none, the delimiter itself, and the client's commands."""
+    """Match texts that may hold a false delimiter, the delimiter itself, and the client's commands."""
     single, double = _strings(dialect)
     return re.compile(
         rb"(?P<DELIMITER> %s | \\[gG] )" % re.escape(delimiter)
@@ -331,7 +332,7 @@ def _pieces(delimiter: bytes, dialect: Dialect) -> re.Pattern[bytes]:
 
 
 def _strings(dialect: Dialect) -> tuple[bytes, bytes]:
-    """What stands in strings of single and of double quotes."""
+    """Give the patterns of the content of strings in single and in double quotes."""
     escaped, plain = rb"[^%s\\]++ | \\.", rb"[^%s]++"
     single = plain if dialect.no_backslash_escapes else escaped
     double = plain if dialect.no_backslash_escapes or dialect.ansi_quotes else escaped

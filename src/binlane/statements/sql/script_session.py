@@ -91,7 +91,7 @@ class ScriptSession:
 
     @property
     def flavor(self) -> Flavor:
-        """Whose rules are followed."""
+        """Flavor of the server whose rules are followed."""
         return Flavor.MARIADB if self.bare.may_be_mariadb else Flavor.MYSQL
 
     @property

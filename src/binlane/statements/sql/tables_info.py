@@ -37,7 +37,7 @@ def told_tables(body: QueryEvent) -> tuple[TableName, ...]:
 
 
 def is_open_ended(effects: StatementEffects) -> bool:
-    """Whether a statement's text does not tell which tables it concerns."""
+    """True if a statement's text does not tell which tables it concerns."""
     return effects.stopped_at is not None or effects.kind in _OPEN_ENDED
 
 
@@ -54,13 +54,13 @@ def tables_of_text(body: QueryEvent) -> tuple[TableName, ...]:
 
 
 def contradiction(body: QueryEvent) -> str | None:
-    """What is wrong with the tables that an extended event names, by its text; None if nothing is.
+    """Describe the mismatch of an extended event's tables and text; None if there is none.
 
-    Where a statement changes rows, views, functions and triggers make tables others than those that
-    the text names. What makes, changes or drops tables is about those alone.
+    Where a statement changes rows, views, functions and triggers bring in other tables than those
+    that the text names. A statement that makes, changes or drops tables is about those alone.
 
     Raises:
-        CodecError: If its context is damaged.
+        CodecError: If the event's context is damaged.
     """
     told = frozenset(told_tables(body))
     if is_about_transactions(body.query):
@@ -78,10 +78,10 @@ def contradiction(body: QueryEvent) -> str | None:
 
 
 def encode_tables(tables: Iterable[TableName], database: bytes) -> bytes | None:
-    """Tables as an extended event names them; None where they have no room in one.
+    """Give tables as an extended event names them; None where they have no room in one.
 
     Args:
-        tables: In their order.
+        tables: Tables in their order in the event.
         database: The event's default database, which is not written out.
     """
     data = bytearray()
