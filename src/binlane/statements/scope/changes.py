@@ -117,7 +117,7 @@ NAMED_ONLY: Final = frozenset(
         StatementKind.ALTER_EVENT,
     )
 )
-"""These name objects in bodies that no replay runs: making the routine needs none of them."""
+"""Statements that name objects in bodies, which no replay runs: making the routine needs none of them."""
 
 
 def written_tables(effects: StatementEffects) -> tuple[TableName, ...]:

@@ -336,7 +336,7 @@ WITHOUT_OBJECTS = frozenset(
         StatementKind.DROP_REFERENCE_SYSTEM,
     )
 )
-"""What these change has no name that a scope could hold."""
+"""Statements whose changes have no name that a scope could hold."""
 
 
 def braced(definitions: Iterable[Definition]) -> str:

@@ -14,7 +14,7 @@ from typing import Final, Self
 from binlane.names import ACCOUNT_DATABASE, TableName, folded
 
 SYSTEM_DATABASE: Final = "system"
-"""What seed 000 calls the database of accounts; a list that names it names `mysql` as well."""
+"""Name that seed 000 gives the database of accounts; a list that names it names `mysql` as well."""
 
 ScopeObject = str | TableName
 """A database by its name, or a table."""

@@ -33,7 +33,7 @@ class TransactionWrites:
     known: frozenset[tuple[str, bool, frozenset[str]]] = field(default=frozenset())
 
     def added(self, used: Sequence[UsedObject], binlogs: frozenset[str]) -> TransactionWrites:
-        """With what another statement has written, temporary tables left out."""
+        """Give these writes with those of another statement, temporary tables left out."""
         writes, known = list(self.writes), set(self.known)
         for one in used:
             key = (str(one), one.is_transactional, binlogs)
@@ -43,7 +43,7 @@ class TransactionWrites:
         return TransactionWrites(tuple(writes), frozenset(known))
 
     def joined(self, other: TransactionWrites) -> TransactionWrites:
-        """With what another one has written, too."""
+        """Give these writes with those of another transaction."""
         if other.known <= self.known:
             return self
         result = self

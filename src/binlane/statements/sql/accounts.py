@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from binlane.statements.sql.tree.definitions import Account, AccountStatement, Privilege
 
 Level = tuple[str, ...]
-"""Of privileges: nothing for all databases, a pattern of databases, `TABLE`, `FUNCTION` or
+"""Level of privileges: nothing for all databases, a pattern of databases, `TABLE`, `FUNCTION` or
 `PROCEDURE` with a database and name, and of a table a column in small letters."""
 
 TABLE_PRIVILEGES: Final = frozenset(
@@ -66,9 +66,9 @@ _MYSQL_PRIVILEGES: Final = frozenset(
 _EVERYTHING: Final = (DATABASE_PRIVILEGES - {"DELETE HISTORY", "SHOW CREATE ROUTINE"}) | {
     *("RELOAD", "SHUTDOWN", "PROCESS", "FILE", "SUPER", "CREATE USER", "GRANT OPTION")
 }
-"""What accounts have that may do everything, of every version."""
+"""Privileges of accounts that may do everything, of every version."""
 _STATIC: Final = frozenset(("CREATE ROLE", "DROP ROLE"))
-"""Of MySQL's own privileges those that are no dynamic ones."""
+"""Those of MySQL's own privileges that are no dynamic ones."""
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "REPLICATION CLIENT": "BINLOG MONITOR",
@@ -96,12 +96,12 @@ class AccountName(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As messages have it."""
+        """Give the name as messages have it."""
         return f"'{self.user}'" if self.is_role else f"'{self.user}'@'{self.host}'"
 
     @property
     def quoted(self) -> str:
-        """As MySQL's messages have roles."""
+        """Give the name as MySQL's messages have roles."""
         return f"`{self.user}`@`{self.host}`"
 
 
@@ -261,7 +261,7 @@ def take_routine(accounts: Accounts, level: Level) -> None:
 
 
 _Results = Iterator[AccountError | None]
-"""Of each account: its error, or None where it is as it should be."""
+"""Result for each account: its error, or None where it is as it should be."""
 
 
 @dataclass(slots=True)
@@ -412,7 +412,7 @@ class _Changing:
                 yield AccountError(3523, f"Unknown authorization ID {name.quoted}")
 
     def absent(self) -> AccountError:
-        """That the account that is to get something is not there."""
+        """Give the error that the account to be granted something does not exist."""
         if self.is_mariadb:
             return AccountError(1133, "Can't find any matching row in the user table")
         return AccountError(1410, "You are not allowed to create a user with GRANT")
@@ -494,7 +494,7 @@ class _Changing:
                 self.accounts[name] = replace(grantee, default_roles=roles)
 
     def no_user(self, name: AccountName) -> AccountError:
-        """That nobody is there whose default role is to be none or all."""
+        """Give the error that the account whose default roles are to be none or all does not exist."""
         if not self.is_mariadb:
             return AccountError(3523, f"Unknown authorization ID {name.quoted}")
         if AccountName(name.user) in self.accounts:

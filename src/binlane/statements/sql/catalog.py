@@ -91,7 +91,7 @@ LOGGED_TYPES: Final[Mapping[str, tuple[ColumnType, ...]]] = MappingProxyType(
         **dict.fromkeys(("GEOMETRYCOLLECTION", "GEOMCOLLECTION"), _GEOMETRY),
     }
 )
-"""What columns of an SQL type are in the log, the usual first; others fit any column."""
+"""Column types in the log of an SQL type, the usual one first; other SQL types fit any column."""
 
 _TEXT_CHARSET: Final = "utf8mb4"
 _GENERATED_PRIMARY_KEY: Final = 0x4
@@ -183,7 +183,7 @@ def fitted(
     """The columns of a TABLE_MAP with all that a definition adds.
 
     Returns:
-        As many columns; or why the definition is not that of the TABLE_MAP, as text.
+        As many columns; or, as text, the reason why the definition is not that of the TABLE_MAP.
     """
     defined = _logged(columns, table, table_map)
     if len(defined) != len(columns):
@@ -334,14 +334,14 @@ _CHANGES: Final = frozenset(
         *("INSTALL", "UNINSTALL"),
     }
 )
-"""What statements begin with that change objects."""
+"""First words of statements that change objects."""
 _KNOWN: Final = frozenset(
     {
         *("INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT", "LOCK", "UNLOCK", "BEGIN", "START"),
         "COMMIT",
     }
 )
-"""What begins so is not read: a dump is full of it."""
+"""First words of statements that are not read: a dump is full of them."""
 _FILLS: Final = re.compile(
     r"""(?ix) (?:INSERT|REPLACE) \s+ (?:(?:LOW_PRIORITY|HIGH_PRIORITY|DELAYED|IGNORE) \s+)*
     (?:INTO \s+)? (?:(?P<database>`[^`]+`|[\w$]+) \s*\.\s*)? (?P<table>`[^`]+`|[\w$]+)"""
@@ -423,10 +423,10 @@ class SchemaCatalog(Objects):
     """The objects of a server, or the columns of tables at one place in a log.
 
     Attributes:
-        flavor: Of the server whose objects these are; None for those of a log, of which only tables
-            are known, and not all of them.
-        default_database: Of the last USE that `load` has seen.
-        problems: What could not be understood.
+        flavor: Flavor of the server whose objects these are; None for those of a log, of which only
+            tables are known, and not all of them.
+        default_database: Database of the last USE that `load` has seen.
+        problems: Statements that could not be understood.
         misfits: Why the definition of a table that the catalog knows was not used for it, by the
             first TABLE_MAP that it does not fit.
         filled: The tables that got rows, as far as statements tell; None where none were seen.
@@ -515,7 +515,7 @@ class SchemaCatalog(Objects):
         """Follow a log, event by event.
 
         Returns:
-            Whether the event changed what the catalog knows.
+            True if the event changed the catalog's knowledge.
 
         Raises:
             CodecError: If the status variables of a statement are damaged.
@@ -540,9 +540,10 @@ class SchemaCatalog(Objects):
         """Run a script: a dump of tables' definitions, or any other; only its DDL counts.
 
         Args:
-            script: As the command-line clients take it, with USE and DELIMITER.
+            script: Script as the command-line clients take it, with USE and DELIMITER.
             database: The default database before its first USE.
-            version: Of the server, which tells the executable comments that it runs; None for all.
+            version: Version of the server, which tells the executable comments that it runs; None
+                for all.
         """
         self.default_database = database
         if version is not None:

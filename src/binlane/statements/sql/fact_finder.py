@@ -461,7 +461,7 @@ class FactFinder(NameFinder):
     def define_program(self, body: Node, start: int, name: TableName) -> None:
         """Refer to what the body of a program names.
 
-        It runs in the database of its program, whatever the default one is when that is made.
+        The body runs in the database of its program, whatever the default one is when that is made.
         """
         inside = FactFinder(self.text, name.database, self.dialect)
         inside.program(body)

@@ -85,14 +85,14 @@ class StatementKind(Enum):
     HANDLER = "handler"
     PREPARE = "prepare"
     EXECUTE = "execute"
-    """What the prepared statement does stands in another text."""
+    """The effects of the prepared statement stand in another text."""
     EXECUTE_IMMEDIATE = "execute immediate"
     DEALLOCATE = "deallocate"
     BINLOG = "binlog"
     """BINLOG 'base64': events as a statement, whose rows no text tells."""
     SIGNAL = "signal"
     SESSION = "session"
-    """What changes nothing that is logged: USE, SHOW, EXPLAIN, KILL …; the verb says which."""
+    """A statement that changes nothing that is logged: USE, SHOW, EXPLAIN, KILL …; the verb says which."""
     EMPTY = "empty"
     UNKNOWN = "unknown"
 
@@ -111,7 +111,7 @@ _NO_VERBS: Final = frozenset(
         StatementKind.UNKNOWN,
     )
 )
-"""Whose value is one word that no statement of the kind begins with."""
+"""Kinds whose value is one word that no statement of the kind begins with."""
 _KINDS: Final = {
     **{kind.value.upper(): kind for kind in StatementKind if kind not in _NO_VERBS},
     **{
@@ -140,7 +140,7 @@ _KINDS: Final = {
     "RENAME": StatementKind.RENAME_TABLE,
     "TRUNCATE": StatementKind.TRUNCATE_TABLE,
 }
-"""By the words that a statement begins with."""
+"""Kinds by the words that a statement begins with."""
 
 
 def kind_of(verb: str) -> StatementKind:
@@ -168,9 +168,9 @@ DDL_KINDS = frozenset(
 INSERTING_KINDS = frozenset((StatementKind.INSERT, StatementKind.REPLACE, StatementKind.LOAD_DATA))
 WRITING_KINDS = INSERTING_KINDS | {StatementKind.UPDATE, StatementKind.DELETE}
 READING_KINDS = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
-"""What changes no rows but through functions."""
+"""Kinds that change no rows but through functions."""
 QUIET_KINDS = frozenset((StatementKind.SELECT, StatementKind.SESSION, StatementKind.EMPTY))
-"""What servers log nothing of but what functions in it write."""
+"""Kinds of which servers log nothing but the writes of functions in them."""
 TABLE_MAKING_KINDS = frozenset(
     {
         *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
@@ -190,7 +190,7 @@ OPEN_ENDED_KINDS = frozenset(
         *(StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE, StatementKind.BINLOG),
     }
 )
-"""What these do is not told by their text alone."""
+"""Kinds whose effects the text alone does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,8 +248,9 @@ class StatementEffects:
     def involved_tables(self) -> tuple[TableName, ...]:
         """The tables that a statement concerns, as tables info has them: what it writes comes first.
 
-        Of a rename those left of TO that it did not make itself; of what makes or alters a table that
-        one alone. Views count where the statement is about them, or uses them.
+        A rename gives the names left of TO that it did not make itself; a statement that makes or
+        alters a table gives that one alone. Views count where the statement is about them, or uses
+        them.
 
         Source: WL#40, section 4.
         """
@@ -293,7 +294,7 @@ class RowChange(Enum):
     UPSERT = "insert … on duplicate key update"
     LOAD = "load data"
     SEQUENCE = "next value"
-    """Its one row is advanced or set: NEXTVAL, NEXT VALUE FOR, SETVAL."""
+    """The one row of a sequence is advanced or set: NEXTVAL, NEXT VALUE FOR, SETVAL."""
 
 
 class VariableScope(Enum):
@@ -310,14 +311,14 @@ class TableUse:
     """A place where the text names a table, view or sequence; common table expressions are none.
 
     Attributes:
-        name: With the default database where the text gives none.
-        alias: By what the statement calls it: its alias, else the table's own name.
-        changes: What happens to its rows; empty if it is only read. In an UPDATE of several tables
-            that sets a column without its table, every table that could have the column has
+        name: Name with the default database where the text gives none.
+        alias: Name by which the statement calls the table: its alias, else the table's own name.
+        changes: Changes of the table's rows; empty if it is only read. In an UPDATE of several
+            tables that sets a column without its table, every table that could have the column has
             UPDATE: which one does (`set_columns`) only the server's objects tell.
-        offset: Where the name begins, in characters from 0.
-        length: Of the name in the text, its database included.
-        is_outermost: It stands in the statement itself, not in a subquery.
+        offset: Place where the name begins, in characters from 0.
+        length: Length of the name in the text, its database included.
+        is_outermost: True if the name stands in the statement itself, not in a subquery.
         is_sequence: NEXTVAL, LASTVAL or SETVAL or their like in MariaDB name it.
         is_locked_for_update: FOR UPDATE of its SELECT, not FOR SHARE, means it.
         lock: `READ`, `READ LOCAL`, `WRITE`, … of LOCK TABLES; else empty.
@@ -397,12 +398,14 @@ class Assignment:
     """One assignment of a SET statement.
 
     Attributes:
-        name: In lower case: a system variable, a user variable (with its `@`), or `names`,
+        name: Name in lower case: a system variable, a user variable (with its `@`), or `names`,
             `character set`, `password`, `role`, `transaction isolation level`,
             `transaction access mode` for the special forms; of a SET in a routine a local variable.
-        scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
+        scope: Scope of a system variable. SET TRANSACTION without a scope is UNSAID: the next one
+            only.
         node: The value; None for DEFAULT and words.
-        value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
+        value: Text of the value; for `transaction isolation level` such as `READ COMMITTED`;
+            `default`.
     """
 
     name: str

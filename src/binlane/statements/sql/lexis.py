@@ -1,6 +1,6 @@
 """Bytes of a client's character set as the servers' lexer reads them, where that is not as in UTF-8.
 
-Of UTF-8 and of the character sets of the Far East each character that is not ASCII's is a letter. In
+In UTF-8 and the character sets of the Far East each character that is not ASCII's is a letter. In
 others one of them is white space, or begins a comment behind `--`; and in swe7 brackets, braces and
 their like are letters.
 
@@ -18,11 +18,11 @@ from typing import Final
 from binlane.log.codec.client_text import SWE7, client_codec, is_alike, told_text
 
 LETTERS: Final = r"\x80-\U0010FFFF"
-"""In a set of characters of a pattern: the letters beside ASCII's."""
+"""Letters beside ASCII's, in a pattern's set of characters."""
 SPACES: Final = r" \t\n\v\f\r"
-"""Likewise: white space."""
+"""White space, in a pattern's set of characters."""
 BEHIND_DASHES: Final = r"\x00-\x20\x7f"
-"""Likewise: what makes `--` before it the beginning of a comment."""
+"""Characters that make `--` before them begin a comment, in a pattern's set of characters."""
 
 _WIDE_SPACE: Final = r"\xa0"
 _OTHER_LETTERS: Final = r"\x80-\x9f\xa1-\U0010FFFF"

@@ -110,7 +110,7 @@ class LoggedStatement:
     """A statement of a log.
 
     Attributes:
-        text: As logged; bytes that are no text are lone surrogates.
+        text: Text as logged; bytes that are no text are lone surrogates.
         database: The session's default database, likewise.
         sql_mode: The session's, as bits; 0 where the log does not tell.
         charset: The client's character set, where the text is to be read by it

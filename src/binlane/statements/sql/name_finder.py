@@ -43,9 +43,9 @@ class CommonTables(NamedTuple):
     more each than few.
 
     Attributes:
-        numbers: Those of the innermost clause, with their places in it.
+        numbers: Names of the innermost clause, with their places in it.
         seen: So many of them are seen.
-        outer: Those of the clauses around it.
+        outer: Names of the clauses around it.
     """
 
     numbers: Mapping[str, int]

@@ -134,7 +134,7 @@ class ObjectChange:
 
     @property
     def is_of_log(self) -> bool:
-        """It stands in a log, whose objects are known in part only."""
+        """True if the statement stands in a log, whose objects are known in part only."""
         return self.objects.flavor is None
 
     @property
@@ -629,7 +629,7 @@ LOG_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = Ma
         StatementKind.DROP_DATABASE: ObjectChange.drop_database,
     }
 )
-"""Of a log, where tables and their databases count."""
+"""Handlers for the statements of a log, where tables and their databases count."""
 
 SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = MappingProxyType(
     {

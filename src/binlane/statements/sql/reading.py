@@ -156,7 +156,7 @@ _SHAPED: Final = frozenset(
 
 
 Key = tuple[str | None, ...]
-"""What a statement says beside its literals, and of which kind each of these is."""
+"""Text of a statement beside its literals, and the kind of each literal."""
 
 
 def key_of(statement: str, dialect: Dialect) -> Key:
@@ -298,14 +298,14 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     """Find out all that a statement's text says about how it is logged.
 
     Args:
-        text: One statement, as a client sends it or as a binlog holds it.
+        text: Text of one statement, as a client sends it or as a binlog holds it.
         database: The default database; empty if there is none.
-        dialect: Whose it is, and how its session reads it.
+        dialect: Dialect of the server and its session.
 
     Returns:
-        Its facts. What is not understood raises nothing: `effects.stopped_at` says where it is,
-        and the statement must then not be taken for safe; `error` is there where no server that
-        the dialect stands for takes the text.
+        The statement's facts. A text that is not understood raises nothing: `effects.stopped_at`
+        says where the analysis stopped, and the statement must then not be taken for safe; `error`
+        is set where no server that the dialect stands for takes the text.
     """
     if len(text) > LONG:  # its facts are not kept, unless somebody holds them
         context = _contexts.get((database, dialect))

@@ -269,7 +269,7 @@ DICTIONARY_VIEWS: Final = DICTIONARY_ACCOUNT_VIEWS | frozenset(
         *("tablespaces_extensions", "triggers", "view_routine_usage", "view_table_usage", "views"),
     )
 )
-"""Those of InnoDB tables, where the server has them: `Fact.DICTIONARY_TABLES`."""
+"""Views of InnoDB tables, where the server has them: `Fact.DICTIONARY_TABLES`."""
 _ANY_CASE: Final = frozenset({INFORMATION_SCHEMA, PERFORMANCE_SCHEMA})
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?\Z", re.IGNORECASE)
 _UNKNOWN_COLUMNS: Final = TableDefinition(columns=())
@@ -363,7 +363,7 @@ class ChildTables:
     """Foreign keys by the tables that they refer to, found when they are asked for.
 
     Attributes:
-        keys: They; None as long as nobody asked.
+        keys: Foreign keys by the table referred to; None as long as nobody asked.
     """
 
     __slots__ = ("keys",)
@@ -372,7 +372,7 @@ class ChildTables:
         self.keys: dict[TableName, list[ForeignKey]] | None = None
 
     def of(self, tables: Mapping[TableName, Table]) -> Mapping[TableName, Sequence[ForeignKey]]:
-        """Those of tables that are as they were when they were asked for first."""
+        """Give the foreign keys of tables by parent; the tables are those of the first call, unchanged."""
         if self.keys is None:
             self.keys = {}
             for table in tables.values():
@@ -444,7 +444,7 @@ class ObjectStore:
         """Have what another one has, too: what is new in it since `before`, or was changed.
 
         Returns:
-            Whether that is more.
+            True if anything was added or changed.
         """
         self.own()
         self.children = ChildTables()
@@ -558,7 +558,7 @@ _FIRST_SYSTEMS: Final = range(2_000, 32_767)
 
 
 OBJECT_KINDS: Final = tuple(one.name for one in fields(ObjectStore) if one.compare)
-"""What a store has."""
+"""Kinds of objects that a store has."""
 _ALL_OF: Final = attrgetter(*(one.name for one in fields(ObjectStore)))
 
 
@@ -577,10 +577,10 @@ class Objects:
     """The objects of a server with one session's temporary tables. Names are looked up as they are.
 
     Attributes:
-        flavor: Of the server; None for the tables of a log, of which not all are known.
+        flavor: Flavor of the server; None for the tables of a log, of which not all are known.
         version: Another object after every change; copies share it until one of them changes.
-        server_version: Of the server; None for the one that is assumed where none is named.
-        store: Where they are; `object_changes` changes it.
+        server_version: Version of the server; None for the one that is assumed where none is named.
+        store: Store that holds the objects; `object_changes` changes it.
         missed: Tables and routines that were looked for and are not there, for whoever reads them
             when they are needed, and takes them away.
         knows_components: There are no others than those that were installed here.

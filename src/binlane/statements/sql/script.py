@@ -75,15 +75,16 @@ class Part:
     r"""A text that the client sends, or a command of its own.
 
     Attributes:
-        start: Where it begins, in bytes.
+        start: Place where the part begins, in bytes.
         text: All of it, without its delimiter and the lines of comments before it, and with blanks
             where the client took a command such as `\p` out of it. Empty at the end of a script
             for the comments that stand there.
         comments: Comments from `--` or `#` to the end of the line that stand before it and hold an
             `@`, with their places.
         command: The full name of a command, in small letters; empty for what is sent.
-        value: What stands behind that name.
-        is_chunk: It ended at another delimiter than `;`, so that it may be several statements.
+        value: Text behind the name of the command.
+        is_chunk: True if it ended at another delimiter than `;`, so that it may be several
+            statements.
     """
 
     start: int
@@ -97,7 +98,7 @@ class Part:
 def statements(text: str, dialect: Callable[[], Dialect] = Dialect) -> Iterator[str]:
     """The statements of a script that a tool wrote, such as a schema; none is empty.
 
-    Of the client's own commands only DELIMITER and USE are followed. Comments stay where they
+    Of the client's own commands, DELIMITER and USE alone are followed. Comments stay where they
     stand. An unfinished comment or string goes to the end.
 
     Args:
@@ -186,7 +187,8 @@ class ScriptReader:
         """Go to the next token.
 
         Returns:
-            Where the statement begins: at a comment if one stands in the line of its first token.
+            The place where the statement begins: at a comment if one stands in the line of its
+            first token.
         """
         data = self._data
         kept: int | None = None

@@ -1,6 +1,6 @@
 """The servers, as those who read their SQL know them: dialects, versions, character sets.
 
-What differs between versions is data, each with the source that tells it. A fact is a row of
+Differences between versions are data, each with the source that tells it. A fact is a row of
 `SINCE`: the first version of either server that has it, and where older series got it as a fix, their
 first releases that have it. A default is a list of values, each with
 its first version. What no row tells is the same in all versions that are known.
@@ -104,11 +104,11 @@ class Dialect:
         )
 
     def in_modes(self, sql_mode: str) -> Self:
-        """As `with_mode`, by names.
+        """Give a dialect as `with_mode` does, with the modes by name.
 
         Args:
-            sql_mode: As the server tells it, or as SET has it: names in capitals, with commas, or
-                bits.
+            sql_mode: Modes as the server tells them, or as SET has them: names in capitals, with
+                commas, or bits.
         """
         if sql_mode.isdigit():
             return self.with_mode(int(sql_mode))
@@ -126,7 +126,7 @@ class Dialect:
 
 
 ANY: Final = Dialect()
-"""That of a server nobody has named, in a session without modes."""
+"""Dialect of a server nobody has named, in a session without modes."""
 
 
 class LoggingMode(Enum):
@@ -195,7 +195,7 @@ ASSUMED: Final[Mapping[str, Version]] = MappingProxyType(
 )
 """Versions where none is named: those on which most was measured."""
 NEWEST: Final = 99
-"""Of a series: the release that is meant where its last number is not said."""
+"""Last number of a version that stands for the newest release of its series."""
 _NEVER: Final = (1000, 0, 0)
 
 
@@ -315,7 +315,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.FULL_NODUP: ((11, 4, 0), _NEVER),
     }
 )
-"""By fact: the first version of MariaDB, and of MySQL."""
+"""First version of MariaDB and of MySQL with a fact, by fact."""
 
 _DEFAULTS: Final[Mapping[str, Mapping[str, tuple[tuple[Version, str], ...]]]] = MappingProxyType(
     {
@@ -346,7 +346,7 @@ _UNTIL: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.ASKS_EMPTY_ENGINES: ((11, 0, 0), _NEVER),
     }
 )
-"""By fact that newer versions have no more: the first one without it."""
+"""First version without a fact, for facts that newer versions have no more."""
 
 
 _MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
@@ -358,7 +358,7 @@ _MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
         Fact.LITERALS_HAVE_SIGNS: ((10, 11, 12), (11, 4, 6)),
     }
 )
-"""By fact that came to older series of MariaDB as well, as a fix: the first such release of each."""
+"""First release of each older series of MariaDB that got a fact as a fix."""
 
 
 def has(fact: Fact, flavor: str, version: Version) -> bool:
@@ -402,7 +402,7 @@ _COLLATIONS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 _UNICODE: Final = frozenset(("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"))
-"""What MariaDB's character_set_collations names."""
+"""Character sets that MariaDB's character_set_collations names."""
 
 
 def default_collation(charset: str, flavor: Flavor, version: Version | None = None) -> str:

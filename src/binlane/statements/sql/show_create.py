@@ -37,7 +37,7 @@ INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
         **dict.fromkeys(("BIGINT", "INT8", "SERIAL"), ("bigint", 20, 20)),
     }
 )
-"""By name: as printed, with the width of signed and unsigned ones."""
+"""Integer types by name: the printed name, and the widths of signed and unsigned ones."""
 BOOLEANS: Final = frozenset({"BOOL", "BOOLEAN"})
 _NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {

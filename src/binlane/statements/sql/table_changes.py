@@ -193,7 +193,7 @@ def _rank(key: Key, nullable: Collection[str]) -> int:
 
 
 def _part(part: KeyPart, facts: StatementFacts) -> str:
-    """One column of a key as it is printed."""
+    """Give one column of a key as it is printed."""
     if part.expression is not None:
         printed = f"({facts.text_of(part.expression)})"
     else:
@@ -523,7 +523,7 @@ def _renamed_part(column: str, part: str, renamed: Mapping[str, str]) -> str:
 
 
 def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one branch a kind
-    """One action of ALTER TABLE, as far as it is not about columns alone."""
+    """Apply one action of ALTER TABLE, as far as it is not about columns alone."""
     match action.kind:
         case "ADD KEY" | "ADD COLUMN":
             for key in (*action.keys, *([action.key] if action.key is not None else [])):

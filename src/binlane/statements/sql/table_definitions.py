@@ -129,14 +129,14 @@ class TableDefinition:
     """A table's columns, and the rules for columns to come.
 
     Attributes:
-        columns: In order, without those that the server hides.
+        columns: Columns in order, without those that the server hides.
         charset: Default of new columns; None where nothing tells it.
-        collation: That of new columns; None for the one that the character set has by itself.
+        collation: Collation of new columns; None for the one that the character set has by itself.
         is_versioned: MariaDB's system versioning without columns of its own: the log has
             `row_start` and `row_end` behind the others.
         has_history: MariaDB's system versioning, with columns of its own or without.
-        has_unique_key: It may have a unique key over a long column, for which MariaDB's log has a
-            hidden column behind the others.
+        has_unique_key: True if it may have a unique key over a long column, for which MariaDB's log
+            has a hidden column behind the others.
     """
 
     columns: tuple[TableColumn, ...]
@@ -254,7 +254,7 @@ def collation_today(name: str) -> str:
 
 
 def _charset_of_collation(collation: str) -> str | None:
-    """By its name: `utf8mb4_bin`; some of MariaDB's newer ones name none."""
+    """Give the character set by the collation's name: `utf8mb4_bin`; some newer ones of MariaDB name none."""
     return _known(collation.lower().partition("_")[0])
 
 
@@ -442,7 +442,7 @@ def _check(node: Column, facts: StatementFacts) -> str | None:
 
 
 def _binary_collation(kind: DataType, charset: str | None) -> str | None:
-    """Of text that says BINARY: the character set's own that compares bytes."""
+    """Give the collation of text that says BINARY: the character set's own that compares bytes."""
     if "BINARY" not in kind.words or charset in {None, BINARY}:
         return None
     return f"{charset}_bin"

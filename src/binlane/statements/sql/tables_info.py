@@ -1,6 +1,6 @@
 """The tables that a statement concerns, as extended Query events name them (seed 003, WL#40).
 
-They are told by the event itself, where its writer knew more than the text says, else by the text.
+The event itself tells them, where its writer knew more than the text says, else the text does.
 """
 
 from __future__ import annotations

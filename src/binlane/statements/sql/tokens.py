@@ -34,8 +34,8 @@ class SqlSyntaxError(StatementError):
     """A statement that is not what its grammar says: error 1064.
 
     Attributes:
-        offset: Where in the statement, in characters from 0.
-        line: The same as a line number, from 1.
+        offset: Place in the statement, in characters from 0.
+        line: Number of the line with that place, from 1.
     """
 
     def __init__(self, statement: str, offset: int, expected: str, *, hint: str = "") -> None:
@@ -70,9 +70,9 @@ class TokenKind(Enum):
     LITERALS = "literals"
     """Literals with a comma before each. Of long statements only."""
     INVALID = "invalid"
-    """What the tokenizer could not read; only in `StatementEffects.stopped_at`."""
+    """Text that the tokenizer could not read; only in `StatementEffects.stopped_at`."""
     END = "end"
-    """Where the statement ends; has no text."""
+    """The end of the statement; has no text."""
 
 
 NAME_KINDS: Final = (TokenKind.NAME, TokenKind.QUOTED_NAME, TokenKind.MEMBER_NAME)
@@ -539,7 +539,7 @@ def split(tokens: Sequence[Token], separator: str = ",") -> list[list[Token]]:
 
 
 def depth_change(token: Token) -> int:
-    """By how many parentheses what follows a token stands deeper."""
+    """Give the number of parentheses by which the text behind a token stands deeper."""
     if token.kind is not TokenKind.OPERATOR:
         return 0
     return {"(": 1, ")": -1}.get(token.text, 0)
@@ -645,10 +645,11 @@ class ServerText:
     """A statement with executable comments, as a server has it.
 
     Attributes:
-        read: As it parses it: what it does not run are ordinary comments. As long as the statement.
-        logged: As it logs most statements.
-        stored: As it keeps, and logs, the definition of a view, trigger, event or routine: without
-            brackets of comments that are run, and without those that are not.
+        read: Text as the server parses it, with comments that are not run as ordinary ones. As long
+            as the statement.
+        logged: Text as the server logs most statements.
+        stored: Text as the server keeps, and logs, the definition of a view, trigger, event or
+            routine: without brackets of comments that are run, and without those that are not.
     """
 
     read: str

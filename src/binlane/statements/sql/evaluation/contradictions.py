@@ -1,7 +1,7 @@
 """Conditions that no row of a table can meet, as MySQL finds without its keys.
 
-Of columns that are never NULL, and of one column of integers that is to equal several numbers.
-`key_ranges` has what both servers find by keys.
+They contradict columns that are never NULL, or ask that one integer column equals several numbers.
+`key_ranges` has the contradictions that both servers find by keys.
 
 Source: MySQL 9.7 sql/sql_optimizer.cc `remove_eq_conds` and `propagate_cond_constants`; measured on
 MySQL 9.7.4.

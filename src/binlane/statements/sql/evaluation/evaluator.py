@@ -248,8 +248,8 @@ class Evaluation:
     """Values of the expressions of one statement.
 
     Attributes:
-        text: Of the statement at hand.
-        environment: What names and calls in it mean.
+        text: Text of the statement at hand.
+        environment: Meaning of names and calls in the statement.
     """
 
     text: StatementText
@@ -404,7 +404,7 @@ class Evaluation:
     def _chosen(self, node: Expression, among: Operands) -> Value:
         """The value of one of several expressions, in the type that they have together.
 
-        Of the others only literals are looked at: to evaluate them may do something.
+        The other operands are looked at if they are literals: evaluating them could have effects.
         """
         value = self.value(node)
         others = [self.value(each) for each in among if each is not node and _is_plain(each)]
@@ -572,7 +572,7 @@ class Evaluation:
         return made
 
     def _of_query(self, query: Query) -> Values | None:
-        """Of a query as a value: NULL too, where it may have no row."""
+        """Give the possible values of a query as a value: NULL too, where it may have no row."""
         select = query.body
         if not isinstance(select, Select) or len(select.items) != 1:
             return None
@@ -590,7 +590,7 @@ class Evaluation:
         parts: Sequence[Expression],
         whole: Callable[[tuple[Expression, ...]], Expression],
     ) -> Values | None:
-        """Of each choice of values for the parts that a whole is made of."""
+        """Give the values of a whole for each choice of values for its parts."""
         choices: list[Values] = []
         for part in parts:
             values = self.possible(part)
@@ -660,7 +660,7 @@ class Evaluation:
             Call: _call,
         }
     )
-    """By the kind of node; others are not known."""
+    """Readers by the kind of node; other nodes have no known value."""
 
 
 def _is_plain(node: Expression) -> bool:

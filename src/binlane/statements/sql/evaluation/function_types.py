@@ -698,7 +698,7 @@ _WITH_FRACTION: Final = frozenset(
         *("CURTIME", "CURRENT_TIME", "UTC_TIME"),
     )
 )
-"""Whose argument is the number of digits of a second."""
+"""Functions whose argument is the number of digits of a second."""
 _WRITTEN: Final = re.compile(
     r"(?P<type>\w+)(?:\((?P<length>\d+)(?:,(?P<scale>\d+))?\))?"
     r"(?P<words>(?: [a-z]\w*)*)(?P<connection> @)? (?P<mode>[!?*])\Z"

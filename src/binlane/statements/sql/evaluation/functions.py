@@ -135,11 +135,11 @@ JSON_ARRAY_INTERSECT JSON_KEY_VALUE JSON_OBJECT_FILTER_KEYS JSON_OBJECT_TO_ARRAY
 UUID_V7 VEC_DISTANCE VEC_DISTANCE_COSINE VEC_DISTANCE_EUCLIDEAN VEC_FROMTEXT VEC_TOTEXT
 """.split()  # noqa: SIM905  # as a list each would need a line
 )
-"""Of those of both: MariaDB 10.11.19 answers 1305, 11.8.6 has them."""
+"""Functions in `_OF_BOTH` to which MariaDB 10.11.19 answers 1305; 11.8.6 has them."""
 _OF_MYSQL_5: Final = frozenset(
     ("DECODE", "DES_DECRYPT", "DES_ENCRYPT", "ENCODE", "ENCRYPT", "GLENGTH", "MBREQUAL", "X", "Y")
 )
-"""Of those of MariaDB: MySQL 8.0 removed them. Manual: MySQL 8.0, What Is New."""
+"""Functions in `_OF_MARIADB` that MySQL had, and 8.0 removed. Manual: MySQL 8.0, What Is New."""
 _NAMES: Final = _OF_BOTH | _OF_MARIADB | _OF_MYSQL
 
 
@@ -509,10 +509,10 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
         **dict.fromkeys(("UPPER", "UCASE"), _of_text(str.upper)),
     }
 )
-"""By name in capitals."""
+"""Built-in functions by name in capitals."""
 _TAKE_NULL: Final = frozenset(
     ("CHAR", "CONCAT_WS", "ELT", "FIELD", "ISNULL", "NAME_CONST", "NULLIF", "QUOTE")
 )
 """NULL is an argument like others."""
 _CHOOSE: Final = frozenset(("ELT", "NAME_CONST", "NULLIF"))
-"""They give one of their arguments as it is."""
+"""Functions that give one of their arguments as it is."""

@@ -78,7 +78,7 @@ _NEGATED: Final = MappingProxyType(
 )
 _TURNED: Final = MappingProxyType({"<": ">", ">": "<", "<=": ">=", ">=": "<="})
 _TIMES: Final = frozenset(("DATE", "DATETIME"))
-"""Of these IS NULL also finds the zero date."""
+"""Types of which IS NULL also finds the zero date."""
 _BITS: Final = MappingProxyType(
     {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "INTEGER": 32, "BIGINT": 64}
 )

@@ -79,7 +79,7 @@ class Source:
         return self.columns if self.starred is None else self.starred
 
     def as_nullable(self) -> Source:
-        """The same on the side of an outer join that may have no row."""
+        """Give the table as it is on the side of an outer join that may have no row."""
         return Source(
             alias=self.alias,
             columns=_nullable(self.columns),
@@ -211,7 +211,7 @@ def together(types: Sequence[Type], scope: Scope, *, is_kept: bool = False) -> T
 
 
 def with_default(made: Type, scope: Scope) -> Type:
-    """With the default that MySQL gives to what functions make of a column that is not NULL."""
+    """Give a type with the default that MySQL gives to results of functions on a column that is not NULL."""
     if made.column is None or scope.is_mariadb or made.is_nullable:
         return made
     return replace(made, column=replace(made.column, default=zero_default(made)))
@@ -392,4 +392,4 @@ OPERATORS: Final[Mapping[str, Callable[[Sequence[Type], Scope], Type]]] = Mappin
         "BINARY": lambda types, scope: as_bytes(types[0], scope),
     }
 )
-"""By name; all others are conditions."""
+"""Operators by name; all others are conditions."""

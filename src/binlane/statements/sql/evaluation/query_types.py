@@ -112,7 +112,7 @@ def query_columns(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
 
 
 def columns_as_far_as_known(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
-    """The same with `UNKNOWN_TYPE` for types that are not known, where one can stand.
+    """Give the columns of a query, with `UNKNOWN_TYPE` for unknown types, where one can stand.
 
     Raises:
         Untyped: If not even the number of columns can be told.
@@ -491,7 +491,7 @@ def _assign(node: Assign, scope: Scope) -> Type:
 
 
 def _user_variable(node: UserVariable, scope: Scope) -> Type:
-    """As its value is when the statement begins."""
+    """Give the type that the variable's value has when the statement begins."""
     if scope.environment is None:
         raise Untyped(f"@{node.name}")
     value = scope.environment.user_variable(node.name)
@@ -582,4 +582,4 @@ _TYPED: Final[Mapping[type, Callable[[Any, Scope], Type]]] = MappingProxyType(
         Subquery: _subquery,
     }
 )
-"""By the kind of node; others are not known."""
+"""Functions that type a node, by its kind; other nodes have no known type."""

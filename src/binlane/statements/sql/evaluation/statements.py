@@ -70,8 +70,8 @@ def where_holds(
 ) -> bool | None:
     """True if WHERE holds for every row, False if for none; None where rows decide.
 
-    As the servers find it out before they look at rows: from parts without columns, and from the
-    facts in `columns`. NULL beside a column (`a = NULL`) is none of those.
+    The result is that of the servers before they look at rows: from parts without columns, and from
+    the facts in `columns`. NULL beside a column (`a = NULL`) is none of those.
     """
     if statement.where is None:
         return True
@@ -462,7 +462,7 @@ def user_variables_assigned(node: Node) -> frozenset[str]:
 
 
 def user_variables_named(node: Node, text: StatementText) -> list[str]:
-    """The same names as the statement writes them, those of the text first."""
+    """List the user variables that a statement sets, named as it writes them, in the order of the text."""
     assigned = sorted(_assigned(node), key=lambda each: each.at)
     return [_written_name(text.text_of(each)) for each in assigned]
 

@@ -27,7 +27,7 @@ _DECIMAL_MAX: Final = 65
 _DECIMAL_SCALE_MAX: Final = 38
 DATE_LENGTHS: Final = MappingProxyType({"DATE": 10, "TIME": 10, "DATETIME": 19})
 NO_DECIMALS: Final = 31
-"""Of a DOUBLE: as many digits as there are."""
+"""Decimals of a DOUBLE that shows as many digits as there are."""
 
 
 class TypeKind(Enum):
@@ -43,7 +43,7 @@ class TypeKind(Enum):
     DATETIME = "datetime"
     JSON = "json"
     OTHER = "other"
-    """Of a column only: ENUM, BIT, YEAR, UUID, geometry."""
+    """Type of a column only: ENUM, BIT, YEAR, UUID, geometry."""
 
 
 NUMBERS: Final = frozenset({TypeKind.INTEGER, TypeKind.DECIMAL, TypeKind.REAL})
@@ -109,7 +109,7 @@ class Type:
         return self.precision - (self.decimals if self.kind is TypeKind.DECIMAL else 0)
 
     def as_nullable(self, is_nullable: bool = True) -> Type:  # noqa: FBT001, FBT002 - reads well
-        """The same that may be NULL or not."""
+        """Give the same type that may be NULL or not."""
         return replace(self, is_nullable=is_nullable)
 
 
@@ -368,7 +368,7 @@ def collation_of(types: Sequence[Type], connection: tuple[str, str]) -> tuple[st
 
 _RANKS: Final = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT")
 _SINGLE: Final = frozenset(("FLOAT", "TINYINT", "SMALLINT", "MEDIUMINT", "YEAR"))
-"""What a FLOAT still holds."""
+"""Types whose values a FLOAT still holds."""
 
 
 def aggregated(

@@ -242,7 +242,7 @@ class TooMuch(NotAnalysed):
     """The text is deeper or longer than is analysed.
 
     Attributes:
-        reason: What is too much of it.
+        reason: Text that names the part that is too long or too deep.
     """
 
     def __init__(self, token: Token, reason: str) -> None:
@@ -348,7 +348,7 @@ class Cursor:
     def part(self, start: int, end: int) -> Cursor:
         """A cursor over what stands between two places, which may cut a token in two.
 
-        What is read there stands as deep as what this one reads.
+        Nodes read there stand as deep as those that this cursor reads.
         """
         inside = Cursor(self.text[start:end], self.dialect, self.grammar)
         inside.text = self.text
@@ -415,7 +415,7 @@ class Cursor:
         """Read what stands inside of another thing; the caller takes the calls back.
 
         Args:
-            calls: How many it takes until the same thing may stand inside once more.
+            calls: Number of calls until the same thing may stand inside once more.
 
         Raises:
             TooMuch: If that is too much.
@@ -574,7 +574,7 @@ class Cursor:
         """Read a name, also a reserved word (behind a dot, or where only a name can stand).
 
         Args:
-            may_be_empty: It may be one of no characters, in quotes.
+            may_be_empty: True if a name of no characters, in quotes, is allowed.
 
         Raises:
             Stopped: If none comes next.

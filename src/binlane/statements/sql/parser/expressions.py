@@ -75,10 +75,10 @@ UNITS: Final = words_of("""
     MINUTE_MICROSECOND MINUTE_SECOND HOUR_MICROSECOND HOUR_SECOND HOUR_MINUTE DAY_MICROSECOND
     DAY_SECOND DAY_MINUTE DAY_HOUR YEAR_MONTH
     """)
-"""Of INTERVAL and EXTRACT."""
+"""Units of INTERVAL and EXTRACT."""
 SIMPLE_UNITS: Final = words_of("MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR")
 QUERY_WORDS: Final = frozenset(("SELECT", "WITH", "TABLE", "VALUES"))
-"""What a query begins with, unless it is in parentheses."""
+"""Words that a query begins with, unless it is in parentheses."""
 _SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "MINUS", "ORDER", "LIMIT"))
 _QUANTIFIERS: Final = {"ANY": "ANY", "SOME": "ANY", "ALL": "ALL"}
 

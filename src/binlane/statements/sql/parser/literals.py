@@ -91,7 +91,7 @@ class Items(_Later[_T]):
 
     @property
     def told(self) -> Sequence[_T]:
-        """Those that do not stand in one token with others."""
+        """Give the items that do not stand in one token with others."""
         own = (() if isinstance(part, _Run) else told(part) for part in self._parts)
         return [item for items in own for item in items]
 

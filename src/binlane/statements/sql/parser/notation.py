@@ -39,13 +39,13 @@ from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tree.expressions import Node
 
 Fields = dict[str, list[Any]]
-"""What was read for a node, by the field it goes into."""
+"""Values that were read for a node, by the field that they go into."""
 Maker = Callable[[Cursor, int, Fields], Node]
 """Makes a node of what was read from a place on up to the cursor."""
 _Read = Callable[[Cursor, Fields], None]
 _Test = Callable[[Cursor], bool]
 _Check = tuple[int, frozenset[str], bool]
-"""How far ahead a word is, which ones it may be, or which it may not be."""
+"""Number of words ahead, the words that may or must not stand there, and whether they must not."""
 
 _MADE: Final = "->"
 """The field that holds what makes the node."""
@@ -68,8 +68,8 @@ class Reader:
 
     Attributes:
         read: Reads, and gives the value.
-        name: What it reads, for who finds something else.
-        begins: Whether it comes next; None where nothing else can.
+        name: Description of the text that it reads, for error messages.
+        begins: Tells if such a text comes next; None where nothing else can.
     """
 
     read: Callable[[Cursor], Any]
@@ -268,8 +268,8 @@ class Notation:
     """The rules of one grammar, for all servers.
 
     Attributes:
-        readers: Those that rules name, and that are none.
-        makers: Of nodes that no class makes alone, and the classes, by name.
+        readers: Readers that rules name, and that are no rules.
+        makers: Makers of nodes that no class makes alone, and the classes, by name.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class Notation:
 
     @property
     def names(self) -> Collection[str]:
-        """Of the rules."""
+        """Names of the rules."""
         return self._texts.keys()
 
 
@@ -453,7 +453,7 @@ class _Rules:
         return words, True
 
     def _firsts_of(self, item: _Item) -> tuple[frozenset[str], bool, bool]:
-        """Likewise of one item, and whether it may be empty."""
+        """Give the first words of one item, whether it may begin otherwise, and whether it may be empty."""
         match item:
             case _Words():
                 return frozenset(item.words[:1]), False, False

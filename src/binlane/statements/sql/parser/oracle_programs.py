@@ -1,6 +1,6 @@
 """Bodies and compound statements of MariaDB's sql_mode ORACLE, as far as PL/SQL says them otherwise.
 
-They become the trees of `programs`: EXCEPTION is EXIT handlers of its block, EXIT is LEAVE.
+The programs become the trees of `programs`: EXCEPTION is EXIT handlers of its block, EXIT is LEAVE.
 
 Source: MariaDB 10.11 and 11.8, sql/sql_yacc.yy: what stands between `ORACLE` marks.
 """
@@ -41,7 +41,7 @@ from binlane.statements.sql.tree.statements import (
 _UNNAMED: Final = "(loop)"
 """The label of a loop without one, which EXIT and CONTINUE need."""
 _USER_DEFINED: Final = "SQLSTATE 45000"
-"""What `name EXCEPTION` declares."""
+"""Condition that `name EXCEPTION` declares."""
 _PREDEFINED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CURSOR_ALREADY_OPEN": "1325",
@@ -102,7 +102,7 @@ class OracleBodies(Bodies):
         return found
 
     def statement(self) -> Steps[Node]:
-        """One statement with its labels."""
+        """Read one statement with its labels."""
         cursor = self.cursor
         start, label = cursor.start, ""
         while cursor.accept_operator("<<"):

@@ -22,7 +22,7 @@ _WORDS: Final = frozenset(
         *("DATA", "SECURITY", "INVOKER", "DEFINER"),
     )
 )
-"""Of what a routine says of itself before its body."""
+"""Words of a routine's characteristics before its body."""
 
 
 class Package(NamedTuple):

@@ -84,9 +84,9 @@ class Bodies:
 
     __slots__ = ("cursor", "plain")
     otherwise = "ELSEIF"
-    """What stands before a further condition of IF."""
+    """Word before a further condition of IF."""
     begins_rounds = "DO"
-    """What stands between the head of a loop and its statements."""
+    """Word between the head of a loop and its statements."""
 
     def __init__(self, cursor: Cursor, statement: StatementReader) -> None:
         self.cursor = cursor
@@ -97,7 +97,7 @@ class Bodies:
         return self.statement()
 
     def statement(self) -> Steps[Node]:
-        """One statement with its label."""
+        """Read one statement with its label."""
         cursor = self.cursor
         start = cursor.start
         label = ""

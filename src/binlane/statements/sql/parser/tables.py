@@ -62,7 +62,7 @@ def _joins(c: Cursor, left: TableReference) -> TableReference:
 
 
 def _join(c: Cursor, left: TableReference) -> Join:
-    """One join, up to its condition."""
+    """Read one join, up to its condition."""
     kind = _join_kind(c)
     c.deeper(2)
     right = _factor(c)

@@ -1,6 +1,6 @@
 """Types: of columns, parameters, variables, and what RETURNS names.
 
-Which types there are is the server's and its version's. Those of CAST are the expressions' own.
+The server and its version decide which types exist. Types of CAST belong to the expressions.
 
 Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: type, field_type.
 """

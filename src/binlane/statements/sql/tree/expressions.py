@@ -16,8 +16,8 @@ class Node:
     """A part of a statement.
 
     Attributes:
-        at: Where it begins, in characters from 0.
-        end: Where it ends: behind its last character.
+        at: Place where the node begins, in characters from 0.
+        end: Place behind the node's last character.
     """
 
     at: int
@@ -150,7 +150,7 @@ class SystemVariable(Node):
     """`@@name`.
 
     Attributes:
-        name: In lower case; a key cache or component before a dot stays.
+        name: Name in lower case; a key cache or component before a dot stays.
         scope: `session`, `global`, `persist` or empty; LOCAL is `session`.
     """
 
@@ -216,14 +216,14 @@ class Operation(Node):
     """An operator and its operands.
 
     Attributes:
-        operator: In capitals and as one word for its synonyms: `AND` (`&&`), `OR` (`||` without
-            PIPES_AS_CONCAT), `XOR`, `NOT` (`!` too), `=`, `<=>`, `<>` (`!=`), `<`, `<=`, `>`,
-            `>=`, `+`, `-`, `*`, `/`, `DIV`, `%` (MOD), `|`, `&`, `^`, `<<`, `>>`, `~`, `NEG` and
-            `POS` of one operand, `CONCAT` (`||` with PIPES_AS_CONCAT), `LIKE` (with ESCAPE three
-            operands), `REGEXP` (RLIKE), `SOUNDS LIKE`, `BETWEEN` (three), `IN` (the value, then
-            the items, or one `Subquery`), `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`, `IS JSON`,
-            `EXISTS`, `COLLATE` (its second operand a Name), `BINARY`, `MEMBER OF`, `->`, `->>`,
-            `= ANY`, `> ALL` and the like. NOT LIKE, NOT IN, IS NOT NULL … have `is_negated`.
+        operator: Name in capitals and as one word for its synonyms: `AND` (`&&`), `OR` (`||`
+            without PIPES_AS_CONCAT), `XOR`, `NOT` (`!` too), `=`, `<=>`, `<>` (`!=`), `<`, `<=`,
+            `>`, `>=`, `+`, `-`, `*`, `/`, `DIV`, `%` (MOD), `|`, `&`, `^`, `<<`, `>>`, `~`, `NEG`
+            and `POS` of one operand, `CONCAT` (`||` with PIPES_AS_CONCAT), `LIKE` (with ESCAPE
+            three operands), `REGEXP` (RLIKE), `SOUNDS LIKE`, `BETWEEN` (three), `IN` (the value,
+            then the items, or one `Subquery`), `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`,
+            `IS JSON`, `EXISTS`, `COLLATE` (its second operand a Name), `BINARY`, `MEMBER OF`, `->`,
+            `->>`, `= ANY`, `> ALL` and the like. NOT LIKE, NOT IN, IS NOT NULL … have `is_negated`.
         operands: AND, OR and chains of `+`, `*` and the like of one operator from the left are
             one operation with all their operands, so that long ones are not deep. Very many
             literals are read when they are asked for.
@@ -374,7 +374,7 @@ class Limit(Node):
 
 @dataclass(slots=True, eq=False)
 class OrderItem(Node):
-    """Of ORDER BY or GROUP BY."""
+    """One item of ORDER BY or GROUP BY."""
 
     value: Expression
 
@@ -415,7 +415,7 @@ class Locking(Node):
 
 @dataclass(slots=True, eq=False)
 class CommonTable(Node):
-    """One of WITH."""
+    """One common table expression of WITH."""
 
     name: str
     columns: tuple[str, ...]
@@ -563,4 +563,4 @@ class Join(Node):
 
 TableReference = TableUse | DerivedTable | TableFunction | Join
 
-"""What may stand in LIMIT."""
+"""Tables and joins that may stand in FROM."""

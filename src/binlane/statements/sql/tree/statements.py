@@ -188,12 +188,12 @@ class SetItem(Node):
     """One assignment of SET.
 
     Attributes:
-        name: In lower case: a system variable, a user variable (with its `@`), a local variable,
-            or `names`, `character set`, `password`, `role`, `transaction isolation level`,
-            `transaction access mode` for the special forms.
+        name: Name in lower case: a system variable, a user variable (with its `@`), a local
+            variable, or `names`, `character set`, `password`, `role`,
+            `transaction isolation level`, `transaction access mode` for the special forms.
         scope: `session`, `global`, `persist`, `persist_only` or empty.
         value: None for DEFAULT and for the words of the special forms.
-        words: Of the special forms: the level, the character set and collation, in capitals.
+        words: Words of the special forms: the level, the character set and collation, in capitals.
         is_system: Written with `@@` or a scope: no local variable.
         target: `NEW.a` in a trigger, or a variable's field, as written.
     """
@@ -537,4 +537,4 @@ PROGRAMS = (
     Fetch,
     Close,
 )
-"""What stands in bodies alone; MariaDB takes the compound ones as statements, too."""
+"""Nodes that stand in bodies alone; MariaDB takes the compound ones as statements, too."""
