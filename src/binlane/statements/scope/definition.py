@@ -60,7 +60,7 @@ def check_name(name: str) -> None:
     """Refuse a binlog name that could not be the beginning of a file name.
 
     Raises:
-        DefinitionError: If it is not allowed.
+        DefinitionError: If the name is not allowed.
     """
     if not name:
         problem = "is empty"

@@ -77,7 +77,7 @@ def filter_scope(directives: Sequence[Directive], *, ignores_case: bool = False)
     """The scope of lists that select for once, where IGNORE may take away from LOG what it names.
 
     Raises:
-        DefinitionError: If one clause makes another void, naming them.
+        DefinitionError: If one clause makes another void; the message names them.
     """
     for which in ScopeList:
         clauses = [one for one in directives if one.which is which]
@@ -99,7 +99,8 @@ def altered_scope(scope: Scope, directives: Sequence[Directive]) -> Scope:
     next to each other make one configuration, as in CREATE BINLOG.
 
     Raises:
-        DefinitionError: If they contradict the scope or each other, naming the clause.
+        DefinitionError: If clauses contradict the scope or each other; the message names the
+        clause.
     """
     scope = _applied(scope, directives)
     if directives:

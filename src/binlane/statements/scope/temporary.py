@@ -59,7 +59,7 @@ class TemporaryTables:
         return TemporaryTables({**self.whole, binlog: left}, self.begun)
 
     def switched(self, modes: Mapping[str, LoggingMode]) -> TemporaryTables:
-        """After the binlogs' modes have changed: rows stop the logging of all tables."""
+        """Give these tables after changes of the binlogs' modes: rows stop the logging of all tables."""
         result = self
         for binlog, mode in modes.items():
             if mode is LoggingMode.ROW:
@@ -67,7 +67,7 @@ class TemporaryTables:
         return result
 
     def scoped(self, definitions: Iterable[Definition]) -> TemporaryTables:
-        """After the binlogs' scopes have changed: what fell out of a scope stops."""
+        """Give these tables after changes of the binlogs' scopes: logging stops for tables out of scope."""
         result = self
         for definition in definitions:
             names = self.whole.get(definition.name, _NONE)

@@ -68,7 +68,7 @@ _EVERYTHING: Final = (DATABASE_PRIVILEGES - {"DELETE HISTORY", "SHOW CREATE ROUT
 }
 """Privileges of accounts that may do everything, of every version."""
 _STATIC: Final = frozenset(("CREATE ROLE", "DROP ROLE"))
-"""Those of MySQL's own privileges that are no dynamic ones."""
+"""Privileges in `_MYSQL_PRIVILEGES` that are no dynamic ones."""
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "REPLICATION CLIENT": "BINLOG MONITOR",

@@ -201,7 +201,7 @@ def logged_form(own: TableColumn, index: int, *, is_mysql: bool) -> Column:
     Lengths of strings are left out; all else that decides its values and their types is there.
 
     Raises:
-        UnsupportedError: If its type is not known.
+        UnsupportedError: If the column's type is not known.
     """
     found = _of_type(own, is_mysql=is_mysql)
     if found is None:
@@ -490,7 +490,7 @@ class SchemaCatalog(Objects):
         found = self.store.tables.get(table)
         return None if found is None else found.definition
 
-    # What a log's tables are asked for -----------------------------------------------------------
+    # Columns for the tables of a log -------------------------------------------------------------
 
     def columns(self, table_map: TableMapEvent, *, flavor: Flavor) -> tuple[Column, ...]:
         """Give a table's columns as log and catalog together tell them.

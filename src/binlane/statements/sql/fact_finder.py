@@ -161,7 +161,7 @@ class FactFinder(NameFinder):
             node = node.statement
         reader = STATEMENTS.get(type(node))
         if reader is not None:
-            # What statements of several kinds say in the same words stands in fields of one name.
+            # Words that statements of several kinds have in common stand in fields of one name.
             self.verb = getattr(node, "verb", "")
             self.kind = kind_of(self.verb)
             self.is_temporary = getattr(node, "is_temporary", False)

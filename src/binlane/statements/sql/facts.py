@@ -182,7 +182,7 @@ CREATE_TABLE_KINDS = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE
 VIEW_KINDS = frozenset(
     (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
 )
-# What they read are foreign keys' other tables and sequences.
+# Their reads are foreign keys' other tables and sequences.
 _OF_THEIR_OWN = frozenset({StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE})
 OPEN_ENDED_KINDS = frozenset(
     {

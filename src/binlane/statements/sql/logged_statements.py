@@ -155,7 +155,7 @@ def logged_statement(body: QueryEvent) -> LoggedStatement:
     """The statement of a Query event.
 
     Raises:
-        CodecError: If its status variables are damaged.
+        CodecError: If the event's status variables are damaged.
     """
     return LoggedStatement(
         text=statement_text(body),

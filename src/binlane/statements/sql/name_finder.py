@@ -105,7 +105,7 @@ class NameFinder:
         self.others: dict[str, Any] = {}
         """Facts that few statements have, by their names."""
 
-    # What is noted ----------------------------------------------------------------------------
+    # Notes ------------------------------------------------------------------------------------
 
     def resolve(self, name: ObjectName) -> TableName:
         """Give a name its database."""

@@ -31,7 +31,7 @@ from binlane.statements.sql.tokens import (
 _SIGN: Final = re.compile("IDENTIFIED", re.IGNORECASE)
 _QUOTES: Final = ("'", '"')
 _OWNER_LENGTH: Final = 256
-# What IDENTIFIED BY means, unless the server was told otherwise.
+# Plugin of IDENTIFIED BY, unless the server was configured otherwise.
 _DEFAULTS: Final = {
     Flavor.MARIADB: "mysql_native_password",
     Flavor.MYSQL: "caching_sha2_password",

@@ -191,7 +191,7 @@ def _pattern(
     charset: str,
     flavor: str,
 ) -> re.Pattern[str]:
-    # It begins with a set of characters, so that Python looks for one of these first. LIMIT 0 is
+    # The pattern begins with a set of characters, which Python looks for first. LIMIT 0 is
     # told from others, so a 0 alone matches nothing; integers are told from other numbers, from
     # hexadecimal literals and bits by the first group, strings from each other by the second.
     single = _content("'", backslash_escapes=not no_backslash_escapes)

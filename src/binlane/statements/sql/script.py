@@ -29,7 +29,7 @@ _LINE_COMMENT: Final = re.compile(rb"(?:\#|--(?=\s|\Z))[^\n]*+")
 _DASHES: Final = re.compile(rb"--[^\n]*+")
 # Executable comments and hints are code.
 _BLOCK_COMMENT: Final = re.compile(rb"/\*(?!M?!|\+).*?\*/", re.DOTALL)
-# What a comment or a DELIMITER line begins with; empty at the end.
+# First bytes of a comment or a DELIMITER line; empty at the end.
 _GAP_STARTS: Final = frozenset((b"#", b"-", b"/", b"d", b"D", b"\\"))
 _DELIMITER: Final = re.compile(
     rb"(?:delimiter[ \t]+|\\d[ \t]*)([^\s'\"]+|'[^'\n]+'|\"[^\"\n]+\")[^\n]*+", re.IGNORECASE
@@ -76,9 +76,9 @@ class Part:
 
     Attributes:
         start: Place where the part begins, in bytes.
-        text: All of it, without its delimiter and the lines of comments before it, and with blanks
-            where the client took a command such as `\p` out of it. Empty at the end of a script
-            for the comments that stand there.
+        text: The whole text, without its delimiter and the lines of comments before it, and with
+            blanks where the client took a command such as `\p` out of it. Empty at the end of a
+            script for the comments that stand there.
         comments: Comments from `--` or `#` to the end of the line that stand before it and hold an
             `@`, with their places.
         command: The full name of a command, in small letters; empty for what is sent.

@@ -87,7 +87,7 @@ class ScriptSession:
         elif name == "collation_connection":
             self.connection = (text or "").lower()
 
-    # As an environment of expressions --------------------------------------------------------
+    # Environment of expressions --------------------------------------------------------------
 
     @property
     def flavor(self) -> Flavor:

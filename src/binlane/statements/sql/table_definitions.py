@@ -339,7 +339,7 @@ def constant(node: Expression | None, facts: StatementFacts) -> str | None:
         None if it is NULL, or there is none.
 
     Raises:
-        ValueError: If it is an expression, or a literal of another kind.
+        ValueError: If the default is an expression, or a literal of another kind.
     """
     sign = ""
     if isinstance(node, Operation) and node.operator in {"NEG", "POS"}:
@@ -479,7 +479,7 @@ def _converted(column: TableColumn, charset: str | None, collation: str | None) 
     return replace(column, charset=charset, collation=collation)
 
 
-# What ALTER TABLE does to columns -------------------------------------------------------------
+# Effects of ALTER TABLE on columns ------------------------------------------------------------
 
 
 def renamed_columns(actions: Iterable[AlterAction]) -> Mapping[str, str]:

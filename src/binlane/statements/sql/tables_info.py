@@ -30,7 +30,7 @@ def told_tables(body: QueryEvent) -> tuple[TableName, ...]:
     """The tables that an extended event names; those of the default database with its name.
 
     Raises:
-        CodecError: If what it tells is no list of tables.
+        CodecError: If the event's text of tables is no list of tables.
     """
     database = body.database.decode("utf-8", "surrogateescape")
     return tuple(TableName(first or database, second) for first, second in body.tables)
@@ -45,7 +45,7 @@ def tables_of_text(body: QueryEvent) -> tuple[TableName, ...]:
     """The tables that a statement concerns by its text; none where that does not tell.
 
     Raises:
-        CodecError: If its context is damaged.
+        CodecError: If the event's context is damaged.
     """
     if is_about_transactions(body.query):
         return ()
@@ -64,7 +64,7 @@ def contradiction(body: QueryEvent) -> str | None:
     """
     told = frozenset(told_tables(body))
     if is_about_transactions(body.query):
-        # Those of a group that makes a table have its name.
+        # BEGIN and COMMIT of a group that makes a table have the name of that table.
         return None if not told or body.query in _BRACKETS else "it concerns no table"
     effects = logged_statement(body).effects()
     if is_open_ended(effects):

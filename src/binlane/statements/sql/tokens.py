@@ -58,7 +58,7 @@ class TokenKind(Enum):
     """A word without quotes: a keyword or an identifier."""
     QUOTED_NAME = "quoted name"
     MEMBER_NAME = "name behind a dot"
-    """Never a keyword, with or without quotes."""
+    """A name that is never a keyword, with or without quotes."""
     STRING = "string"
     NUMBER = "number"
     """A decimal, hexadecimal or bit literal."""
@@ -586,7 +586,7 @@ def _unescape(found: re.Match[str]) -> str:
     return ESCAPES.get(character, character)
 
 
-# What came into MySQL with 5.7 MariaDB does not have; its own numbers begin at 100000.
+# Syntax that came into MySQL with 5.7 is not in MariaDB, whose own numbers begin at 100000.
 _ONLY_MYSQL: Final = range(50700, 100000)
 _SIX_DIGITS_SINCE: Final[Version] = (8, 1, 0)
 """MySQL: before, the sixth digit of a number was code."""

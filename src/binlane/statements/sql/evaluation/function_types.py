@@ -153,7 +153,7 @@ def call_type(call: TypedCall) -> Type | None:
     """The type of a call of a function that is built in; None of others.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     name = call.node.upper_name
     typed = (_MARIADB if call.scope.is_mariadb else _MYSQL).get(name) or _SAME.get(name)
@@ -345,7 +345,7 @@ def cast_type(node: Cast, value: Type, scope: Scope) -> Type:
     """The type of CAST or CONVERT.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     if node.type is None:
         return text(text_length(value), _charset(node.charset, scope), is_nullable=True)

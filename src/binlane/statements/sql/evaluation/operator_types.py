@@ -196,7 +196,7 @@ def together(types: Sequence[Type], scope: Scope, *, is_kept: bool = False) -> T
     """The type that holds all of some others; `is_kept` as of `aggregated`.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     made = aggregated(
         types,
@@ -227,7 +227,7 @@ def as_number(operand: Type) -> Type:
     """A value where a number is asked for.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     digits = _MOMENT_DIGITS.get(operand.kind)
     if digits is not None:
@@ -250,7 +250,7 @@ def combined(left: Type, right: Type, operator: str, scope: Scope) -> Type:
     """The result of `+` (and `-`), `*`, `/`, `DIV` or `%`.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     is_nullable = left.is_nullable or right.is_nullable or operator in {"/", "DIV", "%"}
     if operator == "DIV":

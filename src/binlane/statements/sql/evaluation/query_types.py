@@ -360,7 +360,7 @@ def expression_type(node: Expression, scope: Scope) -> Type:
     """The type of one expression.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     typed = _TYPED.get(node.__class__)
     if typed is None:

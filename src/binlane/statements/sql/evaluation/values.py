@@ -43,7 +43,7 @@ _ESCAPES: Final = str.maketrans(
     }
 )
 _FIXED_EXPONENT_MAX: Final = 15
-"""From 10 to this power on a DOUBLE is written with an exponent."""
+"""Exponent of 10: from this power on a DOUBLE is written with an exponent."""
 _FIXED_EXPONENT_MIN: Final = -15
 
 

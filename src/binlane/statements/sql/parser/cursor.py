@@ -356,7 +356,7 @@ class Cursor:
         inside.depth = self.depth
         return inside
 
-    # Where it is ------------------------------------------------------------------------------
+    # Place ------------------------------------------------------------------------------------
 
     def token_at(self, index: int) -> Token:
         """The token of a number."""

@@ -52,7 +52,7 @@ from binlane.statements.sql.tree.expressions import (
     UserVariable,
 )
 
-# How tightly operators bind.
+# Strength with which operators bind.
 _OR: Final = 1
 _XOR: Final = 2
 _AND: Final = 3
@@ -91,7 +91,7 @@ def read_expression(c: Cursor, floor: int = 0) -> Expression:
         floor: Operators that bind less tightly are left.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no expression comes next.
     """
     c.deeper(2)
     at = c.starts[c.index]
@@ -450,7 +450,7 @@ def read_subquery(c: Cursor) -> Subquery:
     """Read a query in parentheses.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no query in parentheses comes next.
     """
     at = c.start
     c.expect_operator("(")
@@ -746,7 +746,7 @@ def read_unit(c: Cursor) -> str:
     """Read a unit of time, in capitals.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no unit comes next.
     """
     word = c.word
     if word not in UNITS:

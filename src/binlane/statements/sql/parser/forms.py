@@ -367,7 +367,7 @@ def _is_explained(cursor: Cursor) -> bool:
     )
 
 
-# What comes next, without reading it -------------------------------------------------------------
+# Looks at the next words, without reading them ---------------------------------------------------
 
 
 def _opens_query(cursor: Cursor) -> bool:

@@ -77,7 +77,7 @@ class Reader:
     begins: _Test | None = None
 
 
-# What the text says -----------------------------------------------------------------------------
+# Content of the text ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class _Text:
         return _Value(name, self._item())
 
 
-# How a value takes the form of its field ---------------------------------------------------------
+# Form of a value in its field -------------------------------------------------------------------
 
 
 @cache
@@ -438,7 +438,7 @@ class _Rules:
         has = dialect.has_mariadb if name == "mariadb" else dialect.has_mysql
         return has(*version) != bool(is_not)
 
-    # What may come first --------------------------------------------------------------------------
+    # First words ----------------------------------------------------------------------------------
 
     def _firsts(self, items: Sequence[_Item]) -> tuple[frozenset[str], bool]:
         """Words with which items may begin, and whether they may do without any of these."""

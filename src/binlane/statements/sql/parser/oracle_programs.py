@@ -154,7 +154,7 @@ class OracleBodies(Bodies):
         cursor = self.cursor
         statements = yield self.statements(("END", "EXCEPTION"), may_be_empty=True)
         if cursor.accept("EXCEPTION"):
-            # Its handlers do not hold in what is declared.
+            # The block's handlers do not hold in its declarations.
             while cursor.word == "WHEN":
                 handler: HandlerDeclaration = yield self._exception()
                 declarations.append(handler)

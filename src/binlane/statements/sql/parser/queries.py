@@ -200,7 +200,7 @@ def read_with(c: Cursor) -> With:
     """Read WITH.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no WITH clause comes next.
     """
     at = c.start
     if not (c.dialect.has_mysql(8, 0) or c.dialect.may_be_mariadb):
@@ -546,7 +546,7 @@ def _text(c: Cursor) -> Literal:
     return read_literal(c)
 
 
-# What is read by a grammar that is written as text ---------------------------------------------
+# Parts that a grammar written as text reads ----------------------------------------------------
 
 _FORMS: Final = """
 into = INTO {

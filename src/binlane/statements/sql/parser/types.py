@@ -92,7 +92,7 @@ def read_column_type(cursor: Cursor) -> DataType:
     """Read a column's type with its length, sign and character set.
 
     Raises:
-        Stopped: If none comes next that the server knows.
+        Stopped: If no type comes next that the server knows.
     """
     found: DataType = _NOTATION.of(cursor.dialect).rule("column_type").node(cursor)
     return found

@@ -88,7 +88,7 @@ class LiteralKind(Enum):
     __hash__ = object.__hash__
 
     STRING = "string"
-    """Also several side by side, `N'…'` and `_utf8'…'`."""
+    """A string; also several side by side, `N'…'` and `_utf8'…'`."""
     NUMBER = "number"
     HEX = "hexadecimal"
     """`0x…` and `x'…'`."""
