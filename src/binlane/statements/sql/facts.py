@@ -447,6 +447,7 @@ class StatementFacts:
         nowait: Offset of NOWAIT in a locking read; None without.
         is_replace: True for REPLACE, also for CREATE TABLE … REPLACE SELECT, but never for OR
             REPLACE.
+        is_delayed: True for INSERT DELAYED and REPLACE DELAYED.
         on_duplicate_offset: Place where ON DUPLICATE KEY UPDATE begins; None without.
         has_query: INSERT, REPLACE or CREATE TABLE takes its rows from a query.
         is_multi_table: UPDATE or DELETE in the form for several tables.

@@ -51,6 +51,7 @@ class Column(Node):
     """A column's definition.
 
     Attributes:
+        name: Name as the text writes it.
         type: Data type; None where MariaDB's GENERATED of a period or a DEFAULT alone leaves it
             out.
         is_nullable: True for NULL, False for NOT NULL; None without either.
@@ -162,6 +163,7 @@ class Partition(Node):
     """PARTITION or SUBPARTITION with its name.
 
     Attributes:
+        name: Name as the text writes it.
         kind: `LESS THAN`, `IN`, `HISTORY`, `CURRENT`, `DEFAULT` or empty.
         values: Expressions of VALUES LESS THAN and IN; without MAXVALUE.
         values_at: Place of their parenthesis, or of MAXVALUE; -1 without.
@@ -208,6 +210,7 @@ class CreateTable(Node):
     """CREATE TABLE … (…), … LIKE, … SELECT.
 
     Attributes:
+        keys: Keys and foreign keys of the table.
         checks: CHECK constraints of the table, not of columns.
         periods: Periods (PERIOD FOR), MariaDB only.
         like: Table that LIKE names, else None.
@@ -501,6 +504,7 @@ class CreateTrigger(Node):
     """CREATE TRIGGER.
 
     Attributes:
+        time: `BEFORE` or `AFTER` the row's change.
         events: Some of `INSERT`, `UPDATE`, `DELETE`; MariaDB takes several since 12.
         order: `FOLLOWS` or `PRECEDES` and the other trigger's name; None without.
         order_at: Place of the order clause; -1 without.

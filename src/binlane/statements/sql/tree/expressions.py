@@ -509,6 +509,7 @@ class TableUse(Node):
     """A table, view, sequence or common table expression by its name.
 
     Attributes:
+        name: Name as the text writes it.
         alias: Alias of the table; None without.
         partitions: Names in PARTITION (…), else empty.
         period: FOR SYSTEM_TIME: its kind (`ALL`, `AS OF`, `BETWEEN`, `FROM`) and expressions.

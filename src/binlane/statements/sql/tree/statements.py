@@ -43,6 +43,7 @@ class Insert(Node):
     """INSERT and REPLACE.
 
     Attributes:
+        verb: First word in capitals: `INSERT` or `REPLACE`.
         modifiers: Some of LOW_PRIORITY, HIGH_PRIORITY, DELAYED, IGNORE.
         table: Table to insert into, with its partitions.
         columns: Columns to fill; None if none are named, which means all; an empty list is empty.
@@ -117,6 +118,7 @@ class LoadData(Node):
     """LOAD DATA and LOAD XML.
 
     Attributes:
+        verb: First words in capitals: `LOAD DATA` or `LOAD XML`.
         modifiers: Some of LOW_PRIORITY, CONCURRENT, LOCAL, IGNORE, REPLACE.
         file: Name of the data file.
         table: Table to load into, with its partitions.
@@ -249,6 +251,7 @@ class Prepare(Node):
     """PREPARE … FROM, EXECUTE …, EXECUTE IMMEDIATE …, DEALLOCATE PREPARE.
 
     Attributes:
+        verb: One of `PREPARE`, `EXECUTE`, `EXECUTE IMMEDIATE` and `DEALLOCATE`.
         name: Name of the prepared statement; empty for EXECUTE IMMEDIATE.
         source: Expression of the text to be prepared.
         using: Parameters in the USING clause.
