@@ -1,4 +1,5 @@
-"""Which binlog logs what: scopes, definitions, the statements that make them, and their safety.
+"""Scopes of binlogs: definitions, the statements that make them, and the safety of statements.
 
-Pure. Definitions are kept by `store`, what a statement touches comes from `sql`.
+The package is pure. `store` keeps the definitions; `sql` tells the objects that a statement
+touches.
 """

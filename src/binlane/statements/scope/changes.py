@@ -1,7 +1,7 @@
-"""What one statement changes and needs, as far as scopes ask: the input of `safety`.
+"""Changes and needs of one statement, as far as scopes ask: the input of `safety`.
 
-Values, and what a statement's text alone gives of them. Who knows the server's objects too makes
-them whole: with what views, triggers, functions and foreign keys add.
+Values, and as much of them as a statement's text alone gives. A caller that knows the server's
+objects too completes them: it adds the effects of views, triggers, functions and foreign keys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SCHEMAS_OF_EVERY_SERVER: Final = frozenset(("information_schema", "performance_s
 
 
 class ObjectKind(Enum):
-    """What an object is, which decides whether a scope logs it by its name or by its database."""
+    """Kind of an object, which decides whether a scope logs it by its name or by its database."""
 
     TABLE = "table"
     DATABASE = "database"
@@ -32,13 +32,14 @@ class UsedObject:
     """One object that a statement changes or needs.
 
     Attributes:
-        name: A table, view or routine; of a database its name alone.
-        kind: What it is.
-        is_temporary: A temporary table of the session.
-        is_transactional: A rollback undoes its changes.
-        through: How the statement comes to it, such as `view d.v`, outermost first.
-        offset: Where the text names it or what leads to it, in characters from 0.
-        length: Of that.
+        name: Name of a table, view or routine; a database has its name alone.
+        is_temporary: True for a temporary table of the session.
+        is_transactional: True if a rollback undoes the object's changes.
+        through: Steps by which the statement reaches the object, such as `view d.v`, outermost
+            first.
+        offset: Place where the text names the object or the step that leads to it, in characters
+            from 0.
+        length: Length of the text at `offset`, in characters.
     """
 
     name: ScopeObject
@@ -59,11 +60,11 @@ class UsedObject:
 
     @property
     def database(self) -> str:
-        """The database that it is or belongs to."""
+        """The object's own database, or the name itself if the object is a database."""
         return self.name if isinstance(self.name, str) else self.name.database
 
     def is_in(self, scope: Scope) -> bool:
-        """Whether a scope logs it. Views and routines belong to their databases (seed 000)."""
+        """True if a scope logs the object. Views and routines belong to their databases (seed 000)."""
         if self.kind is ObjectKind.TABLE and isinstance(self.name, TableName):
             return scope.includes(self.name)
         return scope.includes_database(self.database)
@@ -79,15 +80,15 @@ class FiredTrigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What one statement changes and needs, through everything that it uses.
+    """Changes and needs of one statement, through everything that it uses.
 
     Attributes:
-        kind: What the statement is.
-        writes: All that it changes, in the order of the text; temporary tables among it.
-        needs: All that a replay of its text needs beside that.
-        triggers: Triggers that it fires, or makes.
-        is_in_procedure: It is a statement in the body of a procedure.
-        stopped_near: Where its text was not understood; empty if it was.
+        writes: All objects that the statement changes, in the order of the text; temporary tables
+            among them.
+        needs: All other objects that a replay of the statement's text needs.
+        triggers: Triggers that the statement fires or makes.
+        is_in_procedure: True if the statement stands in the body of a procedure.
+        stopped_near: Text at which the analysis stopped; empty if all was understood.
     """
 
     kind: StatementKind
@@ -99,12 +100,12 @@ class Changes:
 
     @property
     def permanent_writes(self) -> tuple[UsedObject, ...]:
-        """What it changes, temporary tables left out."""
+        """The objects that the statement changes, temporary tables left out."""
         return tuple(used for used in self.writes if not used.is_temporary)
 
     @property
     def temporary_writes(self) -> tuple[UsedObject, ...]:
-        """The temporary tables that it changes."""
+        """The temporary tables that the statement changes."""
         return tuple(used for used in self.writes if used.is_temporary)
 
 
@@ -116,7 +117,7 @@ NAMED_ONLY: Final = frozenset(
         StatementKind.ALTER_EVENT,
     )
 )
-"""These name objects in bodies that no replay runs: making the routine needs none of them."""
+"""Statements that name objects in bodies, which no replay runs: making the routine needs none of them."""
 
 
 def written_tables(effects: StatementEffects) -> tuple[TableName, ...]:
@@ -130,7 +131,7 @@ def changed_databases(effects: StatementEffects) -> tuple[UsedObject, ...]:
 
 
 def changes_in_text(effects: StatementEffects) -> Changes:
-    """What a text alone tells of what its statement changes and needs, by name and database."""
+    """Give a statement's changes and needs as far as its text alone tells, by name and database."""
     stopped = effects.stopped_at
     return Changes(
         kind=effects.kind,

@@ -26,16 +26,17 @@ NAME_HINT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What CREATE BINLOG says of a binlog.
+    """Definition of one binlog, as CREATE BINLOG gives it.
 
     Attributes:
-        name: Unique name; its files are `<name>.000001` and so on.
-        scope: What it logs.
-        logging_mode: How it logs (FORMAT).
+        name: Unique name; the binlog's files are `<name>.000001` and so on.
+        scope: Scope of the changes that the binlog logs.
+        logging_mode: Value of the FORMAT clause: STATEMENT, ROW or MIXED.
         log_id: Identity that survives ALTER BINLOG and tells a binlog from a later one of the
             same name; 1 to 2^63-1.
-        row_image: Which columns its row images hold (ROW_IMAGE).
-        is_compressed: Whether its files are compressed as the source compresses its own (COMPRESS).
+        row_image: Value of ROW_IMAGE: the columns that row images hold.
+        is_compressed: Value of COMPRESS: True if the binlog's files are compressed as the source
+            compresses its own.
     """
 
     name: str
@@ -59,7 +60,7 @@ def check_name(name: str) -> None:
     """Refuse a binlog name that could not be the beginning of a file name.
 
     Raises:
-        DefinitionError: If it is not allowed.
+        DefinitionError: If the name is not allowed.
     """
     if not name:
         problem = "is empty"
@@ -78,11 +79,11 @@ def look_up(name: str, definitions: Mapping[str, Definition]) -> Definition:
     """The definition of a name.
 
     Args:
-        name: As the user wrote it.
-        definitions: All definitions by name.
+        name: Name as the user wrote it.
+        definitions: Definitions of all binlogs by name.
 
     Raises:
-        DefinitionError: If there is none, naming those that exist.
+        DefinitionError: If no binlog has the name; the message names those that exist.
     """
     definition = definitions.get(name)
     if definition is None:
@@ -94,7 +95,7 @@ class UnknownBinlogError(DefinitionError):
     """A name that no binlog has.
 
     Attributes:
-        binlog: The name.
+        binlog: Name that the user asked for.
     """
 
     def __init__(self, message: str, *, binlog: str, hint: str) -> None:
@@ -106,8 +107,8 @@ def unknown_binlog(name: str, names: Iterable[str] | None) -> UnknownBinlogError
     """The error for a name that no binlog has.
 
     Args:
-        name: The name.
-        names: Those that there are; None: whoever asks is not to be told.
+        name: Name that the user asked for.
+        names: Existing names; None if the user must not see them.
     """
     message, hint = f"unknown binlog '{name}'", "names are case-sensitive"
     if names is not None:

@@ -1,7 +1,7 @@
-"""What the clauses of CREATE and ALTER BINLOG make of a scope, and which of them contradict each other.
+"""Scopes from the clauses of CREATE and ALTER BINLOG, and contradictions between the clauses.
 
 A clause that another one of the same statement makes void is an error, and so is a list entry that
-can never log anything: what a user wrote and what a binlog does are the same, or the user is told.
+can never log anything: a binlog does exactly as the user wrote, or the user gets an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CLAUSE_LENGTH_MAX: Final = 100
 
 
 class Action(Enum):
-    """What a directive does with its list."""
+    """Effect of a directive on its list."""
 
     SET = "SET"
     """The plain form: both lists begin anew."""
@@ -34,9 +34,7 @@ class Directive:
     """One clause on a scope.
 
     Attributes:
-        action: What happens to the list.
-        which: The list.
-        objects: Databases and tables; None for ALL.
+        objects: Databases and tables of the list; None for ALL.
     """
 
     action: Action
@@ -64,10 +62,10 @@ def created_scope(directives: Sequence[Directive], *, ignores_case: bool = False
     Args:
         directives: The clauses of CREATE BINLOG; nothing exists yet that one could reset, so their
             order means nothing.
-        ignores_case: As `Scope`.
+        ignores_case: Value of `Scope.ignores_case` for the new scope.
 
     Raises:
-        DefinitionError: If they contradict each other, naming the clauses.
+        DefinitionError: If the clauses contradict each other; the message names them.
     """
     scope = filter_scope(directives, ignores_case=ignores_case)
     if directives:
@@ -79,7 +77,7 @@ def filter_scope(directives: Sequence[Directive], *, ignores_case: bool = False)
     """The scope of lists that select for once, where IGNORE may take away from LOG what it names.
 
     Raises:
-        DefinitionError: If one clause makes another void, naming them.
+        DefinitionError: If one clause makes another void; the message names them.
     """
     for which in ScopeList:
         clauses = [one for one in directives if one.which is which]
@@ -101,7 +99,8 @@ def altered_scope(scope: Scope, directives: Sequence[Directive]) -> Scope:
     next to each other make one configuration, as in CREATE BINLOG.
 
     Raises:
-        DefinitionError: If they contradict the scope or each other, naming the clause.
+        DefinitionError: If clauses contradict the scope or each other; the message names the
+        clause.
     """
     scope = _applied(scope, directives)
     if directives:
@@ -145,7 +144,7 @@ def _reset(scope: Scope, directive: Directive, done: Sequence[Directive]) -> Sco
 
 
 def _belong_together(first: Directive, second: Directive) -> bool:
-    """Whether two plain clauses make one configuration."""
+    """True if two plain clauses make one configuration."""
     if first.action is not Action.SET or first.which is second.which:
         return False
     return second.objects is not None and str(first) != "IGNORE ALL"
@@ -216,7 +215,7 @@ def _check_every_entry(scope: Scope) -> None:
 
 
 def _hidden(scope: Scope) -> Iterator[tuple[ScopeObject, ScopeObject]]:
-    """What is listed to be logged, with the entry of the IGNORE list by which it never is."""
+    """Yield each entry of the LOG list that is never logged, with the IGNORE entry that hides it."""
     for entry in sorted(scope.objects(ScopeList.LOG), key=quoted):
         if isinstance(entry, TableName) and entry in scope.ignore_tables:
             yield entry, entry

@@ -68,13 +68,13 @@ def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogSta
 
     Args:
         text: SQL of a client; comments, a trailing `;` and `SET STATEMENT … FOR` do not matter.
-        ansi_quotes: sql_mode ANSI_QUOTES.
+        ansi_quotes: True if sql_mode has ANSI_QUOTES.
 
     Returns:
-        The statement, or None if it is none of binlane's.
+        The statement, or None if the text is no statement of binlane.
 
     Raises:
-        SqlSyntaxError: If it begins like one of them and goes on otherwise.
+        SqlSyntaxError: If the text begins like a statement of binlane and goes on otherwise.
     """
     dialect = Dialect(ansi_quotes=ansi_quotes)
     try:
@@ -100,7 +100,7 @@ def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogSta
 
 
 def _begins_like_ours(text: str, dialect: Dialect) -> bool:
-    """Whether what stands before a quote or comment that does not end is one of our statements."""
+    """True if the text before an unended quote or comment begins a statement of binlane."""
     try:
         return _grammar(cursor_over(text, dialect)) is not None
     except (Stopped, SqlSyntaxError):
@@ -109,12 +109,12 @@ def _begins_like_ours(text: str, dialect: Dialect) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """How one kind of statement is written.
+    """Grammar of one kind of statement.
 
     Attributes:
-        beginnings: The words that it is known by, in all spellings.
-        reader: Reads the rest.
-        text: The grammar, for who got it wrong.
+        beginnings: Words with which the statement begins, in all spellings.
+        reader: Reads the text behind the beginning.
+        text: The grammar as error messages show it.
     """
 
     beginnings: tuple[str, ...]
@@ -173,7 +173,7 @@ def _read_alter(cursor: Cursor) -> AlterBinlog:
 
 
 class _Clauses(NamedTuple):
-    """What CREATE and ALTER BINLOG say behind the name; None where it is not said."""
+    """Clauses of CREATE and ALTER BINLOG behind the name; None for a clause that is absent."""
 
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | DefaultFormat | None = None

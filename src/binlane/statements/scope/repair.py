@@ -1,4 +1,4 @@
-"""What would make a refused statement safe: ALTER BINLOG statements that put an object in scope."""
+"""Repairs of a refused statement: ALTER BINLOG statements that put an object in scope."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Whether every binlog can replicate a statement: the refusals of seed 000.
+"""Check that every binlog can replicate a statement: the refusals of seed 000.
 
-Pure. All writes of a statement must fall wholly inside or wholly outside of each scope; what a
-binlog logs as a statement must need only what that binlog logs too; and binlogs scoped by tables
-that log statements stand neither triggers nor LOAD DATA. What a transaction adds is in
-`transaction`, what temporary tables add in `temporary`.
+The module is pure. All writes of a statement must fall wholly inside or wholly outside of each
+scope; a statement that a binlog logs as text must need only objects that the binlog logs too; and
+binlogs scoped by tables that log statements stand neither triggers nor LOAD DATA. Refusals that
+concern transactions are in `transaction`, those that concern temporary tables in `temporary`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,12 @@ ROW_HINT = "SET SESSION binlog_format = 'ROW'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How one binlog would log a statement.
+    """One binlog with the logging mode and format that hold for a statement.
 
     Attributes:
-        definition: The binlog.
-        mode: Its logging mode in this session.
-        logging_format: The format decided for the statement; DDL is logged as a statement
-            whatever it says.
+        mode: Logging mode of the binlog in this session.
+        logging_format: Format decided for the statement; DDL is logged as a statement with either
+            value.
         temporary_tables: Open temporary tables that the binlog has logged whole up to now.
     """
 
@@ -53,7 +52,7 @@ class Setting:
     temporary_tables: frozenset[TableName] = frozenset()
 
     def logs(self, used: UsedObject, changes: Changes) -> bool:
-        """Whether the binlog logs what the statement does to an object."""
+        """True if the binlog logs the statement's effect on an object."""
         if not used.is_temporary:
             return used.is_in(self.definition.scope)
         is_made = changes.kind in TABLE_MAKING_KINDS
@@ -65,14 +64,14 @@ class Setting:
         )
 
     def is_text(self, changes: Changes) -> bool:
-        """Whether the statement would go into the binlog as its text."""
+        """True if the statement would go into the binlog as its text."""
         return changes.kind.is_ddl or self.logging_format is LoggingFormat.STATEMENT
 
     def needs_temporary_tables(self, changes: Changes) -> bool:
-        """Whether a replay of the statement needs the temporary tables that it reads.
+        """True if a replay of the statement needs the temporary tables that it reads.
 
-        Of DDL the servers rewrite the text in the other modes. In mode STATEMENT a session that
-        leaves it to the server would go on in rows, which seed 000 does not allow.
+        The servers rewrite the text of DDL in the other modes. Under mode STATEMENT a session that
+        leaves the format to the server would go on in rows, which seed 000 does not allow.
         """
         if self.mode is LoggingMode.STATEMENT:
             return True
@@ -89,12 +88,12 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Danger:
-    """Why a statement must not run.
+    """Reason why a statement must not run.
 
     Attributes:
-        error: What the client gets.
-        binlogs: Names of the binlogs that cannot log it, sorted.
-        causes: The objects that lead to it, in the order of the message.
+        error: Error that the client gets.
+        binlogs: Names of the binlogs that cannot log the statement, sorted.
+        causes: Objects that lead to the error, in the order of the message.
     """
 
     error: UnsafeStatementError
@@ -104,23 +103,23 @@ class Danger:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a statement's changes a binlog logs: each change, and whether it is logged."""
+    """Share of a statement's changes that a binlog logs: each change, and whether it is logged."""
 
     changes: tuple[tuple[UsedObject, bool], ...]
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing that changes is logged."""
+        """True if no change is logged."""
         return not any(is_logged for _, is_logged in self.changes)
 
     @property
     def is_whole(self) -> bool:
-        """Whether something changes and all of it is logged."""
+        """True if there are changes and all of them are logged."""
         return bool(self.changes) and all(is_logged for _, is_logged in self.changes)
 
     @property
     def is_partial(self) -> bool:
-        """Whether some of it is logged and some is not."""
+        """True if some changes are logged and some are not."""
         return not self.is_empty and not self.is_whole
 
 
@@ -131,7 +130,7 @@ def coverage(changes: Changes, scope: Scope) -> Coverage:
 
 
 def _written(changes: Changes, scope: Scope) -> Iterable[UsedObject]:
-    """What changes for good.
+    """Give the objects that a statement changes for good, temporary tables left out.
 
     DROP DATABASE of a database that the scope splits changes some tables inside and some outside:
     each table of that database that the scope names counts.
@@ -150,11 +149,12 @@ def find_dangers(changes: Changes, settings: Sequence[Setting]) -> Iterator[Dang
     """Find out whether some binlog could not replicate a statement safely.
 
     Args:
-        changes: What the statement does.
-        settings: All binlogs.
+        changes: Changes and needs of the statement.
+        settings: All binlogs with their modes and formats.
 
     Yields:
-        The reasons against it: writes on both sides of a scope's edge before what it needs.
+        The reasons against the statement: first its writes on both sides of a scope's edge, then
+        its needs.
     """
     if changes.stopped_near:
         yield from _not_understood(changes, settings)
@@ -179,7 +179,7 @@ def _not_understood(changes: Changes, settings: Sequence[Setting]) -> Iterator[D
 
 
 def _coverage(changes: Changes, setting: Setting) -> Coverage:
-    """What of the changes one binlog would log, temporary tables among them."""
+    """Give the share of the changes that one binlog would log, temporary tables among them."""
     found = coverage(changes, setting.definition.scope).changes
     temporary = changes.temporary_writes
     if changes.kind in TABLE_DROPPING_KINDS and not found:
@@ -251,7 +251,7 @@ def _fired_triggers(changes: Changes, settings: Sequence[Setting]) -> Iterator[D
 
 
 def is_by_table(scope: Scope, database: str) -> bool:
-    """Whether a scope tells the tables of a database apart by their names."""
+    """True if a scope tells the tables of a database apart by their names."""
     return not scope.includes_database(database) or scope.splits_database(database)
 
 
@@ -307,10 +307,10 @@ def _dependency_danger(changes: Changes, definition: Definition, needed: UsedObj
 
 
 def is_recorded(changes: Changes, setting: Setting) -> bool:
-    """Whether a binlog logs a statement that no binlog refuses.
+    """True if a binlog logs a statement that no binlog refuses.
 
     In statement format a procedure belongs to its database: binlogs that log a table only by its
-    name do not get what procedures do to it (seed 000).
+    name do not get the changes that procedures make to it (seed 000).
     """
     found = _coverage(changes, setting)
     if not found.changes:
@@ -336,7 +336,7 @@ WITHOUT_OBJECTS = frozenset(
         StatementKind.DROP_REFERENCE_SYSTEM,
     )
 )
-"""What these change has no name that a scope could hold."""
+"""Statements whose changes have no name that a scope could hold."""
 
 
 def braced(definitions: Iterable[Definition]) -> str:

@@ -14,7 +14,7 @@ from typing import Final, Self
 from binlane.names import ACCOUNT_DATABASE, TableName, folded
 
 SYSTEM_DATABASE: Final = "system"
-"""What seed 000 calls the database of accounts; a list that names it names `mysql` as well."""
+"""Name that seed 000 gives the database of accounts; a list that names it names `mysql` as well."""
 
 ScopeObject = str | TableName
 """A database by its name, or a table."""
@@ -29,18 +29,19 @@ class ScopeList(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a binlog logs. IGNORE wins over LOG.
+    """Databases and tables that a binlog logs. IGNORE wins over LOG.
 
-    The scope without anything logs nothing; it is not the same as the unscoped one, which logs
+    The scope without any entry logs nothing; it is not the same as the unscoped one, which logs
     everything (`Scope.everything()`).
 
     Attributes:
-        log_all: Everything is logged that is not ignored, whatever the LOG list says.
+        log_all: Everything is logged that is not ignored, whatever the LOG list holds.
         log_databases: Databases in the LOG list.
         log_tables: Tables in the LOG list.
         ignore_databases: Databases in the IGNORE list.
         ignore_tables: Tables in the IGNORE list.
-        ignores_case: Names that differ in case alone are one; those of the lists are in lower case.
+        ignores_case: True if names that differ in case alone are the same; the lists then hold
+            lower case.
     """
 
     log_all: bool = False
@@ -52,7 +53,7 @@ class Scope:
 
     @classmethod
     def everything(cls, *, ignores_case: bool = False) -> Self:
-        """The scope of a binlog that has none: LOG ALL."""
+        """The scope of a binlog without a scope of its own: LOG ALL."""
         return cls(log_all=True, ignores_case=ignores_case)
 
     @classmethod
@@ -62,11 +63,11 @@ class Scope:
 
     @property
     def is_unscoped(self) -> bool:
-        """Whether everything is logged."""
+        """True if everything is logged."""
         return self.log_all and not (self.ignore_databases or self.ignore_tables)
 
     def includes(self, table: TableName) -> bool:
-        """Whether changes of a table are logged."""
+        """True if changes of a table are logged."""
         if self.ignores_case:
             table = table.folded
         if table in self.ignore_tables or self._is_ignored(table.database):
@@ -81,21 +82,21 @@ class Scope:
         )
 
     def includes_database(self, database: str) -> bool:
-        """Whether changes of a database as such are logged: its views, routines, options.
+        """True if changes of a database as such are logged: its views, routines, options.
 
         A binlog that logs only tables of a database does not log the database.
         """
         return not self._is_ignored(database) and (self.log_all or self._is_logged(database))
 
     def touches_database(self, database: str) -> bool:
-        """Whether anything in a database may be logged."""
+        """True if anything in a database may be logged."""
         return self.includes_database(database) or any(
             self.is_same(table.database, database) and self.includes(table)
             for table in self.log_tables
         )
 
     def splits_database(self, database: str) -> bool:
-        """Whether some tables of a database are logged and others are not."""
+        """True if some tables of a database are logged and others are not."""
         if self._is_ignored(database):
             return False
         tables = self.ignore_tables if self.includes_database(database) else self.log_tables
@@ -106,7 +107,7 @@ class Scope:
         )
 
     def is_same(self, one: str, other: str) -> bool:
-        """Whether two names are those of one database."""
+        """True if two names are those of one database."""
         return one == other or (self.ignores_case and folded(one) == folded(other))
 
     def _is_ignored(self, database: str) -> bool:

@@ -1,6 +1,6 @@
 """The statements that binlane itself answers, as values, and what they make of definitions.
 
-How they are written is read in `parser`; who keeps definitions and who may ask is decided elsewhere.
+Their syntax is read in `parser`; other modules decide who keeps definitions and who may ask.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from binlane.statements.sql.tree.definitions import Account
 
 
 class DefaultFormat(Enum):
-    """What FORMAT='default' says: the format of the server's binlog_format."""
+    """Value of FORMAT='default': the format of the server's binlog_format."""
 
     DEFAULT = "DEFAULT"
 
@@ -92,9 +92,9 @@ class ShowBinlogEvents:
 
     Attributes:
         file: Name of a binlog file; None: the first one.
-        position: Where to begin, in bytes; None: at the beginning.
-        skipped_rows: How many events to leave out first.
-        rows_max: How many to show; None: all.
+        position: Place of the first event to show, in bytes; None: at the beginning.
+        skipped_rows: Number of events to leave out first.
+        rows_max: Largest number of events to show; None: all.
     """
 
     file: str | None = None
@@ -196,9 +196,9 @@ def create(
 
     Args:
         statement: The statement; without LOG list it logs everything, without ROW_IMAGE full images.
-        log_id: Its new identity, 1 to 2^63-1.
+        log_id: Identity of the new binlog, 1 to 2^63-1.
         ignores_case: The source does not tell names apart by case: `lower_case_table_names`.
-        default: How it logs without FORMAT.
+        default: Logging mode of a binlog without FORMAT.
 
     Raises:
         DefinitionError: If the name is not allowed, or one clause contradicts another.
@@ -219,9 +219,9 @@ def alter(
     """The definition after an ALTER BINLOG.
 
     Args:
-        definition: The one before.
-        statement: What changes.
-        default: What FORMAT='default' means.
+        definition: Definition before the ALTER BINLOG.
+        statement: The ALTER BINLOG statement to apply.
+        default: Logging mode that FORMAT='default' stands for.
 
     Raises:
         DefinitionError: If a clause contradicts the definition or another clause.

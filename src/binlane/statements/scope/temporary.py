@@ -1,4 +1,4 @@
-"""Which temporary tables each binlog logs, and which it has begun to log once (seed 000).
+"""Temporary tables that each binlog logs, and has begun to log once (seed 000).
 
 Rule 1: row format logs none. Rule 2: a table whose logging has stopped is logged no more, since a
 replay would miss what happened in between. Rule 3: its DROP is logged all the same.
@@ -21,15 +21,15 @@ class TemporaryTables:
     """The open temporary tables of a session.
 
     Attributes:
-        whole: By binlog name, those of which the binlog holds every change.
-        begun: By binlog name, those whose creation it holds.
+        whole: Tables of which the binlog holds every change, by binlog name.
+        begun: Tables whose creation the binlog holds, by binlog name.
     """
 
     whole: Mapping[str, frozenset[TableName]] = field(default_factory=dict)
     begun: Mapping[str, frozenset[TableName]] = field(default_factory=dict)
 
     def created(self, name: TableName, binlogs: Iterable[str]) -> TemporaryTables:
-        """With a new table whose creation those binlogs hold."""
+        """Give these tables with a new one whose creation some binlogs hold."""
         fresh = dict.fromkeys(binlogs, frozenset((name,)))
         base = self.dropped(name)
         return TemporaryTables(_joined(base.whole, fresh), _joined(base.begun, fresh))
@@ -43,7 +43,7 @@ class TemporaryTables:
         )
 
     def renamed(self, old: TableName, new: TableName) -> TemporaryTables:
-        """With a table under another name."""
+        """Give these tables with one of them under another name."""
 
         def follow(names: frozenset[TableName]) -> frozenset[TableName]:
             return frozenset(new if name == old else name for name in names)
@@ -54,12 +54,12 @@ class TemporaryTables:
         )
 
     def stopped(self, binlog: str, names: Iterable[TableName]) -> TemporaryTables:
-        """With tables that a binlog does not log any more."""
+        """Give these tables with some that a binlog does not log any more."""
         left = self.whole.get(binlog, _NONE) - frozenset(names)
         return TemporaryTables({**self.whole, binlog: left}, self.begun)
 
     def switched(self, modes: Mapping[str, LoggingMode]) -> TemporaryTables:
-        """After the binlogs' modes have changed: rows stop the logging of all tables."""
+        """Give these tables after changes of the binlogs' modes: rows stop the logging of all tables."""
         result = self
         for binlog, mode in modes.items():
             if mode is LoggingMode.ROW:
@@ -67,7 +67,7 @@ class TemporaryTables:
         return result
 
     def scoped(self, definitions: Iterable[Definition]) -> TemporaryTables:
-        """After the binlogs' scopes have changed: what fell out of a scope stops."""
+        """Give these tables after changes of the binlogs' scopes: logging stops for tables out of scope."""
         result = self
         for definition in definitions:
             names = self.whole.get(definition.name, _NONE)

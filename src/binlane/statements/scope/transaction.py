@@ -1,4 +1,4 @@
-"""What a transaction has written, and which binlogs recorded it (seed 000, unsafe transactions).
+"""Writes of a transaction, and the binlogs that recorded them (seed 000, unsafe transactions).
 
 Only writes count. A rollback to a savepoint forgets what it undoes: neither the source nor a
 replay of any binlog has it afterwards. Changes of non-transactional tables stay, since no rollback
@@ -33,7 +33,7 @@ class TransactionWrites:
     known: frozenset[tuple[str, bool, frozenset[str]]] = field(default=frozenset())
 
     def added(self, used: Sequence[UsedObject], binlogs: frozenset[str]) -> TransactionWrites:
-        """With what another statement has written, temporary tables left out."""
+        """Give these writes with those of another statement, temporary tables left out."""
         writes, known = list(self.writes), set(self.known)
         for one in used:
             key = (str(one), one.is_transactional, binlogs)
@@ -43,7 +43,7 @@ class TransactionWrites:
         return TransactionWrites(tuple(writes), frozenset(known))
 
     def joined(self, other: TransactionWrites) -> TransactionWrites:
-        """With what another one has written, too."""
+        """Give these writes with those of another transaction."""
         if other.known <= self.known:
             return self
         result = self
@@ -69,10 +69,10 @@ def find_partial_transaction(
     """Find out whether a statement would make binlogs record only some of a transaction.
 
     Args:
-        before: What the transaction has written.
-        used: What the statement writes.
-        binlogs: Names of the binlogs that would record it.
-        definitions: All binlogs.
+        before: Writes of the transaction up to now.
+        used: Objects that the statement writes.
+        binlogs: Names of the binlogs that would record the statement.
+        definitions: Definitions of all binlogs there are.
     """
     writes = [one for one in used if not one.is_temporary]
     if not writes:

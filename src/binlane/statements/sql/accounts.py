@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from binlane.statements.sql.tree.definitions import Account, AccountStatement, Privilege
 
 Level = tuple[str, ...]
-"""Of privileges: nothing for all databases, a pattern of databases, `TABLE`, `FUNCTION` or
+"""Level of privileges: nothing for all databases, a pattern of databases, `TABLE`, `FUNCTION` or
 `PROCEDURE` with a database and name, and of a table a column in small letters."""
 
 TABLE_PRIVILEGES: Final = frozenset(
@@ -66,9 +66,9 @@ _MYSQL_PRIVILEGES: Final = frozenset(
 _EVERYTHING: Final = (DATABASE_PRIVILEGES - {"DELETE HISTORY", "SHOW CREATE ROUTINE"}) | {
     *("RELOAD", "SHUTDOWN", "PROCESS", "FILE", "SUPER", "CREATE USER", "GRANT OPTION")
 }
-"""What accounts have that may do everything, of every version."""
+"""Privileges of accounts that may do everything, of every version."""
 _STATIC: Final = frozenset(("CREATE ROLE", "DROP ROLE"))
-"""Of MySQL's own privileges those that are no dynamic ones."""
+"""Privileges in `_MYSQL_PRIVILEGES` that are no dynamic ones."""
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "REPLICATION CLIENT": "BINLOG MONITOR",
@@ -91,17 +91,17 @@ class AccountName(NamedTuple):
 
     @property
     def is_role(self) -> bool:
-        """Whether it is a role of MariaDB: MySQL's are accounts as all others."""
+        """True if the name is that of a role of MariaDB: MySQL's roles are accounts as all others."""
         return not self.host
 
     @property
     def shown(self) -> str:
-        """As messages have it."""
+        """Give the name as messages have it."""
         return f"'{self.user}'" if self.is_role else f"'{self.user}'@'{self.host}'"
 
     @property
     def quoted(self) -> str:
-        """As MySQL's messages have roles."""
+        """Give the name as MySQL's messages have roles."""
         return f"`{self.user}`@`{self.host}`"
 
 
@@ -113,12 +113,12 @@ OWN: Final = frozenset(
 
 
 class AccountError(NamedTuple):
-    """What the server says of an account statement.
+    """Answer of the server to an account statement that fails.
 
     Attributes:
-        errno: As the client gets it.
-        message: Its text, to whose end the names come.
-        name: What is wrong, where the text names all that is.
+        errno: Error number as the client gets it.
+        message: Text of the error, to whose end the names come.
+        name: Name to append to a message that lists all wrong names; else empty.
     """
 
     errno: int
@@ -131,9 +131,9 @@ class Grantee:
     """A user or role.
 
     Attributes:
-        privileges: By level.
-        roles: That it was granted, and whether with ADMIN OPTION.
-        default_roles: That its sessions begin with.
+        privileges: Privileges granted to it, by level.
+        roles: Roles granted to it; True for those with ADMIN OPTION.
+        default_roles: Roles that its sessions begin with.
         proxied: Accounts that it may stand for.
     """
 
@@ -144,7 +144,7 @@ class Grantee:
 
     @property
     def may_all(self) -> bool:
-        """Whether nothing that is asked here is forbidden to it."""
+        """True if it globally has every privilege that is checked here."""
         given = self.privileges.get((), frozenset())
         return given >= _EVERYTHING
 
@@ -154,13 +154,13 @@ Accounts = dict[AccountName, Grantee]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Where an account statement runs.
+    """Server, session and accounts that an account statement meets.
 
     Attributes:
-        is_mariadb: The server's flavor.
-        database: The default one.
-        current: The account whose privileges hold.
-        is_complete: There are no accounts beside those that are known.
+        is_mariadb: True if the server is MariaDB, False for MySQL.
+        database: Name of the default database.
+        current: Account whose privileges hold in the session.
+        is_complete: True if there are no accounts beside those that are known.
     """
 
     is_mariadb: bool
@@ -170,7 +170,7 @@ class Situation:
 
 
 def all_privileges(level: Level, *, is_mariadb: bool) -> frozenset[str]:
-    """What ALL means at a level, without GRANT OPTION."""
+    """Give the privileges that ALL stands for at a level, without GRANT OPTION."""
     if level:
         if len(level) == 1:
             return DATABASE_PRIVILEGES
@@ -180,7 +180,7 @@ def all_privileges(level: Level, *, is_mariadb: bool) -> frozenset[str]:
 
 
 def is_dynamic(privilege: str) -> bool:
-    """Whether it is one of MySQL's dynamic privileges."""
+    """True if a privilege is one of MySQL's dynamic ones."""
     return privilege in _MYSQL_PRIVILEGES - _STATIC
 
 
@@ -208,18 +208,18 @@ def roles_of(accounts: Accounts, names: Iterable[AccountName]) -> frozenset[Acco
 
 
 def default_roles(accounts: Accounts, name: AccountName) -> frozenset[AccountName]:
-    """What sessions of an account begin with."""
+    """Give the roles that sessions of an account begin with."""
     grantee = accounts.get(name)
     return frozenset() if grantee is None else grantee.default_roles
 
 
 class Changed(NamedTuple):
-    """What a statement makes of the accounts.
+    """Result of a statement on the accounts.
 
     Attributes:
-        accounts: As they are then.
-        error: Of the statement; None if it has none.
-        is_done: Something of it is done, or need not be.
+        accounts: The accounts after the statement.
+        error: Error of the statement; None if it has none.
+        is_done: True if a part of the statement is done, or needs not be.
     """
 
     accounts: Accounts
@@ -228,12 +228,12 @@ class Changed(NamedTuple):
 
 
 def change(accounts: Accounts, node: AccountStatement, situation: Situation) -> Changed:
-    """What a statement makes of the accounts; one that fails: MySQL nothing, MariaDB what it can."""
+    """Apply a statement to the accounts; of one that fails, MySQL does nothing, MariaDB all it can."""
     changing = _Changing(dict(accounts), node, situation)
     makers = _CHANGES.get(node.verb)
     results = [] if makers is None else list(makers(changing))
     errors = [one for one in results if one is not None]
-    # What is told of all accounts together is told at the end.
+    # The error that lists names of all accounts together comes at the end.
     error = min(errors, key=lambda one: bool(one.name), default=None)
     if error is not None:
         names = [one.name for one in errors if one.errno == error.errno and one.name]
@@ -261,7 +261,7 @@ def take_routine(accounts: Accounts, level: Level) -> None:
 
 
 _Results = Iterator[AccountError | None]
-"""Of each account: its error, or None where it is as it should be."""
+"""Result for each account: its error, or None where it is as it should be."""
 
 
 @dataclass(slots=True)
@@ -286,7 +286,7 @@ class _Changing:
         return self.name(account)
 
     def has(self, name: AccountName) -> bool:
-        """Whether there is such an account, or there may be."""
+        """True if there is such an account, or there may be."""
         return name in self.accounts or name in OWN or not self.situation.is_complete
 
     def grantee(self, name: AccountName) -> Grantee:
@@ -412,7 +412,7 @@ class _Changing:
                 yield AccountError(3523, f"Unknown authorization ID {name.quoted}")
 
     def absent(self) -> AccountError:
-        """That the account that is to get something is not there."""
+        """Give the error that the account to be granted something does not exist."""
         if self.is_mariadb:
             return AccountError(1133, "Can't find any matching row in the user table")
         return AccountError(1410, "You are not allowed to create a user with GRANT")
@@ -494,7 +494,7 @@ class _Changing:
                 self.accounts[name] = replace(grantee, default_roles=roles)
 
     def no_user(self, name: AccountName) -> AccountError:
-        """That nobody is there whose default role is to be none or all."""
+        """Give the error that the account whose default roles are to be none or all does not exist."""
         if not self.is_mariadb:
             return AccountError(3523, f"Unknown authorization ID {name.quoted}")
         if AccountName(name.user) in self.accounts:
@@ -502,7 +502,7 @@ class _Changing:
         return AccountError(1960, "The current user is invalid")
 
     def has_grants_of(self, name: AccountName) -> bool:
-        """Whether all that an account was granted is known."""
+        """True if all grants of an account are known."""
         return name in self.accounts or self.situation.is_complete
 
     # Privileges -------------------------------------------------------------------------------
@@ -532,7 +532,7 @@ class _Changing:
         return frozenset(map(self.plain, self.node.roles)) if self.is_proxy else frozenset()
 
     def level(self) -> Level:
-        """What ON names."""
+        """Give the level that ON names."""
         on = self.node.on
         assert on is not None, "privileges are granted on something"
         if on.name == "*":
@@ -584,7 +584,7 @@ class _Changing:
             self.accounts[name] = replace(grantee, privileges=dict(self.left(grantee)))
 
     def lacks(self, grantee: Grantee) -> bool:
-        """Whether nothing was granted on what the statement is about; MySQL: none of what goes."""
+        """True if nothing was granted at the statement's level or below; MySQL: no revoked privilege was."""
         level = self.level()
         if level and not self.is_mariadb:
             return dict(self.left(grantee)) == dict(grantee.privileges)

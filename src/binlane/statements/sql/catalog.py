@@ -1,9 +1,9 @@
-"""Which objects there are: what a log does not say of its tables, what a schema says of a server.
+"""Catalog of the existing objects, which completes a log's tables and stands for a server's schema.
 
-Made from a schema, or from nothing, and kept up to date by the DDL of a log or script. What it does
-not know for sure it does not say; what a log says itself always counts more, and a definition that
-does not fit its TABLE_MAP adds nothing at all. How DDL changes the objects stands in
-`object_changes`.
+The catalog is made from a schema, or from nothing, and kept up to date by the DDL of a log or
+script. It gives only facts that are sure; the log's own facts always count more, and a definition
+that does not fit the log's TABLE_MAP adds nothing at all. `object_changes` has the changes of
+objects by DDL.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ LOGGED_TYPES: Final[Mapping[str, tuple[ColumnType, ...]]] = MappingProxyType(
         **dict.fromkeys(("GEOMETRYCOLLECTION", "GEOMCOLLECTION"), _GEOMETRY),
     }
 )
-"""What columns of an SQL type are in the log, the usual first; others fit any column."""
+"""Column types in the log of an SQL type, the usual one first; other SQL types fit any column."""
 
 _TEXT_CHARSET: Final = "utf8mb4"
 _GENERATED_PRIMARY_KEY: Final = 0x4
@@ -183,7 +183,7 @@ def fitted(
     """The columns of a TABLE_MAP with all that a definition adds.
 
     Returns:
-        As many columns; or why the definition is not that of the TABLE_MAP, as text.
+        As many columns; or, as text, the reason why the definition is not that of the TABLE_MAP.
     """
     defined = _logged(columns, table, table_map)
     if len(defined) != len(columns):
@@ -201,7 +201,7 @@ def logged_form(own: TableColumn, index: int, *, is_mysql: bool) -> Column:
     Lengths of strings are left out; all else that decides its values and their types is there.
 
     Raises:
-        UnsupportedError: If its type is not known.
+        UnsupportedError: If the column's type is not known.
     """
     found = _of_type(own, is_mysql=is_mysql)
     if found is None:
@@ -334,14 +334,14 @@ _CHANGES: Final = frozenset(
         *("INSTALL", "UNINSTALL"),
     }
 )
-"""What statements begin with that change objects."""
+"""First words of statements that change objects."""
 _KNOWN: Final = frozenset(
     {
         *("INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT", "LOCK", "UNLOCK", "BEGIN", "START"),
         "COMMIT",
     }
 )
-"""What begins so is not read: a dump is full of it."""
+"""First words of statements that are not read: a dump is full of them."""
 _FILLS: Final = re.compile(
     r"""(?ix) (?:INSERT|REPLACE) \s+ (?:(?:LOW_PRIORITY|HIGH_PRIORITY|DELAYED|IGNORE) \s+)*
     (?:INTO \s+)? (?:(?P<database>`[^`]+`|[\w$]+) \s*\.\s*)? (?P<table>`[^`]+`|[\w$]+)"""
@@ -357,12 +357,12 @@ _NOT_UNDERSTOOD: Final = "it is not understood"
 
 @dataclass(frozen=True, slots=True)
 class CatalogProblem:
-    """A statement of which the catalog cannot tell what it does.
+    """A statement whose effect the catalog cannot tell.
 
     Attributes:
-        line: Of the script, from 1, where it is not understood.
-        message: What is wrong.
-        statement: The whole text.
+        line: Line of the script, from 1, where the text is not understood.
+        message: Text that tells the cause.
+        statement: The whole text of the statement.
     """
 
     line: int
@@ -371,12 +371,12 @@ class CatalogProblem:
 
 
 class ToldStatement(NamedTuple):
-    """A statement that makes an object, as a server tells it.
+    """A statement that makes an object, as a server's SHOW CREATE gives it.
 
     Attributes:
-        database: Its default database.
-        text: As of SHOW CREATE.
-        context: In which a program is read and runs; None for what is none.
+        database: Default database of the statement.
+        text: Text from the server's SHOW CREATE.
+        context: Context in which a program is read and runs; None for objects that are no programs.
     """
 
     database: str
@@ -385,21 +385,23 @@ class ToldStatement(NamedTuple):
 
 
 class SessionOptions(TypedDict, total=False):
-    """What a session adds to the text of a statement.
+    """State of a session that completes the text of a statement.
 
     Attributes:
-        sql_mode: Its bits.
-        charset: As of `Dialect`.
+        sql_mode: Bits of the session's sql_mode.
+        charset: Character set as in `Dialect.charset`.
         server_charset: Character set of databases that name none; None if it is not known.
-        engine: default_storage_engine; that of the settings if None.
-        temporary_engine: default_tmp_storage_engine; None for `engine`.
+        engine: Value of default_storage_engine; None for that of the settings.
+        temporary_engine: Value of default_tmp_storage_engine; None for `engine`.
         connection: Character set and collation of literals.
-        dialect: How it reads statements; None for that of `context`, or of `sql_mode` and `charset`.
-        context: What of it holds in routines and triggers that it makes; None if that is not known.
-        generates_primary_key: sql_generate_invisible_primary_key; that of the settings if None.
-        environment: Of whom variables in a query are.
-        account: Who runs it.
-        knows_accounts: There are no accounts beside those that are known.
+        dialect: Dialect of its statements; None for that of `context`, or of `sql_mode` and
+            `charset`.
+        context: Context of routines and triggers that the session makes; None if that is not known.
+        generates_primary_key: Value of sql_generate_invisible_primary_key; None for that of the
+            settings.
+        environment: Environment with the variables of queries.
+        account: Account that runs the statement.
+        knows_accounts: True if there are no accounts beside those that are known.
     """
 
     sql_mode: int
@@ -421,10 +423,10 @@ class SchemaCatalog(Objects):
     """The objects of a server, or the columns of tables at one place in a log.
 
     Attributes:
-        flavor: Of the server whose objects these are; None for those of a log, of which only tables
-            are known, and not all of them.
-        default_database: Of the last USE that `load` has seen.
-        problems: What could not be understood.
+        flavor: Flavor of the server whose objects these are; None for those of a log, of which only
+            tables are known, and not all of them.
+        default_database: Database of the last USE that `load` has seen.
+        problems: Statements that could not be understood.
         misfits: Why the definition of a table that the catalog knows was not used for it, by the
             first TABLE_MAP that it does not fit.
         filled: The tables that got rows, as far as statements tell; None where none were seen.
@@ -488,14 +490,14 @@ class SchemaCatalog(Objects):
         found = self.store.tables.get(table)
         return None if found is None else found.definition
 
-    # What a log's tables are asked for -----------------------------------------------------------
+    # Columns for the tables of a log -------------------------------------------------------------
 
     def columns(self, table_map: TableMapEvent, *, flavor: Flavor) -> tuple[Column, ...]:
-        """What log and catalog together tell of a table's columns.
+        """Give a table's columns as log and catalog together tell them.
 
         Args:
-            table_map: Of a log of that flavor.
-            flavor: Of the log.
+            table_map: Event of a log of that flavor.
+            flavor: Flavor of the server that wrote the log.
 
         Raises:
             CodecError: If the TABLE_MAP contradicts itself.
@@ -513,7 +515,7 @@ class SchemaCatalog(Objects):
         """Follow a log, event by event.
 
         Returns:
-            Whether the event changed what the catalog knows.
+            True if the event changed the catalog's knowledge.
 
         Raises:
             CodecError: If the status variables of a statement are damaged.
@@ -538,9 +540,10 @@ class SchemaCatalog(Objects):
         """Run a script: a dump of tables' definitions, or any other; only its DDL counts.
 
         Args:
-            script: As the command-line clients take it, with USE and DELIMITER.
+            script: Script as the command-line clients take it, with USE and DELIMITER.
             database: The default database before its first USE.
-            version: Of the server, which tells the executable comments that it runs; None for all.
+            version: Version of the server, which tells the executable comments that it runs; None
+                for all.
         """
         self.default_database = database
         if version is not None:
@@ -584,17 +587,18 @@ class SchemaCatalog(Objects):
             self.apply(told.text, database=told.database, context=told.context)
 
     def apply(self, statement: str, *, database: str, **options: Unpack[SessionOptions]) -> bool:
-        """Do what a statement does to the objects; no statement is an error.
+        """Apply a statement to the objects; no statement is an error.
 
-        A table is unknown afterwards if the statement does to it what its text does not tell.
+        A table is unknown afterwards if the statement changes it in a way that the text does not
+        tell.
 
         Args:
-            statement: Any one statement.
-            database: Its default database.
-            options: See `SessionOptions`.
+            statement: Text of any one statement.
+            database: Default database of the statement.
+            options: State of the session; see `SessionOptions`.
 
         Returns:
-            Whether the catalog changed.
+            True if the catalog changed.
         """
         word = first_word(statement)
         if word not in _CHANGES:
@@ -653,7 +657,7 @@ class SchemaCatalog(Objects):
         )
 
     def _dialect_of(self, options: SessionOptions) -> Dialect:
-        """How a session reads a statement."""
+        """Give the dialect in which a session's statements are read."""
         dialect, context = options.get("dialect"), options.get("context")
         if dialect is not None:
             return dialect
@@ -662,7 +666,7 @@ class SchemaCatalog(Objects):
         return self._dialect(options.get("sql_mode", 0), options.get("charset", ""))
 
     def _dialect(self, sql_mode: int, charset: str = "") -> Dialect:
-        """How statements are read: a log's by the grammars of both flavors."""
+        """Give the dialect of statements; a log's are read by the grammars of both flavors."""
         if self.flavor is None:
             return Dialect().with_mode(sql_mode, charset)
         return Dialect(

@@ -64,11 +64,11 @@ _MANY_PARTS: Final = f"it has more than {PARTS_MAX:,} columns, keys and changes 
 
 
 class Untold(Exception):  # noqa: N818 - not an error of the text: no server's catalog is at hand
-    """The statement is understood, but what it is about cannot be told.
+    """The statement is understood, but its object cannot be told.
 
     Attributes:
-        node: What.
-        expected: What is missing.
+        node: Node whose meaning is unknown.
+        expected: Description of the missing object.
     """
 
     def __init__(self, node: Node, expected: str) -> None:
@@ -97,7 +97,7 @@ class FactFinder(NameFinder):
         self.set_columns: list[SetColumn] = []
 
     def effects(self) -> StatementEffects:
-        """What was found; a table both written and read counts as written."""
+        """Give the objects that were found; a table both written and read counts as written."""
         return StatementEffects(
             kind=self.kind,
             writes=tuple(self.writes),
@@ -112,10 +112,10 @@ class FactFinder(NameFinder):
         )
 
     def facts(self, node: Node) -> StatementFacts:
-        """What was found in the statement that a node is.
+        """Give the facts that were found in the statement of a node.
 
         Raises:
-            TooMuch: If it names more than is looked up.
+            TooMuch: If the statement names more than is looked up.
         """
         if len(self.tables) > NAMES_MAX:
             raise self._too_much(node, f"it names more than {NAMES_MAX:,} tables")
@@ -142,7 +142,7 @@ class FactFinder(NameFinder):
         )
 
     def outer_place(self, query: tree.Query) -> int:
-        """Where a query begins, with the parentheses around it."""
+        """Give the place where a query begins, with the parentheses around it."""
         place = before = query.at
         while before and (self.text[before - 1].isspace() or self.text[before - 1] == "("):
             before -= 1
@@ -161,7 +161,7 @@ class FactFinder(NameFinder):
             node = node.statement
         reader = STATEMENTS.get(type(node))
         if reader is not None:
-            # What statements of several kinds say in the same words stands in fields of one name.
+            # Words that statements of several kinds have in common stand in fields of one name.
             self.verb = getattr(node, "verb", "")
             self.kind = kind_of(self.verb)
             self.is_temporary = getattr(node, "is_temporary", False)
@@ -206,7 +206,7 @@ class FactFinder(NameFinder):
         )
 
     def _set(self, assignments: Sequence[statements.Assignment], scope: Scope = OUTERMOST) -> None:
-        """What UPDATE and ON DUPLICATE KEY UPDATE set."""
+        """Note the columns and values that UPDATE and ON DUPLICATE KEY UPDATE set."""
         if len(assignments) > PARTS_MAX:
             raise self._too_much(assignments[PARTS_MAX], f"it sets more than {PARTS_MAX:,} columns")
         for item in assignments:
@@ -391,10 +391,11 @@ class FactFinder(NameFinder):
         self.add_options(*(node.options & {"WITH READ LOCK", "FOR EXPORT"}))
 
     def _evaluate(self, node: statements.Administration) -> None:
-        """What is evaluated though nothing is changed: functions, and views, which may call some.
+        """Note evaluation without any change: functions, and views, which may call functions.
 
-        MariaDB evaluates what it takes for constant to explain a statement, such as derived tables;
-        MySQL executes what EXPLAIN ANALYZE is about, and opens the tables of other statements.
+        MariaDB evaluates parts that it takes for constant to explain a statement, such as derived
+        tables; MySQL executes the statement of EXPLAIN ANALYZE, and opens the tables of other
+        statements.
         """
         inner = FactFinder(self.text, self.database, self.dialect)
         if node.condition is not None:
@@ -460,7 +461,7 @@ class FactFinder(NameFinder):
     def define_program(self, body: Node, start: int, name: TableName) -> None:
         """Refer to what the body of a program names.
 
-        It runs in the database of its program, whatever the default one is when that is made.
+        The body runs in the database of its program, whatever the default one is when that is made.
         """
         inside = FactFinder(self.text, name.database, self.dialect)
         inside.program(body)
@@ -613,7 +614,7 @@ class FactFinder(NameFinder):
             self.define_program(node.body, node.body_at, name)
 
     def object(self, node: definitions.ObjectStatement) -> None:
-        """What is done to another object, or to one without a form of its own."""
+        """Note a statement on another object, or on one without a form of its own."""
         if self.kind in _BESIDE_DATABASES:
             self.databases[ACCOUNT_DATABASE] = None
         elif self.kind is StatementKind.UNKNOWN:
@@ -626,7 +627,7 @@ class FactFinder(NameFinder):
         self.change_objects(self.resolve(node.name))
 
     def account(self, node: definitions.AccountStatement) -> None:
-        """What is done to users and roles."""
+        """Note a statement on users and roles."""
         if node.verb == "SET ROLE":
             role = self.text_of(node).split(None, 2)[-1]
             self.assignments.append(Assignment(name="role", scope=VariableScope.UNSAID, value=role))
@@ -686,7 +687,7 @@ def _offset(use: FunctionUse | UserVariableUse) -> int:
 
 
 def _is_plain(query: tree.Query) -> bool:
-    """Whether a query has no clauses around its body."""
+    """True if a query has no clauses around its body."""
     return query.with_ is None and query.limit is None and not query.order_by
 
 
@@ -702,21 +703,21 @@ def parts_of(body: Node) -> Iterator[Node]:
 
 
 def is_statement(node: Node) -> bool:
-    """Whether a part of a body is a statement, no expression or query."""
+    """True if a part of a body is a statement, no expression or query."""
     return type(node) in STATEMENTS or isinstance(node, statements.SetStatement)
 
 
 def facts_of(node: Node, text: str, database: str, dialect: Dialect) -> StatementFacts:
-    """The facts of a statement, query or expression; those of an expression are those of a DO.
+    """Give the facts of a statement, query or expression; an expression counts as a DO statement.
 
     Args:
-        node: It; also one in a body.
-        text: What holds it: all places count from its begin.
-        database: The default database.
-        dialect: As it was read.
+        node: Statement, query or expression, also inside a body.
+        text: Text that holds the node: all places count from its begin.
+        database: Name of the default database.
+        dialect: Dialect in which the text was read.
 
     Raises:
-        Untold: If a name in it means nothing.
+        Untold: If a name in the node means nothing.
     """
     if dialect.lower_case_names:
         database = folded(database)

@@ -20,7 +20,7 @@ from binlane.statements.sql.tree.statements import Empty
 
 
 class StatementKind(Enum):
-    """What a statement is, as far as binlogs ask."""
+    """Kind of a statement, as far as binlogs ask."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -85,20 +85,20 @@ class StatementKind(Enum):
     HANDLER = "handler"
     PREPARE = "prepare"
     EXECUTE = "execute"
-    """What the prepared statement does stands in another text."""
+    """The effects of the prepared statement stand in another text."""
     EXECUTE_IMMEDIATE = "execute immediate"
     DEALLOCATE = "deallocate"
     BINLOG = "binlog"
     """BINLOG 'base64': events as a statement, whose rows no text tells."""
     SIGNAL = "signal"
     SESSION = "session"
-    """What changes nothing that is logged: USE, SHOW, EXPLAIN, KILL …; the verb says which."""
+    """A statement that changes nothing that is logged: USE, SHOW, EXPLAIN, KILL …; the verb says which."""
     EMPTY = "empty"
     UNKNOWN = "unknown"
 
     @property
     def is_ddl(self) -> bool:
-        """Whether it is logged as a statement in every logging mode."""
+        """True if statements of the kind are logged as text in every logging mode."""
         return self in DDL_KINDS
 
 
@@ -111,7 +111,7 @@ _NO_VERBS: Final = frozenset(
         StatementKind.UNKNOWN,
     )
 )
-"""Whose value is one word that no statement of the kind begins with."""
+"""Kinds whose value is one word that no statement of the kind begins with."""
 _KINDS: Final = {
     **{kind.value.upper(): kind for kind in StatementKind if kind not in _NO_VERBS},
     **{
@@ -140,7 +140,7 @@ _KINDS: Final = {
     "RENAME": StatementKind.RENAME_TABLE,
     "TRUNCATE": StatementKind.TRUNCATE_TABLE,
 }
-"""By the words that a statement begins with."""
+"""Kinds by the words that a statement begins with."""
 
 
 def kind_of(verb: str) -> StatementKind:
@@ -168,9 +168,9 @@ DDL_KINDS = frozenset(
 INSERTING_KINDS = frozenset((StatementKind.INSERT, StatementKind.REPLACE, StatementKind.LOAD_DATA))
 WRITING_KINDS = INSERTING_KINDS | {StatementKind.UPDATE, StatementKind.DELETE}
 READING_KINDS = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
-"""What changes no rows but through functions."""
+"""Kinds that change no rows but through functions."""
 QUIET_KINDS = frozenset((StatementKind.SELECT, StatementKind.SESSION, StatementKind.EMPTY))
-"""What servers log nothing of but what functions in it write."""
+"""Kinds of which servers log nothing but the writes of functions in them."""
 TABLE_MAKING_KINDS = frozenset(
     {
         *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
@@ -182,7 +182,7 @@ CREATE_TABLE_KINDS = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE
 VIEW_KINDS = frozenset(
     (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
 )
-# What they read are foreign keys' other tables and sequences.
+# Their reads are foreign keys' other tables and sequences.
 _OF_THEIR_OWN = frozenset({StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE})
 OPEN_ENDED_KINDS = frozenset(
     {
@@ -190,33 +190,32 @@ OPEN_ENDED_KINDS = frozenset(
         *(StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE, StatementKind.BINLOG),
     }
 )
-"""What these do is not told by their text alone."""
+"""Kinds whose effects the text alone does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementEffects:
-    """What a statement does to named objects, by its text alone.
+    """Effects of a statement on named objects, by its text alone.
 
-    Tuples are in the order of the text, without repetition; of a body what it writes comes first.
-    A name without a database got the default database; the empty one where there is none.
+    Tuples are in the order of the text, without repetition; writes of a body come before its reads.
+    A name without a database got the default database, which is empty where there is none.
 
     Attributes:
-        kind: What the statement is.
-        writes: Tables and sequences changed, created or dropped. Of a RENAME: what has another
-            name or content afterwards; a name that lives only within the statement is left out.
-        reads: Other tables that it names: read, referred to by a foreign key, or used in the body
-            of a view, trigger, routine or event.
+        writes: Tables and sequences changed, created or dropped. For a RENAME: names with another
+            table or content afterwards; a name that lives only within the statement is left out.
+        reads: Other tables that the statement names: read, referred to by a foreign key, or used in
+            the body of a view, trigger, routine or event.
         databases: Databases changed as such: created, altered, dropped, or getting or losing a
             view, routine, event or account (`mysql`).
         objects: Views, triggers, routines and events created, altered or dropped.
-        calls: Procedures called, and functions called with their database. Functions without
-            cannot be told from built-in ones by the text.
-        renames: Old and new names, one after the other as the server does them.
+        calls: Procedures called, and functions called with their database. Functions without a
+            database cannot be told from built-in ones by the text.
+        renames: Old and new names, pair after pair as the server renames them.
         drops: Tables and sequences that are gone afterwards.
-        is_temporary: It says TEMPORARY.
-        if_exists: It says IF EXISTS or IF NOT EXISTS.
-        stopped_at: Where the analysis did not understand the text; then everything above is only
-            what was found before. None if all was understood.
+        is_temporary: True if the statement says TEMPORARY.
+        if_exists: True if the statement says IF EXISTS or IF NOT EXISTS.
+        stopped_at: Token at which the analysis stopped; then everything above is only the part
+            found before. None if all was understood.
     """
 
     kind: StatementKind
@@ -249,8 +248,9 @@ class StatementEffects:
     def involved_tables(self) -> tuple[TableName, ...]:
         """The tables that a statement concerns, as tables info has them: what it writes comes first.
 
-        Of a rename those left of TO that it did not make itself; of what makes or alters a table that
-        one alone. Views count where the statement is about them, or uses them.
+        A rename gives the names left of TO that it did not make itself; a statement that makes or
+        alters a table gives that one alone. Views count where the statement is about them, or uses
+        them.
 
         Source: WL#40, section 4.
         """
@@ -282,7 +282,7 @@ _NOTHING = Empty(0, 0)
 
 
 class RowChange(Enum):
-    """What a statement does to rows of one table."""
+    """Kind of a statement's change to rows of one table."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -294,11 +294,11 @@ class RowChange(Enum):
     UPSERT = "insert … on duplicate key update"
     LOAD = "load data"
     SEQUENCE = "next value"
-    """Its one row is advanced or set: NEXTVAL, NEXT VALUE FOR, SETVAL."""
+    """The one row of a sequence is advanced or set: NEXTVAL, NEXT VALUE FOR, SETVAL."""
 
 
 class VariableScope(Enum):
-    """Which value of a system variable is meant."""
+    """Scope of the value of a system variable: session, global or persisted."""
 
     UNSAID = ""
     SESSION = "session"
@@ -311,14 +311,14 @@ class TableUse:
     """A place where the text names a table, view or sequence; common table expressions are none.
 
     Attributes:
-        name: With the default database where the text gives none.
-        alias: By what the statement calls it: its alias, else the table's own name.
-        changes: What happens to its rows; empty if it is only read. In an UPDATE of several tables
-            that sets a column without its table, every table that could have the column has
+        name: Name with the default database where the text gives none.
+        alias: Name by which the statement calls the table: its alias, else the table's own name.
+        changes: Changes of the table's rows; empty if it is only read. In an UPDATE of several
+            tables that sets a column without its table, every table that could have the column has
             UPDATE: which one does (`set_columns`) only the server's objects tell.
-        offset: Where the name begins, in characters from 0.
-        length: Of the name in the text, its database included.
-        is_outermost: It stands in the statement itself, not in a subquery.
+        offset: Place where the name begins, in characters from 0.
+        length: Length of the name in the text, its database included.
+        is_outermost: True if the name stands in the statement itself, not in a subquery.
         is_sequence: NEXTVAL, LASTVAL or SETVAL or their like in MariaDB name it.
         is_locked_for_update: FOR UPDATE of its SELECT, not FOR SHARE, means it.
         lock: `READ`, `READ LOCAL`, `WRITE`, … of LOCK TABLES; else empty.
@@ -343,12 +343,12 @@ class FunctionUse:
     PREVIOUS VALUE FOR (as LASTVAL), JSON_TABLE.
 
     Attributes:
-        name: In the case of the text.
-        database: If the text gives one.
-        arguments: In their order.
-        offset: Where it begins.
-        length: Up to its closing parenthesis.
-        is_quoted: The name stands in quotes: then no built-in function is meant.
+        name: Name in the case of the text.
+        database: Database, if the text gives one.
+        arguments: Arguments in the order of the text.
+        offset: Place where the call begins.
+        length: Length of the call up to its closing parenthesis.
+        is_quoted: True if the name stands in quotes: then no built-in function is meant.
     """
 
     name: str
@@ -398,12 +398,14 @@ class Assignment:
     """One assignment of a SET statement.
 
     Attributes:
-        name: In lower case: a system variable, a user variable (with its `@`), or `names`,
+        name: Name in lower case: a system variable, a user variable (with its `@`), or `names`,
             `character set`, `password`, `role`, `transaction isolation level`,
             `transaction access mode` for the special forms; of a SET in a routine a local variable.
-        scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
+        scope: Scope of a system variable. SET TRANSACTION without a scope is UNSAID: the next one
+            only.
         node: The value; None for DEFAULT and words.
-        value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
+        value: Text of the value; for `transaction isolation level` such as `READ COMMITTED`;
+            `default`.
     """
 
     name: str
@@ -422,59 +424,58 @@ class SetColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class StatementFacts:
-    """What a statement's text says.
+    """Facts that a statement's text tells.
 
     Attributes:
-        effects: The objects, as `analyse` gives them; its `stopped_at` says that the text was not
-            understood, and then nothing here may be taken for whole.
-        tree: The statement, behind SET STATEMENT … FOR; of statements of one shape that of the first
-            of them.
-        whole: The same with SET STATEMENT … FOR.
-        text: The statement's own.
-        dialect: As it was read.
-        verb: Its first words in capitals, without comments, as many as name the command:
-            `INSERT`, `CREATE TABLE`, `SHOW BINLOG EVENTS`, `XA PREPARE`, `LOCK TABLES`, …
+        effects: Effects on objects, as `analyse` gives them; `stopped_at` in it says that the text
+            was not understood, and then nothing here may be taken for whole.
+        tree: Statement behind SET STATEMENT … FOR; for statements of one shape that of the first of
+            them.
+        whole: Statement with SET STATEMENT … FOR around it.
+        text: Text of the statement itself.
+        dialect: Dialect in which the text was read.
+        verb: First words in capitals, without comments, as many as name the command: `INSERT`,
+            `CREATE TABLE`, `SHOW BINLOG EVENTS`, `XA PREPARE`, `LOCK TABLES`, …
         tables: Every table named, in the order of the text.
         functions: Every function called, in the order of the text, bodies of CREATE left out.
-        body_functions: Those called in the body of a view, routine, trigger or event.
-        system_variables: Those read in expressions; not what SET assigns to.
-        user_variables: Those read or assigned in expressions.
-        limits: All LIMIT clauses.
+        body_functions: Functions called in the body of a view, routine, trigger or event.
+        system_variables: System variables read in expressions; those that SET assigns to are left
+            out.
+        user_variables: User variables read or assigned in expressions.
+        limits: All LIMIT clauses in the text.
         skip_locked: Offset of SKIP LOCKED; None without.
         nowait: Offset of NOWAIT in a locking read; None without.
-        is_ignore: IGNORE.
-        is_replace: REPLACE, also of CREATE TABLE … REPLACE SELECT, or OR REPLACE nowhere.
-        is_or_replace: CREATE OR REPLACE.
-        is_delayed: INSERT DELAYED or REPLACE DELAYED.
-        is_on_duplicate: ON DUPLICATE KEY UPDATE.
-        on_duplicate_offset: Where that clause begins; None without.
+        is_replace: True for REPLACE, also for CREATE TABLE … REPLACE SELECT, but never for OR
+            REPLACE.
+        is_delayed: True for INSERT DELAYED and REPLACE DELAYED.
+        on_duplicate_offset: Place where ON DUPLICATE KEY UPDATE begins; None without.
         has_query: INSERT, REPLACE or CREATE TABLE takes its rows from a query.
         is_multi_table: UPDATE or DELETE in the form for several tables.
         has_where: UPDATE or DELETE has a WHERE clause.
-        has_returning: RETURNING.
         has_into: SELECT … INTO, of any kind.
         is_local: NO_WRITE_TO_BINLOG or LOCAL of maintenance and FLUSH; LOCAL of LOAD DATA.
         columns: Columns that INSERT, REPLACE or LOAD DATA names (INSERT … SET too); None if it
             names none, which means all.
-        row_count: Rows of VALUES; 0 without.
-        defaults: Whether DEFAULT stands as a value, and for which column positions of VALUES is
-            not said: True if any.
-        set_columns: What UPDATE or ON DUPLICATE KEY UPDATE sets.
-        assignments: Of SET.
-        statement_assignments: Of SET STATEMENT … FOR before this statement.
-        name: What PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE name.
+        row_count: Number of rows in VALUES; 0 without VALUES.
+        defaults: True if DEFAULT stands as a value somewhere; the column positions of VALUES are
+            not told.
+        set_columns: Columns that UPDATE or ON DUPLICATE KEY UPDATE sets.
+        assignments: Assignments of a SET statement.
+        statement_assignments: Assignments of SET STATEMENT … FOR before this statement.
+        name: Name in PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE.
         options: Words that a command adds: `AND CHAIN`, `RELEASE`, `WITH CONSISTENT SNAPSHOT`,
             `READ ONLY`, `ONE PHASE`, `CASCADE` …
-        engine: Of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if it names none.
-        query_offset: Where the query of INSERT or CREATE … SELECT begins; None without.
-        body_offset: Where the body of a routine, trigger, event or view begins; None without.
-        shape: What it has in common with statements that differ from it only in literals; None
+        engine: Engine of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if they name none.
+        query_offset: Place where the query of INSERT or CREATE … SELECT begins; None without.
+        body_offset: Place where the body of a routine, trigger, event or view begins; None without.
+        shape: Facts in common with statements that differ from this one only in literals; None
             where that is not known.
-        shift: How places named here differ from those of `shape.facts`; None: not at all.
-        literals: The same for all places of the tree.
-        error: What every server that the dialect stands for answers; None where one may take it.
-        too_much: Where the text was not understood because it is deeper or longer than is analysed:
-            what is too much of it; else empty.
+        shift: Moves the places of `shape.facts` to those named here; None if they are the same.
+        literals: Moves all places of the tree likewise.
+        error: Error that every server of the dialect answers; None where one may take the
+            statement.
+        too_much: Excess because of which the text was not understood, if it is deeper or longer
+            than is analysed; else empty.
     """
 
     effects: StatementEffects
@@ -521,7 +522,7 @@ class StatementFacts:
     too_much: str = ""
 
     def place(self, offset: int) -> int:
-        """Where a place of the tree is in this statement's text."""
+        """Give the place in this statement's text of a place of the tree."""
         return offset if self.literals is None else self.literals(offset)
 
     def text_of(self, node: Node) -> str:
@@ -555,22 +556,22 @@ class Shift:
         self._new_ends = new_ends
 
     def __call__(self, place: int) -> int:
-        """Where a place that stands in no literal, or before one, is in the other statement."""
+        """Give the place in the other statement of one that stands in no literal, or before one."""
         before = bisect_right(self._ends, place)
         return place + self._new_ends[before - 1] - self._ends[before - 1] if before else place
 
     def leaves(self, last: int) -> bool:
-        """Whether it moves nothing up to a place."""
+        """True if nothing up to a place is moved."""
         before = bisect_right(self._ends, last)
         return self._ends[:before] == self._new_ends[:before]
 
 
 class Shape:
-    """What statements have in common that differ only in their literals.
+    """Common facts of statements that differ only in their literals.
 
     Attributes:
-        facts: Of the first of them.
-        ends: Where its literals end.
+        facts: Facts of the first of these statements.
+        ends: Places where the literals of that statement end.
     """
 
     __slots__ = ("_common", "_ends_of", "_last", "ends", "facts")
@@ -578,12 +579,12 @@ class Shape:
     def __init__(
         self, facts: StatementFacts, ends: Sequence[int], ends_of: Callable[[str], Sequence[int]]
     ) -> None:
-        """Take what is known.
+        """Take the facts of the shape's first statement.
 
         Args:
-            facts: Of no shape yet.
-            ends: Where the literals of their statement end.
-            ends_of: Tells the same of another statement of the shape.
+            facts: Facts that have no shape yet.
+            ends: Places where the literals of their statement end.
+            ends_of: Gives the same places of another statement of the shape.
         """
         self.facts = replace(facts, shape=self)
         self.ends = ends

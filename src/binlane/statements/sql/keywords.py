@@ -119,7 +119,7 @@ _KEYWORDS: Final[Mapping[Flavor, frozenset[str]]] = MappingProxyType(
 
 
 def needs_quotes(name: str, flavor: Flavor) -> bool:
-    """Whether a name is written in quotes also where `sql_quote_show_create` is off."""
+    """True if a name is written in quotes also where `sql_quote_show_create` is off."""
     is_bare = all(letter in "$_" or not letter.isascii() or letter.isalnum() for letter in name)
     is_number = name.isascii() and name.isdigit()
     return not is_bare or is_number or not name or name.upper() in _KEYWORDS[flavor]

@@ -1,6 +1,6 @@
-"""What the bytes of a client's character set are to the servers' lexer, where that is not as in UTF-8.
+"""Bytes of a client's character set as the servers' lexer reads them, where that is not as in UTF-8.
 
-Of UTF-8 and of the character sets of the Far East each character that is not ASCII's is a letter. In
+In UTF-8 and the character sets of the Far East each character that is not ASCII's is a letter. In
 others one of them is white space, or begins a comment behind `--`; and in swe7 brackets, braces and
 their like are letters.
 
@@ -18,11 +18,11 @@ from typing import Final
 from binlane.log.codec.client_text import SWE7, client_codec, is_alike, told_text
 
 LETTERS: Final = r"\x80-\U0010FFFF"
-"""In a set of characters of a pattern: the letters beside ASCII's."""
+"""Letters beside ASCII's, in a pattern's set of characters."""
 SPACES: Final = r" \t\n\v\f\r"
-"""Likewise: white space."""
+"""White space, in a pattern's set of characters."""
 BEHIND_DASHES: Final = r"\x00-\x20\x7f"
-"""Likewise: what makes `--` before it the beginning of a comment."""
+"""Characters that make `--` before them begin a comment, in a pattern's set of characters."""
 
 _WIDE_SPACE: Final = r"\xa0"
 _OTHER_LETTERS: Final = r"\x80-\x9f\xa1-\U0010FFFF"
@@ -59,11 +59,11 @@ def lexed_as(charset: str) -> str:
 
 
 def is_same_in_utf8(text: str, charset: str) -> bool:
-    """Whether a text of a character set is the same statement in UTF-8.
+    """True if a text of a character set is the same statement in UTF-8.
 
     Args:
-        text: As `client_text` reads it.
-        charset: The client's.
+        text: Text as `client_text` reads it.
+        charset: Name of the client's character set.
     """
     if charset == SWE7:
         return is_alike(text)
@@ -75,12 +75,12 @@ def is_same_in_utf8(text: str, charset: str) -> bool:
 
 
 def lexed_by(pattern: str, charset: str, flavor: str) -> str:
-    """A pattern that is written with the sets of this module, for the texts of a character set.
+    """Adapt a pattern that is written with the sets of this module to the texts of a character set.
 
     Args:
-        pattern: As it is for UTF-8.
-        charset: As of `lexed_as`.
-        flavor: Whose lexer; empty for both.
+        pattern: Pattern as it is for UTF-8.
+        charset: Character set as `lexed_as` gives it.
+        flavor: Flavor of the server that lexes; empty for both.
     """
     if not charset:
         return pattern

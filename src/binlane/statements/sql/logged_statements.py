@@ -52,26 +52,26 @@ _PASSWORD_SIGN: Final = re.compile(rb"IDENTIFIED", re.IGNORECASE)
 
 
 def is_beside_tables(statement: bytes) -> bool:
-    """Whether a statement surely changes neither tables nor their rows, as logs have them.
+    """True if a statement surely changes neither tables nor their rows, as logs have them.
 
-    Of most kinds that do not; what begins otherwise may be one, too. A trigger is no such, since it
-    says what statements that change rows do beside that.
+    The function knows most kinds of such statements, not all. A trigger is none, since it defines
+    additional effects of statements that change rows.
     """
     return _BESIDE_TABLES.match(statement) is not None
 
 
 def is_about_rows_only(statement: bytes) -> bool:
-    """Whether a statement changes rows or transactions only."""
+    """True if a statement changes rows or transactions only."""
     return _ROWS_ONLY.match(statement) is not None
 
 
 def is_about_transactions(statement: bytes) -> bool:
-    """Whether a statement begins or ends a transaction or a part of one, and does nothing else."""
+    """True if a statement only begins or ends a transaction or a part of one."""
     return _TRANSACTIONS.match(statement) is not None
 
 
 def may_hold_password(statement: bytes) -> bool:
-    """Whether a password of an account may stand in a statement, or in a body that it has."""
+    """True if a password of an account may stand in a statement, or in a body that it has."""
     return not is_about_rows_only(statement) and _PASSWORD_SIGN.search(statement) is not None
 
 
@@ -110,7 +110,7 @@ class LoggedStatement:
     """A statement of a log.
 
     Attributes:
-        text: As logged; bytes that are no text are lone surrogates.
+        text: Text as logged; bytes that are no text are lone surrogates.
         database: The session's default database, likewise.
         sql_mode: The session's, as bits; 0 where the log does not tell.
         charset: The client's character set, where the text is to be read by it
@@ -124,15 +124,15 @@ class LoggedStatement:
 
     @property
     def dialect(self) -> Dialect:
-        """How the text is read; whose server wrote it is not told."""
+        """Dialect in which the text is read; the server that wrote the text is not known."""
         return _dialect(self.sql_mode, self.charset)
 
     def effects(self) -> StatementEffects:
-        """What it does, by its text."""
+        """Give the statement's effects, by its text."""
         return self.facts().effects
 
     def calls_stored_functions(self) -> bool:
-        """Whether it calls a function of its default database, or a loadable one."""
+        """True if the statement calls a function of its default database, or a loadable one."""
         from binlane.statements.sql.evaluation.functions import is_built_in  # noqa: PLC0415 - as below
 
         return any(
@@ -155,7 +155,7 @@ def logged_statement(body: QueryEvent) -> LoggedStatement:
     """The statement of a Query event.
 
     Raises:
-        CodecError: If its status variables are damaged.
+        CodecError: If the event's status variables are damaged.
     """
     return LoggedStatement(
         text=statement_text(body),

@@ -1,6 +1,6 @@
-"""What queries, tables and expressions of a statement name, call and read: a fold over their nodes.
+"""Names, calls and reads in queries, tables and expressions of a statement: a fold over their nodes.
 
-What names mean is told here, once: the default database, common table expressions, sequences.
+Names get their meaning here, once: the default database, common table expressions, sequences.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class CommonTables(NamedTuple):
     more each than few.
 
     Attributes:
-        numbers: Those of the innermost clause, with their places in it.
+        numbers: Names of the innermost clause, with their places in it.
         seen: So many of them are seen.
-        outer: Those of the clauses around it.
+        outer: Names of the clauses around it.
     """
 
     numbers: Mapping[str, int]
@@ -53,7 +53,7 @@ class CommonTables(NamedTuple):
     outer: CommonTables | None
 
     def has(self, name: str) -> bool:
-        """Whether a name is one of them."""
+        """True if a name is one of these tables."""
         here: CommonTables | None = self
         while here is not None:
             if here.numbers.get(name, here.seen) < here.seen:
@@ -63,12 +63,13 @@ class CommonTables(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """Where a node stands.
+    """Surroundings of a node in its statement.
 
     Attributes:
-        common: Names that WITH clauses around it define; None without.
-        is_outermost: In the statement itself, not in a subquery.
-        locked: What FOR UPDATE of its SELECT means: names, empty for all; None without.
+        common: Names that WITH clauses around the node define; None without.
+        is_outermost: True in the statement itself, False in a subquery.
+        locked: Tables that FOR UPDATE of the node's SELECT means: names, empty for all; None
+            without.
     """
 
     common: CommonTables | None = None
@@ -76,7 +77,7 @@ class Scope(NamedTuple):
     locked: frozenset[str] | None = None
 
     def unlocked(self) -> Scope:
-        """Here, where FOR UPDATE means nothing."""
+        """Give this scope without the meaning of FOR UPDATE."""
         return self if self.locked is None else self._replace(locked=None)
 
 
@@ -86,7 +87,7 @@ _Reader: TypeAlias = "Callable[[NameFinder, Any, Scope], list[Step] | None]"
 
 
 class NameFinder:
-    """What one statement names, while its tree is gone through. Attributes as in the values."""
+    """Names in one statement, while its tree is gone through. Attributes as in the values."""
 
     def __init__(self, text: str, database: str, dialect: Dialect) -> None:
         """Begin; `database` is the default one."""
@@ -104,7 +105,7 @@ class NameFinder:
         self.others: dict[str, Any] = {}
         """Facts that few statements have, by their names."""
 
-    # What is noted ----------------------------------------------------------------------------
+    # Notes ------------------------------------------------------------------------------------
 
     def resolve(self, name: ObjectName) -> TableName:
         """Give a name its database."""

@@ -1,6 +1,6 @@
-"""What a statement does to the objects of a catalog: tables, databases, views, programs, accounts.
+"""Effects of a statement on the objects of a catalog: tables, databases, views, programs, accounts.
 
-A fold over its tree. Names without a database get that of the statement.
+The module is a fold over the statement's tree. Names without a database get that of the statement.
 """
 
 from __future__ import annotations
@@ -100,18 +100,18 @@ class ObjectChange:
     """A statement that may change the catalog, with what its session adds to its text.
 
     Attributes:
-        objects: That it changes.
-        facts: Of the statement.
-        database: The default database.
-        server_charset: Of databases that name none; None if it is not known.
-        engine: Of tables that name none.
-        temporary_engine: Of temporary tables that name none.
+        objects: Objects that the statement changes.
+        facts: Facts that the statement's text tells.
+        database: Name of the default database.
+        server_charset: Character set of databases that name none; None if it is not known.
+        engine: Engine of tables that name none.
+        temporary_engine: Engine of temporary tables that name none.
         connection: Character set and collation of literals; None if it is not known.
-        generates_primary_key: MySQL's sql_generate_invisible_primary_key.
-        environment: Of whom variables in a query are; None where nobody knows them.
-        account: Who runs it.
-        knows_accounts: There are no accounts beside those that are known.
-        context: In which routines and triggers run that it makes; None if it is not known.
+        generates_primary_key: The value of MySQL's sql_generate_invisible_primary_key.
+        environment: Environment with the variables of queries; None where nobody knows them.
+        account: Account that runs the statement.
+        knows_accounts: True if there are no accounts beside those that are known.
+        context: Context in which new routines and triggers run; None if it is not known.
     """
 
     objects: Objects
@@ -129,17 +129,17 @@ class ObjectChange:
 
     @property
     def store(self) -> ObjectStore:
-        """Where the objects are."""
+        """Store that holds the objects."""
         return self.objects.store
 
     @property
     def is_of_log(self) -> bool:
-        """It stands in a log, whose objects are known in part only."""
+        """True if the statement stands in a log, whose objects are known in part only."""
         return self.objects.flavor is None
 
     @property
     def effects(self) -> StatementEffects:
-        """What it is about."""
+        """Objects that the statement is about."""
         return self.facts.effects
 
     @property
@@ -302,7 +302,7 @@ class ObjectChange:
         self.store.put(table)
 
     def _is_left_alone(self) -> bool:
-        """Whether IF NOT EXISTS leaves everything as it is."""
+        """True if IF NOT EXISTS leaves everything as it is."""
         if not self.effects.if_exists:
             return False
         if self.effects.is_temporary:
@@ -413,7 +413,7 @@ class ObjectChange:
         facts: StatementFacts,
         outer: tuple[str, ...] = (),
     ) -> Routine:
-        """What a definition makes."""
+        """Give the routine that a definition makes."""
         text_of = facts.text_of
         return Routine(
             dialect=self.facts.dialect,
@@ -561,7 +561,7 @@ class ObjectChange:
         )
 
     def _definer(self, account: definitions.Account | None) -> AccountName:
-        """Whose privileges hold in a view or program."""
+        """Give the account whose privileges hold in a view or program."""
         if account is None:
             return self.account
         return named(account, self.store.accounts, self._situation())
@@ -585,7 +585,7 @@ class ObjectChange:
 
 
 def _level(routine: TableName, *, is_function: bool) -> Level:
-    """Where the privileges of a routine are."""
+    """Give the level at which the privileges of a routine are granted."""
     kind = "FUNCTION" if is_function else "PROCEDURE"
     return kind, routine.database, routine.table.lower()
 
@@ -629,7 +629,7 @@ LOG_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = Ma
         StatementKind.DROP_DATABASE: ObjectChange.drop_database,
     }
 )
-"""Of a log, where tables and their databases count."""
+"""Handlers for the statements of a log, where tables and their databases count."""
 
 SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = MappingProxyType(
     {

@@ -31,7 +31,7 @@ from binlane.statements.sql.tokens import (
 _SIGN: Final = re.compile("IDENTIFIED", re.IGNORECASE)
 _QUOTES: Final = ("'", '"')
 _OWNER_LENGTH: Final = 256
-# What IDENTIFIED BY means, unless the server was told otherwise.
+# Plugin of IDENTIFIED BY, unless the server was configured otherwise.
 _DEFAULTS: Final = {
     Flavor.MARIADB: "mysql_native_password",
     Flavor.MYSQL: "caching_sha2_password",
@@ -49,8 +49,8 @@ class PasswordReader:
     """Reads statements of one session.
 
     Attributes:
-        flavor: Whose grammar holds.
-        dialect: Of the texts.
+        flavor: Flavor of the server whose grammar holds.
+        dialect: Dialect of the session's texts.
         encode: A text's bytes in the character set of the statement, which are what MariaDB
             hashes. Raises UnicodeError for what it lacks.
         salt: Gives a salt for the password behind a text, which says whose it is.
@@ -62,9 +62,10 @@ class PasswordReader:
     salt: Callable[[str], bytes]
 
     def with_hashes(self, text: str) -> str:
-        """A statement with hashes in the place of its passwords.
+        """Give a statement with hashes in the place of its passwords.
 
-        What has no hash that is known stays: a plugin of somebody else, a text that cannot be read.
+        A password without a known hash stays: that of somebody else's plugin, or in a text that
+        cannot be read.
         """
         if not _SIGN.search(text):
             return text
@@ -85,7 +86,7 @@ class PasswordReader:
         return "".join((*parts, text[done:]))
 
     def _edit(self, tokens: Sequence[Token], index: int, owner: str) -> _Edit | None:
-        """What stands for a string, and for the words around it, if it is or has a password."""
+        """Give the replacement of a string, and of the words around it, if it is or has a password."""
         before, token = list(_words_before(tokens, index)), tokens[index]
         if (before[1], before[0]) == ("EXECUTE", "IMMEDIATE") or (
             (before[2], before[0]) == ("PREPARE", "FROM")
@@ -163,7 +164,7 @@ _BEFORE: Final = 5
 
 
 def _words_before(tokens: Sequence[Token], index: int) -> Iterator[str]:
-    """What stands before a token, the nearest first: words in capitals, signs, else nothing."""
+    """Yield the words before a token, the nearest first: words in capitals, signs, else nothing."""
     for place in range(index - 1, index - 1 - _BEFORE, -1):
         token = tokens[place] if place >= 0 else None
         if token is None:

@@ -156,16 +156,16 @@ _SHAPED: Final = frozenset(
 
 
 Key = tuple[str | None, ...]
-"""What a statement says beside its literals, and of which kind each of these is."""
+"""Text of a statement beside its literals, and the kind of each literal."""
 
 
 def key_of(statement: str, dialect: Dialect) -> Key:
-    """What a statement has in common with those that differ from it in literals alone."""
+    """Give the common parts of a statement and those that differ from it in literals alone."""
     return tuple(pattern(dialect).split(statement))
 
 
 def ends_of(statement: str, dialect: Dialect) -> tuple[int, ...]:
-    """Where each literal ends that is not part of `key_of`."""
+    """Give the places where the literals end that are not part of `key_of`."""
     found = pattern(dialect).finditer(statement)
     return tuple([each.end() for each in found if each[_KEPT] is None])
 
@@ -191,7 +191,7 @@ def _pattern(
     charset: str,
     flavor: str,
 ) -> re.Pattern[str]:
-    # It begins with a set of characters, so that Python looks for one of these first. LIMIT 0 is
+    # The pattern begins with a set of characters, which Python looks for first. LIMIT 0 is
     # told from others, so a 0 alone matches nothing; integers are told from other numbers, from
     # hexadecimal literals and bits by the first group, strings from each other by the second.
     single = _content("'", backslash_escapes=not no_backslash_escapes)
@@ -226,9 +226,10 @@ def _content(quote: str, *, backslash_escapes: bool) -> str:
 
 
 def has_shape(facts: StatementFacts, ends: Sequence[int]) -> bool:
-    """Whether all literals of a statement are literals of its tree.
+    """True if all literals of a statement are literals of its tree.
 
-    Others, such as the length in a type, or a string as an alias, are part of what it says.
+    Other literals, such as the length in a type, or a string as an alias, are part of the
+    statement's meaning.
     """
     effects = facts.effects
     if effects.stopped_at is not None or effects.kind not in _SHAPED:
@@ -262,7 +263,7 @@ _Kept = TypeVar("_Kept", Shape, StatementFacts)
 
 
 class _Context:
-    """What is known of statements that are read in the same circumstances."""
+    """Facts on statements that are read in the same circumstances."""
 
     __slots__ = ("database", "dialect", "expressions", "held", "shapes", "texts")
 
@@ -297,14 +298,14 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     """Find out all that a statement's text says about how it is logged.
 
     Args:
-        text: One statement, as a client sends it or as a binlog holds it.
+        text: Text of one statement, as a client sends it or as a binlog holds it.
         database: The default database; empty if there is none.
-        dialect: Whose it is, and how its session reads it.
+        dialect: Dialect of the server and its session.
 
     Returns:
-        Its facts. What is not understood raises nothing: `effects.stopped_at` says where it is,
-        and the statement must then not be taken for safe; `error` is there where no server that
-        the dialect stands for takes the text.
+        The statement's facts. A text that is not understood raises nothing: `effects.stopped_at`
+        says where the analysis stopped, and the statement must then not be taken for safe; `error`
+        is set where no server that the dialect stands for takes the text.
     """
     if len(text) > LONG:  # its facts are not kept, unless somebody holds them
         context = _contexts.get((database, dialect))
@@ -379,7 +380,7 @@ def _read(text: str, database: str, dialect: Dialect) -> StatementFacts:
 
 
 def _stopped(text: str, database: str, dialect: Dialect, error: Exception) -> StatementFacts:
-    """What is known of a statement that is not understood to its end."""
+    """Give the facts on a statement that is not understood to its end."""
     offset = error.offset if isinstance(error, SqlSyntaxError) else 0
     if isinstance(error, Stopped):
         token = error.token

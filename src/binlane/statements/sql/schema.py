@@ -28,13 +28,12 @@ class Key:
     """A primary, unique, fulltext, spatial or plain key.
 
     Attributes:
-        name: `PRIMARY`, or as given or made up by the server.
-        columns: In order; the empty text for an expression.
-        is_unique: PRIMARY or UNIQUE.
-        parser: Of a FULLTEXT key WITH PARSER; None without.
+        name: `PRIMARY`, or the name as given or made up by the server.
+        columns: Columns in order; the empty text for an expression.
+        is_unique: True if the key is PRIMARY or UNIQUE.
+        parser: Parser of a FULLTEXT key WITH PARSER; None without.
         parts: The columns as the server prints them: with a length or DESC.
-        algorithm: Of USING, in capitals; empty without.
-        is_spatial: SPATIAL.
+        algorithm: Algorithm of USING, in capitals; empty without.
     """
 
     name: str
@@ -48,7 +47,7 @@ class Key:
 
     @property
     def is_primary(self) -> bool:
-        """Whether this is the primary key."""
+        """True if this is the primary key."""
         return self.name == "PRIMARY"
 
 
@@ -57,13 +56,13 @@ class ForeignKey:
     """A reference of `table` to `parent`.
 
     Attributes:
-        table: That has the key.
-        columns: Its own.
-        parent: That the key refers to.
-        on_delete: What happens to its rows when the parent's are deleted, in capitals.
-        on_update: The same for changes.
-        name: As given; empty if the server makes it up.
-        parent_columns: Of the parent.
+        table: Table that has the key.
+        columns: Columns of `table` in the key.
+        parent: Table that the key refers to.
+        on_delete: Action on the key's rows when the parent's are deleted, in capitals.
+        on_update: Action on the key's rows when the parent's are changed, in capitals.
+        name: Name as given; empty if the server makes it up.
+        parent_columns: Columns of `parent` that the key refers to.
     """
 
     table: TableName
@@ -80,19 +79,18 @@ class Table:
     """A base table or a sequence.
 
     Attributes:
-        name: Its own.
-        definition: Its columns.
-        engine: In capitals, as `policy.engines` has it; a sequence's is that of its table.
-        is_sequence: CREATE SEQUENCE made it.
-        is_temporary: Of this session only.
+        definition: Definition of the table's columns.
+        engine: Engine in capitals, as `policy.engines` has it; a sequence's is that of its table.
+        is_sequence: True if CREATE SEQUENCE made it.
+        is_temporary: True if only this session has it.
         is_transactional_option: Aria's TRANSACTIONAL=1 (its default), else False.
-        keys: All, the primary key first.
-        auto_increment: Its column; None without.
-        foreign_keys: Those of this table.
-        union: Children of a MERGE table.
-        create_statement: As the user wrote it; empty where nothing is known.
-        is_complete: Its columns, keys and foreign keys are all known. Not so of the servers' own
-            tables, and behind a CREATE … SELECT whose columns the text does not tell.
+        keys: All keys, the primary key first.
+        auto_increment: Name of the AUTO_INCREMENT column; None without.
+        foreign_keys: Foreign keys of this table itself.
+        union: Child tables of a MERGE table.
+        create_statement: Statement as the user wrote it; empty where nothing is known.
+        is_complete: True if its columns, keys and foreign keys are all known. Not so of the
+            servers' own tables, and behind a CREATE … SELECT whose columns the text does not tell.
         options: Options of CREATE TABLE as the server prints them, such as `ENGINE` and `InnoDB`.
         checks: CONSTRAINT … CHECK of the table, as the server prints them.
         unenforced: Names of MySQL's checks that are NOT ENFORCED, in small letters; empty of one
@@ -125,7 +123,7 @@ class Table:
 
     @property
     def is_auto_increment_first(self) -> bool:
-        """Whether some key begins with the auto-increment column."""
+        """True if some key begins with the auto-increment column, or there is no such column."""
         column = self.auto_increment
         return column is None or any(key.columns[:1] == (column,) for key in self.keys)
 
@@ -135,13 +133,12 @@ class View:
     """A view.
 
     Attributes:
-        name: Its own.
-        facts: Of its query, names resolved in the database of its creation.
-        columns: Their names, if CREATE VIEW gives them.
+        facts: Facts of its query, names resolved in the database of its creation.
+        columns: Names of its columns, if CREATE VIEW gives them.
         database: The default database of its creation.
-        definer: Whose privileges hold in it.
-        is_invoker: SQL SECURITY INVOKER: those of who uses it.
-        algorithm: As the server keeps it: `MERGE`, `TEMPTABLE` or `UNDEFINED`.
+        definer: Account whose privileges hold in it.
+        is_invoker: True for SQL SECURITY INVOKER: the privileges of the invoking account hold.
+        algorithm: Algorithm as the server keeps it: `MERGE`, `TEMPTABLE` or `UNDEFINED`.
     """
 
     name: TableName
@@ -155,11 +152,11 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreationContext:
-    """What of the session that made a routine or trigger holds while that runs.
+    """State of the session that made a routine or trigger, which holds while that runs.
 
     Attributes:
-        sql_mode: Names in capitals, with commas.
-        collation: collation_connection; empty if it is not known.
+        sql_mode: Names of modes in capitals, with commas.
+        collation: Value of collation_connection; empty if it is not known.
     """
 
     sql_mode: str
@@ -167,7 +164,7 @@ class CreationContext:
 
 
 class TriggerTime(Enum):
-    """When a trigger runs."""
+    """Time at which a trigger runs: before or after the change of a row."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -196,10 +193,9 @@ class Parameter:
     """A parameter of a routine.
 
     Attributes:
-        name: Its own.
-        type_text: Its type.
-        direction: IN, OUT or INOUT.
-        default: The expression that a call may leave it to; None: it has to be given.
+        type_text: Text of the parameter's type.
+        direction: One of IN, OUT and INOUT.
+        default: Expression for a call that leaves the parameter out; None if it has to be given.
     """
 
     name: str
@@ -213,20 +209,20 @@ class Routine:
     """A stored procedure or function.
 
     Attributes:
-        name: Its own.
-        is_function: CREATE FUNCTION made it.
-        parameters: In order.
-        body: Its text.
-        returns: The type's text of a function.
-        charset: Of text that names none: its database's when it was made; None if not known.
-        dialect: Of the session that made it, as which its body is read.
-        context: In which it runs; None: in whatever the session has that runs it.
-        definer: Whose privileges hold in it.
-        is_invoker: SQL SECURITY INVOKER: those of who calls it.
+        is_function: True if CREATE FUNCTION made it.
+        parameters: Parameters in the order of the text.
+        body: Text of the routine's body.
+        returns: Text of the type that a function returns.
+        charset: Character set of text that names none: its database's when it was made; None if not
+            known.
+        dialect: Dialect of the session that made it, in which its body is read.
+        context: Context in which it runs; None for that of the session that runs it.
+        definer: Account whose privileges hold in it.
+        is_invoker: True for SQL SECURITY INVOKER: the privileges of the calling account hold.
         outer: Names of the variables of its package.
-        language: In which the body is written; empty for SQL.
-        unread: Why only its name is known, and the body is empty: the server does not tell what it
-            is, or that is not understood; empty where it is read.
+        language: Language in which the body is written; empty for SQL.
+        unread: Reason why only its name is known, and the body is empty: the server does not tell
+            the body, or that is not understood; empty where it is read.
     """
 
     name: TableName
@@ -244,7 +240,7 @@ class Routine:
     unread: str = ""
 
     def takes(self, count: int) -> bool:
-        """Whether it may be called with so many arguments."""
+        """True if the routine may be called with so many arguments."""
         given = [one for one in self.parameters[count:] if one.default is None]
         return bool(self.unread) or (len(self.parameters) >= count and not given)
 
@@ -273,7 +269,7 @@ DICTIONARY_VIEWS: Final = DICTIONARY_ACCOUNT_VIEWS | frozenset(
         *("tablespaces_extensions", "triggers", "view_routine_usage", "view_table_usage", "views"),
     )
 )
-"""Those of InnoDB tables, where the server has them: `Fact.DICTIONARY_TABLES`."""
+"""Views of InnoDB tables, where the server has them: `Fact.DICTIONARY_TABLES`."""
 _ANY_CASE: Final = frozenset({INFORMATION_SCHEMA, PERFORMANCE_SCHEMA})
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?\Z", re.IGNORECASE)
 _UNKNOWN_COLUMNS: Final = TableDefinition(columns=())
@@ -336,7 +332,7 @@ _ENGINES: Final = MappingProxyType(
 
 
 def has_system_database(database: str) -> bool:
-    """Whether every server has it; information_schema's name has no case."""
+    """True if every server has the database; information_schema's name has no case."""
     return database in SYSTEM_DATABASES or database.lower() in _ANY_CASE
 
 
@@ -367,7 +363,7 @@ class ChildTables:
     """Foreign keys by the tables that they refer to, found when they are asked for.
 
     Attributes:
-        keys: They; None as long as nobody asked.
+        keys: Foreign keys by the table referred to; None as long as nobody asked.
     """
 
     __slots__ = ("keys",)
@@ -376,7 +372,7 @@ class ChildTables:
         self.keys: dict[TableName, list[ForeignKey]] | None = None
 
     def of(self, tables: Mapping[TableName, Table]) -> Mapping[TableName, Sequence[ForeignKey]]:
-        """Those of tables that are as they were when they were asked for first."""
+        """Give the foreign keys of tables by parent; the tables are those of the first call, unchanged."""
         if self.keys is None:
             self.keys = {}
             for table in tables.values():
@@ -387,26 +383,29 @@ class ChildTables:
 
 @dataclass(slots=True)
 class ObjectStore:
-    """All objects.
+    """All objects of a server, by kind.
 
     Attributes:
-        databases: With their character sets, None where nothing tells one.
-        tables: Base tables and sequences.
+        databases: Databases with their character sets, None where nothing tells one.
+        tables: Base tables and sequences by name.
         temporary: Temporary tables of the session.
         unknown: Tables that exist, or may exist, in a form that no statement told.
-        views: By name.
-        triggers: Of each table, in the order in which they run.
-        routines: By kind (function or not) and name in small letters.
+        views: Views of all databases by name.
+        triggers: Triggers of each table, in the order in which they run.
+        routines: Routines by kind (function or not) and name in small letters.
         loadable: Names of loadable functions, in small letters.
-        events: Names in small letters.
-        packages: Names in small letters; that of a package with a body also with ` body` behind it.
-        libraries: Names in small letters.
-        plugins: Those that were installed: names in small letters, and URNs of components.
-        reference_systems: Spatial ones by their ids: whether one is there that was made or dropped.
-        accounts: Users and roles.
-        settings: What SET GLOBAL said.
-        is_shared: All of these may be another store's, too: `own` them before any is changed.
-        children: Who refers to tables; whoever changes them begins it anew.
+        events: Names of events in small letters.
+        packages: Names of packages in small letters; a package with a body has also its name with
+            ` body` behind it.
+        libraries: Names of libraries in small letters.
+        plugins: Plugins that were installed: names in small letters, and URNs of components.
+        reference_systems: Spatial reference systems by their ids: True for one that was made, False
+            for one that was dropped.
+        accounts: Users and roles by name.
+        settings: Values of SET GLOBAL by variable.
+        is_shared: True if all of these may be another store's, too: `own` them before any is
+            changed.
+        children: Tables that refer to others; a change of the tables empties it.
     """
 
     databases: dict[str, str | None] = field(default_factory=dict)
@@ -428,7 +427,7 @@ class ObjectStore:
     children: ChildTables = field(default_factory=ChildTables, compare=False, repr=False)
 
     def copy(self) -> Self:
-        """Another one that changes by itself; nothing is copied before one of the two does."""
+        """Give another store that changes by itself; nothing is copied before one of the two changes."""
         self.is_shared = True
         found = type(self)(*_ALL_OF(self))
         found.temporary = self.temporary.copy()
@@ -445,7 +444,7 @@ class ObjectStore:
         """Have what another one has, too: what is new in it since `before`, or was changed.
 
         Returns:
-            Whether that is more.
+            True if anything was added or changed.
         """
         self.own()
         self.children = ChildTables()
@@ -559,7 +558,7 @@ _FIRST_SYSTEMS: Final = range(2_000, 32_767)
 
 
 OBJECT_KINDS: Final = tuple(one.name for one in fields(ObjectStore) if one.compare)
-"""What a store has."""
+"""Kinds of objects that a store has."""
 _ALL_OF: Final = attrgetter(*(one.name for one in fields(ObjectStore)))
 
 
@@ -569,7 +568,7 @@ def small(name: TableName) -> TableName:
 
 
 def body_of(package: TableName) -> TableName:
-    """How `ObjectStore.packages` says that a package has a body."""
+    """Give the name by which `ObjectStore.packages` says that a package has a body."""
     return TableName(package.database, f"{package.table.lower()} body")
 
 
@@ -578,10 +577,10 @@ class Objects:
     """The objects of a server with one session's temporary tables. Names are looked up as they are.
 
     Attributes:
-        flavor: Of the server; None for the tables of a log, of which not all are known.
+        flavor: Flavor of the server; None for the tables of a log, of which not all are known.
         version: Another object after every change; copies share it until one of them changes.
-        server_version: Of the server; None for the one that is assumed where none is named.
-        store: Where they are; `object_changes` changes it.
+        server_version: Version of the server; None for the one that is assumed where none is named.
+        store: Store that holds the objects; `object_changes` changes it.
         missed: Tables and routines that were looked for and are not there, for whoever reads them
             when they are needed, and takes them away.
         knows_components: There are no others than those that were installed here.
@@ -606,7 +605,7 @@ class Objects:
 
     @property
     def has_programs(self) -> bool:
-        """Whether there is any trigger or routine."""
+        """True if there is any trigger or routine."""
         return bool(self.store.triggers or self.store.routines)
 
     def add(self, other: Objects, before: Objects) -> None:
@@ -618,11 +617,11 @@ class Objects:
 
     @property
     def ignores_case(self) -> bool:
-        """Whether names of databases and tables are kept in lower case: `lower_case_table_names`."""
+        """True if names of databases and tables are kept in lower case: `lower_case_table_names`."""
         return self.store.settings.get("lower_case_table_names", "0") != "0"
 
     def has_database(self, database: str) -> bool:
-        """Whether there is such a database."""
+        """True if there is such a database."""
         return database in self.store.databases or has_system_database(database)
 
     def table(self, name: TableName) -> Table | None:
@@ -637,7 +636,7 @@ class Objects:
         return self.store.tables.get(name)
 
     def is_unknown(self, name: TableName) -> bool:
-        """Whether there may be a table of this name that no statement told of well enough."""
+        """True if there may be a table of this name that no statement defined well enough."""
         return name in self.store.unknown and name not in self.store.temporary
 
     def temporary_tables(self) -> tuple[Table, ...]:
@@ -678,14 +677,14 @@ class Objects:
         calls_packages: bool = False,
         caller: TableName | None = None,
     ) -> TableName:
-        """The whole name of a routine that a text calls; one of a package is `package.routine`.
+        """Give the whole name of a routine that a text calls; one of a package is `package.routine`.
 
         Args:
-            database: What stands before its name, if anything does: also a package of the default
+            database: Text before the routine's name, if there is any: also a package of the default
                 database, or `database.package`.
-            name: Its own.
-            default: The default database.
-            calls_packages: As of the text's `Dialect`.
+            name: Name of the routine alone.
+            default: Name of the default database.
+            calls_packages: Value of `calls_packages` of the text's `Dialect`.
             caller: The routine that the text stands in: it finds those of its package first.
         """
         home, package = default, ""
@@ -721,7 +720,7 @@ class Objects:
         return replace(routine, body=_WITHOUT_COMPONENT)
 
     def is_loadable_function(self, name: str) -> bool:
-        """Whether CREATE FUNCTION … SONAME made it (a UDF)."""
+        """True if CREATE FUNCTION … SONAME made the function (a UDF)."""
         return name.lower() in self.store.loadable
 
     def children(self, parent: TableName) -> Sequence[ForeignKey]:
@@ -729,19 +728,19 @@ class Objects:
         return [*self.store.children.of(self.store.tables).get(parent, ())]
 
     def event(self, name: TableName) -> bool:
-        """Whether there is such an event."""
+        """True if there is such an event."""
         return small(name) in self.store.events
 
     def library(self, name: TableName) -> bool:
-        """Whether there is such a library."""
+        """True if there is such a library."""
         return small(name) in self.store.libraries
 
     def is_installed(self, name: str) -> bool:
-        """Whether a plugin, or a component of that URN, was installed."""
+        """True if a plugin, or a component of that URN, was installed."""
         return name.lower() in self.store.plugins
 
     def reference_system(self, number: int) -> bool:
-        """Whether there is a spatial reference system of an id; 0 is always there."""
+        """True if there is a spatial reference system of an id; 0 is always there."""
         is_first = number in _FIRST_SYSTEMS or number == 0
         return self.store.reference_systems.get(number, is_first)
 
@@ -760,5 +759,5 @@ class Objects:
         return self.store.databases.get(database) or self.server_charset
 
     def settings(self) -> dict[str, str]:
-        """What `SET GLOBAL` of the schema's script said, names in lower case."""
+        """Give the values that `SET GLOBAL` of the schema's script set, names in lower case."""
         return dict(self.store.settings)

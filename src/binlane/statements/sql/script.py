@@ -29,7 +29,7 @@ _LINE_COMMENT: Final = re.compile(rb"(?:\#|--(?=\s|\Z))[^\n]*+")
 _DASHES: Final = re.compile(rb"--[^\n]*+")
 # Executable comments and hints are code.
 _BLOCK_COMMENT: Final = re.compile(rb"/\*(?!M?!|\+).*?\*/", re.DOTALL)
-# What a comment or a DELIMITER line begins with; empty at the end.
+# First bytes of a comment or a DELIMITER line; empty at the end.
 _GAP_STARTS: Final = frozenset((b"#", b"-", b"/", b"d", b"D", b"\\"))
 _DELIMITER: Final = re.compile(
     rb"(?:delimiter[ \t]+|\\d[ \t]*)([^\s'\"]+|'[^'\n]+'|\"[^\"\n]+\")[^\n]*+", re.IGNORECASE
@@ -75,15 +75,16 @@ class Part:
     r"""A text that the client sends, or a command of its own.
 
     Attributes:
-        start: Where it begins, in bytes.
-        text: All of it, without its delimiter and the lines of comments before it, and with blanks
-            where the client took a command such as `\p` out of it. Empty at the end of a script
-            for the comments that stand there.
+        start: Place where the part begins, in bytes.
+        text: The whole text, without its delimiter and the lines of comments before it, and with
+            blanks where the client took a command such as `\p` out of it. Empty at the end of a
+            script for the comments that stand there.
         comments: Comments from `--` or `#` to the end of the line that stand before it and hold an
             `@`, with their places.
         command: The full name of a command, in small letters; empty for what is sent.
-        value: What stands behind that name.
-        is_chunk: It ended at another delimiter than `;`, so that it may be several statements.
+        value: Text behind the name of the command.
+        is_chunk: True if it ended at another delimiter than `;`, so that it may be several
+            statements.
     """
 
     start: int
@@ -97,12 +98,12 @@ class Part:
 def statements(text: str, dialect: Callable[[], Dialect] = Dialect) -> Iterator[str]:
     """The statements of a script that a tool wrote, such as a schema; none is empty.
 
-    Of the client's own commands only DELIMITER and USE are followed. Comments stay where they
+    Of the client's own commands, DELIMITER and USE alone are followed. Comments stay where they
     stand. An unfinished comment or string goes to the end.
 
     Args:
-        text: The script.
-        dialect: As of `ScriptReader`.
+        text: Text of the whole script.
+        dialect: Gives the dialect, as for `ScriptReader`.
     """
     for part in ScriptReader(text.encode("utf-8", "surrogateescape"), dialect).parts():
         if part.command == b"use":
@@ -115,12 +116,13 @@ class ScriptReader:
     """A place in a script.
 
     Args:
-        data: The script.
-        dialect: Asked before each statement: whose client it is, and the session's quotes.
-        delimiter: What ends a statement at its beginning.
+        data: Bytes of the whole script.
+        dialect: Gives the dialect before each statement: the client's flavor, and the session's
+            quotes.
+        delimiter: Text that ends a statement at the script's beginning.
 
     Attributes:
-        delimiter: What ends a statement here.
+        delimiter: Text that ends a statement at the present place.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class ScriptReader:
         self._plain_match = _plain(Dialect()).match
 
     def parts(self) -> Iterator[Part]:
-        """All of them, in order. `quit` is the last one."""
+        """Yield all parts of the script in order. `quit` is the last one."""
         data = self._data
         while True:
             while plain := self._plain():
@@ -185,7 +187,8 @@ class ScriptReader:
         """Go to the next token.
 
         Returns:
-            Where the statement begins: at a comment if one stands in the line of its first token.
+            The place where the statement begins: at a comment if one stands in the line of its
+            first token.
         """
         data = self._data
         kept: int | None = None
@@ -221,7 +224,7 @@ class ScriptReader:
         return self._data[self._offset : self._offset + len(self.delimiter)] == self.delimiter
 
     def _begins_line(self) -> bool:
-        """Whether no statement stands before this place in its line."""
+        """True if no statement stands before this place in its line."""
         ended = self._ended
         return ended == 0 or self._data.find(b"\n", ended, self._offset) >= 0
 
@@ -313,7 +316,7 @@ def decoded(data: bytes) -> str:
 
 @cache
 def _pieces(delimiter: bytes, dialect: Dialect) -> re.Pattern[bytes]:
-    """What may hold a delimiter that is none, the delimiter itself, and the client's commands."""
+    """Match texts that may hold a false delimiter, the delimiter itself, and the client's commands."""
     single, double = _strings(dialect)
     return re.compile(
         rb"(?P<DELIMITER> %s | \\[gG] )" % re.escape(delimiter)
@@ -331,7 +334,7 @@ def _pieces(delimiter: bytes, dialect: Dialect) -> re.Pattern[bytes]:
 
 
 def _strings(dialect: Dialect) -> tuple[bytes, bytes]:
-    """What stands in strings of single and of double quotes."""
+    """Give the patterns of the content of strings in single and in double quotes."""
     escaped, plain = rb"[^%s\\]++ | \\.", rb"[^%s]++"
     single = plain if dialect.no_backslash_escapes else escaped
     double = plain if dialect.no_backslash_escapes or dialect.ansi_quotes else escaped

@@ -19,7 +19,7 @@ from binlane.statements.sql.servers import Dialect, Version, default_collation
 from binlane.statements.sql.tree.expressions import Name
 
 _COLLATION: Final = "utf8mb3_general_ci"
-"""Of system variables."""
+"""Collation of the values of system variables."""
 _CHARSETS: Final = frozenset(("names", "character set", "character_set_connection"))
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
@@ -29,12 +29,12 @@ class ScriptSession:
     """The variables of such a session.
 
     Attributes:
-        bare: How its statements are read without an sql_mode.
-        version: Of the server; None where nobody knows it.
-        sql_mode: Its names in capitals; None if they are not known.
+        bare: Dialect of its statements without an sql_mode.
+        version: Version of the server; None where nobody knows it.
+        sql_mode: Names of the modes in capitals; None if they are not known.
         connection: collation_connection; empty if it is not known.
         variables: User variables by name in lower case.
-        dialect: How its next statement is read.
+        dialect: Dialect of its next statement.
     """
 
     bare: Dialect
@@ -49,7 +49,7 @@ class ScriptSession:
 
     @property
     def context(self) -> CreationContext | None:
-        """In which a program runs that is made now; None if that is not known."""
+        """Context in which a program runs that is made now; None if that is not known."""
         if self.sql_mode is None:
             return None
         return CreationContext(sql_mode=self.sql_mode, collation=self.connection)
@@ -87,16 +87,16 @@ class ScriptSession:
         elif name == "collation_connection":
             self.connection = (text or "").lower()
 
-    # As an environment of expressions --------------------------------------------------------
+    # Environment of expressions --------------------------------------------------------------
 
     @property
     def flavor(self) -> Flavor:
-        """Whose rules are followed."""
+        """Flavor of the server whose rules are followed."""
         return Flavor.MARIADB if self.bare.may_be_mariadb else Flavor.MYSQL
 
     @property
     def collation(self) -> str:
-        """That of string literals."""
+        """Collation of string literals."""
         return self.connection or self.default_collation("utf8mb4")
 
     def default_collation(self, charset: str) -> str:

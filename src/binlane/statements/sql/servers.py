@@ -1,6 +1,6 @@
 """The servers, as those who read their SQL know them: dialects, versions, character sets.
 
-What differs between versions is data, each with the source that tells it. A fact is a row of
+Differences between versions are data, each with the source that tells it. A fact is a row of
 `SINCE`: the first version of either server that has it, and where older series got it as a fix, their
 first releases that have it. A default is a list of values, each with
 its first version. What no row tells is the same in all versions that are known.
@@ -32,16 +32,16 @@ _COMBINATIONS: Final = _ANSI_MODES - {"ANSI_QUOTES"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How a text is to be read.
+    """Rules by which a text is read.
 
     Attributes:
-        flavor: `mariadb` or `mysql`, whose grammar alone holds; empty for what either of them
+        flavor: `mariadb` or `mysql`, whose grammar alone holds; empty for texts that either of them
             takes, as for a log whose server nobody has named.
-        version: Three numbers; those of executable comments and of the grammar. Of no flavor:
-            unused.
+        version: Three numbers of the server's version, for executable comments and the grammar;
+            unused without a flavor.
         ansi_quotes: sql_mode ANSI_QUOTES: `"a"` is a name.
-        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
-        is_oracle: sql_mode ORACLE of MariaDB.
+        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES: a backslash is a plain character.
+        is_oracle: True for sql_mode ORACLE of MariaDB.
         pipes_as_concat: sql_mode PIPES_AS_CONCAT: `||` joins strings.
         ignore_space: sql_mode IGNORE_SPACE: a blank may stand before a call's parenthesis.
         high_not_precedence: sql_mode HIGH_NOT_PRECEDENCE: NOT binds as `!` does.
@@ -74,23 +74,23 @@ class Dialect:
 
     @property
     def calls_packages(self) -> bool:
-        """Whether `a.b()` may be routine b of a package a of the default database."""
+        """True if `a.b()` may be routine b of a package a of the default database."""
         return self.is_oracle or (self.flavor == "mariadb" and self.version >= (11, 4))
 
     def has_mariadb(self, *version: int) -> bool:
-        """Whether what MariaDB understands from a version on may stand here."""
+        """True if syntax that MariaDB understands from a version on may stand here."""
         return not self.flavor or (self.flavor == "mariadb" and self.version >= version)
 
     def has_mysql(self, *version: int) -> bool:
-        """Whether what MySQL understands from a version on may stand here."""
+        """True if syntax that MySQL understands from a version on may stand here."""
         return not self.flavor or (self.flavor == "mysql" and self.version >= version)
 
     def with_mode(self, sql_mode: int, charset: str = "") -> Self:
-        """The same server's, in a session of another sql_mode and character set.
+        """Give the same server's dialect, in a session of another sql_mode and character set.
 
         Args:
-            sql_mode: Its bits, as a QUERY event has them.
-            charset: As the attribute.
+            sql_mode: Bits of the sql_mode, as a QUERY event has them.
+            charset: Character set of its client, as in the attribute `charset`.
         """
         return replace(
             self,
@@ -104,11 +104,11 @@ class Dialect:
         )
 
     def in_modes(self, sql_mode: str) -> Self:
-        """As `with_mode`, by names.
+        """Give a dialect as `with_mode` does, with the modes by name.
 
         Args:
-            sql_mode: As the server tells it, or as SET has it: names in capitals, with commas, or
-                bits.
+            sql_mode: Modes as the server tells them, or as SET has them: names in capitals, with
+                commas, or bits.
         """
         if sql_mode.isdigit():
             return self.with_mode(int(sql_mode))
@@ -126,11 +126,11 @@ class Dialect:
 
 
 ANY: Final = Dialect()
-"""That of a server nobody has named, in a session without modes."""
+"""Dialect of a server nobody has named, in a session without modes."""
 
 
 class LoggingMode(Enum):
-    """How a binlog chooses the logging format of a statement (`FORMAT` in CREATE BINLOG)."""
+    """Rule by which a binlog chooses the logging format of a statement (`FORMAT` in CREATE BINLOG)."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -140,7 +140,7 @@ class LoggingMode(Enum):
 
 
 class RowImage(Enum):
-    """Which columns row images hold: values of `binlog_row_image`, and `ROW_IMAGE` of a binlog."""
+    """Columns that row images hold: values of `binlog_row_image`, and `ROW_IMAGE` of a binlog."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -165,7 +165,7 @@ def larger(*images: RowImage) -> RowImage:
 
 
 class LoggingFormat(Enum):
-    """How the effects of one statement are logged."""
+    """Form in which the effects of one statement are logged."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -195,12 +195,12 @@ ASSUMED: Final[Mapping[str, Version]] = MappingProxyType(
 )
 """Versions where none is named: those on which most was measured."""
 NEWEST: Final = 99
-"""Of a series: the release that is meant where its last number is not said."""
+"""Last number of a version that stands for the newest release of its series."""
 _NEVER: Final = (1000, 0, 0)
 
 
 class Fact(Enum):
-    """What some versions of a server do and others do not."""
+    """Behavior that some versions of a server have and others do not."""
 
     SERVER_FOREIGN_KEYS = auto()
     """Foreign keys are the server's own work, not InnoDB's: it opens the tables of foreign keys,
@@ -320,7 +320,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.FULL_NODUP: ((11, 4, 0), _NEVER),
     }
 )
-"""By fact: the first version of MariaDB, and of MySQL."""
+"""First version of MariaDB and of MySQL with a fact, by fact."""
 
 _DEFAULTS: Final[Mapping[str, Mapping[str, tuple[tuple[Version, str], ...]]]] = MappingProxyType(
     {
@@ -351,7 +351,7 @@ _UNTIL: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.ASKS_EMPTY_ENGINES: ((11, 0, 0), _NEVER),
     }
 )
-"""By fact that newer versions have no more: the first one without it."""
+"""First version without a fact, for facts that newer versions have no more."""
 
 
 _MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
@@ -364,11 +364,11 @@ _MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
         Fact.LITERALS_HAVE_SIGNS: ((10, 11, 12), (11, 4, 6)),
     }
 )
-"""By fact that came to older series of MariaDB as well, as a fix: the first such release of each."""
+"""First release of each older series of MariaDB that got a fact as a fix."""
 
 
 def has(fact: Fact, flavor: str, version: Version) -> bool:
-    """Whether a server of a flavor and version has a fact."""
+    """True if a server of a flavor and version has a fact."""
     server = int(flavor != "mariadb")
     if SINCE[fact][server] <= version:
         return version < _UNTIL.get(fact, (_NEVER, _NEVER))[server]
@@ -408,16 +408,16 @@ _COLLATIONS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 _UNICODE: Final = frozenset(("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"))
-"""What MariaDB's character_set_collations names."""
+"""Character sets that MariaDB's character_set_collations names."""
 
 
 def default_collation(charset: str, flavor: Flavor, version: Version | None = None) -> str:
-    """The collation that text has whose character set alone is named.
+    """Give the collation of text for which a character set alone is named.
 
     Args:
-        charset: The character set.
-        flavor: Of the server.
-        version: Of the server; None for the one that is assumed where none is named.
+        charset: Name of the character set.
+        flavor: Flavor of the server that collates.
+        version: Version of the server; None for the one that is assumed where none is named.
     """
     charset = charset.lower()
     if charset == "utf8":
@@ -437,7 +437,7 @@ def charset_of_collation(collation: str) -> str:
 
 
 def bytes_per_character(charset: str) -> int:
-    """How many bytes a character may have."""
+    """Give the largest number of bytes of a character."""
     return _WIDTHS.get(charset, 1)
 
 

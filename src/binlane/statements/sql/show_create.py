@@ -37,7 +37,7 @@ INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
         **dict.fromkeys(("BIGINT", "INT8", "SERIAL"), ("bigint", 20, 20)),
     }
 )
-"""By name: as printed, with the width of signed and unsigned ones."""
+"""Integer types by name: the printed name, and the widths of signed and unsigned ones."""
 BOOLEANS: Final = frozenset({"BOOL", "BOOLEAN"})
 _NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -96,18 +96,19 @@ def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
     quoted: Callable[[str], str] = quote,
     sql_modes: frozenset[str] = frozenset(),
 ) -> str:
-    """The statement that makes a table.
+    """Give the statement that makes a table.
 
     Args:
-        table: With all of its columns.
-        flavor: Who writes it.
-        is_or_replace: Says OR REPLACE.
-        if_not_exists: Says IF NOT EXISTS.
-        is_transaction: MySQL's START TRANSACTION, as the log has it before the rows.
-        only_given_options: Options that the user gave, as the log has them; else as SHOW CREATE
-            TABLE has them.
-        quoted: How names are quoted.
-        sql_modes: In capitals; those for other servers leave out what these do not have.
+        table: Table with all of its columns.
+        flavor: Flavor of the server that writes the text.
+        is_or_replace: True to write OR REPLACE.
+        if_not_exists: True to write IF NOT EXISTS.
+        is_transaction: True to write MySQL's START TRANSACTION, as the log has it before the rows.
+        only_given_options: True to write only options that the user gave, as the log has them; else
+            as SHOW CREATE TABLE has them.
+        quoted: Puts a name into its quotes.
+        sql_modes: Modes in capitals; modes for other servers leave out parts that these do not
+            have.
     """
     head = "CREATE OR REPLACE " if is_or_replace else "CREATE "
     head += "TEMPORARY TABLE " if table.is_temporary else "TABLE "
@@ -194,7 +195,7 @@ def _large(name: str, column: TableColumn, flavor: Flavor) -> str:
 
 
 def _is_exact(column: TableColumn) -> bool:
-    """Whether MariaDB prints defaults of its type without quotes."""
+    """True if MariaDB prints defaults of the column's type without quotes."""
     names = {"DECIMAL", "DEC", "NUMERIC", "FIXED", "NUMBER", "FLOAT", "DOUBLE", "REAL", "FLOAT4"}
     return column.type_name in names | {"FLOAT8"}
 
@@ -260,7 +261,7 @@ class _Writer:
         self.has_table_options = sql_modes.isdisjoint(_WITHOUT_TABLE_OPTIONS)
 
     def body(self) -> str:
-        """What stands in the parentheses."""
+        """Write the content of the parentheses."""
         table = self.table
         lines = [self._column(column) for column in table.definition.columns]
         lines += [_key_text(key) for key in table.keys]
@@ -410,7 +411,7 @@ class _Writer:
         return text
 
     def options(self, *, only_given: bool) -> str:
-        """What stands behind them."""
+        """Write the options behind the parentheses."""
         versioning = " WITH SYSTEM VERSIONING" * self.table.definition.has_history
         if not self.has_table_options:
             return versioning

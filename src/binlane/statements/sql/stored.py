@@ -1,4 +1,4 @@
-"""What a statement may run that is stored at the server, as far as its own text tells."""
+"""Objects stored at the server that a statement may run, as far as its own text tells."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from binlane.statements.sql.schema import has_system_database
 
 
 def runs_nothing_stored(facts: StatementFacts) -> bool:
-    """Whether all that a statement evaluates is built in.
+    """True if all functions that a statement evaluates are built in.
 
-    A table that it reads may be a view, which calls functions; the servers' own call none that writes.
+    A table that the statement reads may be a view, which calls functions; the servers' own views
+    call
     """
     return all(
         use.database is None and is_built_in(use.name, facts.dialect) for use in facts.functions

@@ -167,7 +167,7 @@ def _beginnings(key: Key) -> Iterator[tuple[str, ...]]:
 
 
 def has_key(keys: Sequence[Key], name: str) -> bool:
-    """Whether one of the keys has a name, in any case."""
+    """True if one of the keys has a name, in any case."""
     return any(key.name.lower() == name.lower() for key in keys)
 
 
@@ -193,7 +193,7 @@ def _rank(key: Key, nullable: Collection[str]) -> int:
 
 
 def _part(part: KeyPart, facts: StatementFacts) -> str:
-    """One column of a key as it is printed."""
+    """Give one column of a key as it is printed."""
     if part.expression is not None:
         printed = f"({facts.text_of(part.expression)})"
     else:
@@ -286,14 +286,14 @@ def created(
     charset: str | None,
     is_temporary: bool = False,
 ) -> Table:
-    """The table of a CREATE TABLE; of one with a SELECT, what stands before that.
+    """Give the table of a CREATE TABLE; of one with a SELECT, the part before that.
 
     Args:
-        name: Of the table.
-        facts: Of the statement; its tree is a `CreateTable`.
-        engine: If it names none, in capitals.
-        charset: Of the database; None where nothing tells it.
-        is_temporary: Whether it makes a temporary one.
+        name: Name of the new table.
+        facts: Facts of the statement; its tree is a `CreateTable`.
+        engine: Engine in capitals for a table that names none.
+        charset: Character set of the database; None where nothing tells it.
+        is_temporary: True if the statement makes a temporary table.
     """
     node = facts.tree
     assert isinstance(node, CreateTable)
@@ -347,7 +347,7 @@ def with_invisible_primary_key(table: Table) -> Table:
 
 
 def has_invisible_key(table: Table) -> bool:
-    """Whether a table has the key of `with_invisible_primary_key`."""
+    """True if a table has the key of `with_invisible_primary_key`."""
     return table.definition.columns[:1] == (_INVISIBLE_KEY,)
 
 
@@ -377,7 +377,7 @@ def with_selected(table: Table, selected: Sequence[TableColumn]) -> Table:
 
 
 def indexed(table: Table, facts: StatementFacts) -> Table:
-    """What CREATE INDEX makes of a table."""
+    """Give a table after CREATE INDEX."""
     node = facts.tree
     assert isinstance(node, CreateIndex)
     if node.key.if_not_exists and has_key(table.keys, node.key.name):
@@ -387,7 +387,7 @@ def indexed(table: Table, facts: StatementFacts) -> Table:
 
 
 def unindexed(table: Table, facts: StatementFacts) -> Table:
-    """What DROP INDEX makes of a table."""
+    """Give a table after DROP INDEX."""
     node = facts.tree
     assert isinstance(node, DropIndex)
     return _with_keys(table, without_key(table.keys, node.name), table.foreign_keys)
@@ -463,16 +463,16 @@ class _Altered:
 
 
 def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | None) -> Table:
-    """What an ALTER TABLE makes of a table; its name stays.
+    """Give a table after an ALTER TABLE; its name stays.
 
     Args:
-        table: Before it.
-        facts: Of the statement; its tree is an `AlterTable`.
-        engine: The default one, for a table of none.
-        charset: Of the database.
+        table: Table before the ALTER TABLE.
+        facts: Facts of the statement; its tree is an `AlterTable`.
+        engine: Default engine, for a table without one.
+        charset: Character set of the database.
 
     Raises:
-        SqlSyntaxError: If it puts a column behind one that is not there.
+        SqlSyntaxError: If the statement puts a column behind one that is not there.
     """
     node = facts.tree
     assert isinstance(node, AlterTable)
@@ -523,7 +523,7 @@ def _renamed_part(column: str, part: str, renamed: Mapping[str, str]) -> str:
 
 
 def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one branch a kind
-    """One action of ALTER TABLE, as far as it is not about columns alone."""
+    """Apply one action of ALTER TABLE, as far as it is not about columns alone."""
     match action.kind:
         case "ADD KEY" | "ADD COLUMN":
             for key in (*action.keys, *([action.key] if action.key is not None else [])):

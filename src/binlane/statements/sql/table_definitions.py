@@ -68,32 +68,34 @@ class TableColumn:
     """A column as its table's definition has it.
 
     Attributes:
-        name: As last written.
-        type_name: In capitals as one word, such as `VARCHAR` for `CHARACTER VARYING`.
+        name: Name as it was written last.
+        type_name: Type in capitals as one word, such as `VARCHAR` for `CHARACTER VARYING`.
         arguments: Texts in the parentheses behind the type; the members of an ENUM or SET.
-        is_unsigned: It says UNSIGNED, ZEROFILL or SERIAL.
-        charset: Of text; `binary` for bytes; None where it has none, or nothing tells it.
-        is_visible: It is not INVISIBLE.
-        is_generated: Its values are computed.
-        is_nullable: It can be NULL, as far as its own text says; a primary key says more.
-        is_auto_increment: AUTO_INCREMENT, or SERIAL.
-        is_zerofill: ZEROFILL.
+        is_unsigned: True with UNSIGNED, ZEROFILL or SERIAL.
+        charset: Character set of text; `binary` for bytes; None where it has none, or nothing tells
+            it.
+        is_visible: False if the column is INVISIBLE.
+        is_generated: True if the column's values are computed.
+        is_nullable: True if it can be NULL, as far as its own text says; a primary key says more.
+        is_auto_increment: True with AUTO_INCREMENT or with SERIAL.
         default: Text behind DEFAULT as the statement has it; None without.
-        default_form: What that is: `null`, `number` (TRUE and FALSE too), `string`, `now`
+        default_form: Form of that text: `null`, `number` (TRUE and FALSE too), `string`, `now`
             (CURRENT_TIMESTAMP in one spelling), `call` for `(f())`, `expression` for all others;
             empty without.
-        has_default_expression: That text is no constant: `uuid()`, `(1 + 1)`, `now()`.
+        has_default_expression: True if that text is no constant: `uuid()`, `(1 + 1)`, `now()`.
         on_update: Text behind ON UPDATE, `CURRENT_TIMESTAMP` in one spelling; None without.
         generated: The expression of a generated column; None without.
-        generated_modes: How that text is to be read: the names of `Dialect`'s attributes that held.
-        is_stored: A generated column's values are STORED (PERSISTENT).
-        collation: Named for it; None without.
+        generated_modes: Modes in which that text is read: the names of `Dialect`'s attributes that
+            held.
+        is_stored: True if a generated column's values are STORED (PERSISTENT).
+        collation: Collation named for the column; None without.
         comment: Text behind COMMENT; None without.
-        check: CHECK of the column; None without.
-        names_charset: It names a character set or collation of its own.
-        has_no_default: It may be NULL, but that is not its default: made of one that cannot be.
+        check: Expression of the column's CHECK; None without.
+        names_charset: True if the column names a character set or collation of its own.
+        has_no_default: True if NULL is allowed but not the default: the column was made of one that
+            cannot be NULL.
         row_time: `ROW START` or `ROW END` of a system period; empty for all others.
-        is_unversioned: WITHOUT SYSTEM VERSIONING: a change of it alone makes no history.
+        is_unversioned: True for WITHOUT SYSTEM VERSIONING: a change of it alone makes no history.
     """
 
     name: str
@@ -124,17 +126,17 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDefinition:
-    """A table's columns, and what decides those to come.
+    """A table's columns, and the rules for columns to come.
 
     Attributes:
-        columns: In order, without those that the server hides.
+        columns: Columns in order, without those that the server hides.
         charset: Default of new columns; None where nothing tells it.
-        collation: That of new columns; None for the one that the character set has by itself.
+        collation: Collation of new columns; None for the one that the character set has by itself.
         is_versioned: MariaDB's system versioning without columns of its own: the log has
             `row_start` and `row_end` behind the others.
         has_history: MariaDB's system versioning, with columns of its own or without.
-        has_unique_key: It may have a unique key over a long column, for which MariaDB's log has a
-            hidden column behind the others.
+        has_unique_key: True if it may have a unique key over a long column, for which MariaDB's log
+            has a hidden column behind the others.
     """
 
     columns: tuple[TableColumn, ...]
@@ -146,7 +148,7 @@ class TableDefinition:
 
     @property
     def is_versioned_by_transaction(self) -> bool:
-        """Whether its system period is of numbers of transactions, not of times."""
+        """True if the system period is of numbers of transactions, not of times."""
         return self.has_history and any(
             column.row_time and column.type_name == "BIGINT" for column in self.columns
         )
@@ -155,12 +157,12 @@ class TableDefinition:
 def create_table(
     node: CreateTable, facts: StatementFacts, *, charset: str | None
 ) -> TableDefinition:
-    """The columns of a CREATE TABLE, but for those of a SELECT.
+    """Give the columns of a CREATE TABLE, without those of a SELECT.
 
     Args:
-        node: Without LIKE.
-        facts: Of its statement.
-        charset: Of the database; None where nothing tells it.
+        node: CREATE TABLE statement without LIKE.
+        facts: Facts of the whole statement.
+        charset: Character set of the database; None where nothing tells it.
     """
     own = named_charset(node.options)
     default = charset if own is None else own
@@ -187,19 +189,19 @@ def create_table(
 def alter_table(
     table: TableDefinition, node: AlterTable, facts: StatementFacts, *, charset: str | None
 ) -> TableDefinition:
-    """What an ALTER TABLE makes of a table.
+    """Give a table's definition after an ALTER TABLE.
 
-    Columns to add that are there, and columns to change that are not, are left alone: then the
-    definition is of a later time than the statement.
+    Columns to add that exist already, and columns to change that do not exist, are left alone: then
+    the definition is of a later time than the statement.
 
     Args:
-        table: Before it.
-        node: The statement.
-        facts: Of the statement.
-        charset: Of the database.
+        table: Definition before the ALTER TABLE.
+        node: ALTER TABLE statement to apply.
+        facts: Facts of the whole statement.
+        charset: Character set of the database.
 
     Raises:
-        SqlSyntaxError: If it puts a column behind one that is not there.
+        SqlSyntaxError: If the statement puts a column behind one that is not there.
     """
     default, collation = table.charset, table.collation
     columns: tuple[TableColumn, ...] = table.columns
@@ -252,7 +254,7 @@ def collation_today(name: str) -> str:
 
 
 def _charset_of_collation(collation: str) -> str | None:
-    """By its name: `utf8mb4_bin`; some of MariaDB's newer ones name none."""
+    """Give the character set by the collation's name: `utf8mb4_bin`; some newer ones of MariaDB name none."""
     return _known(collation.lower().partition("_")[0])
 
 
@@ -271,10 +273,10 @@ def defined_column(
     """The column that a part of a statement defines.
 
     Args:
-        node: The part.
-        facts: Of the statement.
+        node: Part of the statement that defines the column.
+        facts: Facts of the whole statement.
         default: Character set of the table; None if it is not known.
-        collation: Of the table; None for that of its character set.
+        collation: Collation of the table; None for that of its character set.
     """
     kind = node.type
     assert kind is not None  # every column of a statement names its type
@@ -304,9 +306,9 @@ def typed_column(kind: DataType, default: str | None, collation: str | None = No
     """A column of a type that says nothing else, and has no name.
 
     Args:
-        kind: Its type.
+        kind: Data type of the column.
         default: Character set of text that names none.
-        collation: Of text that names no character set; None for that of the default one.
+        collation: Collation of text that names no character set; None for that of the default one.
     """
     charset = _column_charset(kind, default)
     named = kind.collation and collation_today(kind.collation)
@@ -337,7 +339,7 @@ def constant(node: Expression | None, facts: StatementFacts) -> str | None:
         None if it is NULL, or there is none.
 
     Raises:
-        ValueError: If it is an expression, or a literal of another kind.
+        ValueError: If the default is an expression, or a literal of another kind.
     """
     sign = ""
     if isinstance(node, Operation) and node.operator in {"NEG", "POS"}:
@@ -358,7 +360,7 @@ def constant(node: Expression | None, facts: StatementFacts) -> str | None:
 
 
 def is_now(node: Expression | None) -> bool:
-    """Whether it is CURRENT_TIMESTAMP, by any of its names."""
+    """True if an expression is CURRENT_TIMESTAMP, by any of its names."""
     return isinstance(node, Call) and node.upper_name in _NOW
 
 
@@ -440,7 +442,7 @@ def _check(node: Column, facts: StatementFacts) -> str | None:
 
 
 def _binary_collation(kind: DataType, charset: str | None) -> str | None:
-    """Of text that says BINARY: the character set's own that compares bytes."""
+    """Give the collation of text that says BINARY: the character set's own that compares bytes."""
     if "BINARY" not in kind.words or charset in {None, BINARY}:
         return None
     return f"{charset}_bin"
@@ -477,7 +479,7 @@ def _converted(column: TableColumn, charset: str | None, collation: str | None) 
     return replace(column, charset=charset, collation=collation)
 
 
-# What ALTER TABLE does to columns -------------------------------------------------------------
+# Effects of ALTER TABLE on columns ------------------------------------------------------------
 
 
 def renamed_columns(actions: Iterable[AlterAction]) -> Mapping[str, str]:
@@ -503,7 +505,7 @@ def _rearranged(
     charset: str | None,
     collation: str | None,
 ) -> tuple[TableColumn, ...]:
-    """What one ALTER TABLE makes of columns: first what stays in place, then what moves or comes.
+    """Give the columns after one ALTER TABLE: first those that stay in place, then moved and new ones.
 
     Names to change and drop are those before the statement, names to stand behind those after it.
 
@@ -554,14 +556,14 @@ def _renamed(column: TableColumn, renamed: Mapping[str, str]) -> TableColumn:
 
 
 def expression_of(text: str, modes: Sequence[str]) -> tuple[Expression, Dialect]:
-    """The tree of the expression of a generated column, and how it was read.
+    """Read the expression of a generated column; give its tree and its dialect.
 
     Args:
-        text: As `TableColumn.generated`.
-        modes: As `TableColumn.generated_modes`.
+        text: Text of the expression, as in `TableColumn.generated`.
+        modes: Names of modes, as in `TableColumn.generated_modes`.
 
     Raises:
-        Stopped: Where it is not understood.
+        Stopped: Where the text is not understood.
         SqlSyntaxError: If a string or quoted name does not end.
     """
     held: Any = dict.fromkeys(modes, True)
@@ -593,7 +595,7 @@ def _insert(
 
 
 def _find(columns: Sequence[TableColumn], name: str) -> int | None:
-    """Where a column stands; the servers compare their names without regard to case."""
+    """Give the index of a column; the servers compare column names without regard to case."""
     lower = name.lower()
     return next((i for i, column in enumerate(columns) if column.name.lower() == lower), None)
 
@@ -603,7 +605,7 @@ def _is_row_start(column: Column) -> bool:
 
 
 def _has_unique_key(elements: Iterable[object]) -> bool:
-    """Whether some key is UNIQUE: rather too often, the log then must still have more columns."""
+    """True if some key is UNIQUE: rather too often, the log then must still have more columns."""
     return any(
         (isinstance(each, KeyDefinition) and each.kind == "UNIQUE")
         or (isinstance(each, Column) and "UNIQUE" in each.words)

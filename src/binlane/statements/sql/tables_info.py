@@ -1,6 +1,6 @@
 """The tables that a statement concerns, as extended Query events name them (seed 003, WL#40).
 
-They are told by the event itself, where its writer knew more than the text says, else by the text.
+The event itself tells them, where its writer knew more than the text says, else the text does.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def told_tables(body: QueryEvent) -> tuple[TableName, ...]:
     """The tables that an extended event names; those of the default database with its name.
 
     Raises:
-        CodecError: If what it tells is no list of tables.
+        CodecError: If the event's text of tables is no list of tables.
     """
     database = body.database.decode("utf-8", "surrogateescape")
     return tuple(TableName(first or database, second) for first, second in body.tables)
 
 
 def is_open_ended(effects: StatementEffects) -> bool:
-    """Whether a statement's text does not tell which tables it concerns."""
+    """True if a statement's text does not tell which tables it concerns."""
     return effects.stopped_at is not None or effects.kind in _OPEN_ENDED
 
 
@@ -45,7 +45,7 @@ def tables_of_text(body: QueryEvent) -> tuple[TableName, ...]:
     """The tables that a statement concerns by its text; none where that does not tell.
 
     Raises:
-        CodecError: If its context is damaged.
+        CodecError: If the event's context is damaged.
     """
     if is_about_transactions(body.query):
         return ()
@@ -54,17 +54,17 @@ def tables_of_text(body: QueryEvent) -> tuple[TableName, ...]:
 
 
 def contradiction(body: QueryEvent) -> str | None:
-    """What is wrong with the tables that an extended event names, by its text; None if nothing is.
+    """Describe the mismatch of an extended event's tables and text; None if there is none.
 
-    Where a statement changes rows, views, functions and triggers make tables others than those that
-    the text names. What makes, changes or drops tables is about those alone.
+    Where a statement changes rows, views, functions and triggers bring in other tables than those
+    that the text names. A statement that makes, changes or drops tables is about those alone.
 
     Raises:
-        CodecError: If its context is damaged.
+        CodecError: If the event's context is damaged.
     """
     told = frozenset(told_tables(body))
     if is_about_transactions(body.query):
-        # Those of a group that makes a table have its name.
+        # BEGIN and COMMIT of a group that makes a table have the name of that table.
         return None if not told or body.query in _BRACKETS else "it concerns no table"
     effects = logged_statement(body).effects()
     if is_open_ended(effects):
@@ -78,10 +78,10 @@ def contradiction(body: QueryEvent) -> str | None:
 
 
 def encode_tables(tables: Iterable[TableName], database: bytes) -> bytes | None:
-    """Tables as an extended event names them; None where they have no room in one.
+    """Give tables as an extended event names them; None where they have no room in one.
 
     Args:
-        tables: In their order.
+        tables: Tables in their order in the event.
         database: The event's default database, which is not written out.
     """
     data = bytearray()

@@ -34,8 +34,8 @@ class SqlSyntaxError(StatementError):
     """A statement that is not what its grammar says: error 1064.
 
     Attributes:
-        offset: Where in the statement, in characters from 0.
-        line: The same as a line number, from 1.
+        offset: Place in the statement, in characters from 0.
+        line: Number of the line with that place, from 1.
     """
 
     def __init__(self, statement: str, offset: int, expected: str, *, hint: str = "") -> None:
@@ -52,13 +52,13 @@ class SqlSyntaxError(StatementError):
 
 
 class TokenKind(Enum):
-    """What a token is, before any grammar."""
+    """Kind of a token, before any grammar."""
 
     NAME = "name"
     """A word without quotes: a keyword or an identifier."""
     QUOTED_NAME = "quoted name"
     MEMBER_NAME = "name behind a dot"
-    """Never a keyword, with or without quotes."""
+    """A name that is never a keyword, with or without quotes."""
     STRING = "string"
     NUMBER = "number"
     """A decimal, hexadecimal or bit literal."""
@@ -70,9 +70,9 @@ class TokenKind(Enum):
     LITERALS = "literals"
     """Literals with a comma before each. Of long statements only."""
     INVALID = "invalid"
-    """What the tokenizer could not read; only in `StatementEffects.stopped_at`."""
+    """Text that the tokenizer could not read; only in `StatementEffects.stopped_at`."""
     END = "end"
-    """Where the statement ends; has no text."""
+    """The end of the statement; has no text."""
 
 
 NAME_KINDS: Final = (TokenKind.NAME, TokenKind.QUOTED_NAME, TokenKind.MEMBER_NAME)
@@ -82,9 +82,8 @@ class Token(NamedTuple):
     """One token.
 
     Attributes:
-        kind: What it is.
-        text: As it stands in the statement.
-        offset: Where, in characters from 0.
+        text: Text as it stands in the statement.
+        offset: Place in the statement, in characters from 0.
         value: The name without its quotes, the string without quotes and escapes, else `text`.
     """
 
@@ -140,14 +139,14 @@ _HAVE_RUNS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT"
 
 @dataclass(slots=True)
 class Tokens:
-    """The tokens of a text, last an END token; lists of the same length.
+    """The tokens of a text as lists of the same length, last an END token.
 
     Attributes:
-        kinds: What each is.
-        words: Of a word without quotes: it in capitals (a keyword or a name); of an operator: it.
-            Empty for all others, and beside a dot.
-        texts: As they stand.
-        starts: Where they stand.
+        kinds: Kinds of the tokens, in order.
+        words: An unquoted word in capitals (a keyword or a name), or an operator as it is. Empty
+            for all other tokens, and beside a dot.
+        texts: Texts as they stand in the statement.
+        starts: Places of the tokens, in characters from 0.
     """
 
     kinds: list[TokenKind] = field(default_factory=list)
@@ -224,12 +223,12 @@ def _pattern(
     """The pattern of white space and the token behind it.
 
     Args:
-        ansi_quotes: sql_mode ANSI_QUOTES.
-        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
-        charset: As of `Dialect`.
-        flavor: Likewise.
-        has_runs: Runs of rows and literals are one token.
-        has_code: There are executable comments, whose end is no operator.
+        ansi_quotes: True if sql_mode has ANSI_QUOTES.
+        no_backslash_escapes: True if sql_mode has NO_BACKSLASH_ESCAPES.
+        charset: Character set as in `Dialect.charset`.
+        flavor: Flavor as in `Dialect.flavor`, or empty.
+        has_runs: True to match a run of rows or literals as one token.
+        has_code: True if there are executable comments, whose end is no operator.
     """
     strings = _strings(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
     single = literals("'", backslash_escapes=not no_backslash_escapes)
@@ -276,7 +275,7 @@ def read_tokens(text: str, dialect: Dialect) -> Tokens:
 
     Args:
         text: SQL text. Bytes that are no text stand as lone surrogates and count as letters.
-        dialect: Its quotes and escapes.
+        dialect: Dialect of the text, for its quotes and escapes.
 
     Returns:
         All tokens; without the END token if there are more than `READ_MAX`.
@@ -437,8 +436,8 @@ def names_in(text: str, dialect: Dialect) -> Iterator[tuple[TokenKind, tuple[str
     """All that may be a name in a text of any length, understood or not.
 
     Args:
-        text: SQL text.
-        dialect: Its quotes and escapes.
+        text: SQL text of any length.
+        dialect: Dialect of the text, for its quotes and escapes.
 
     Returns:
         Names with the dots between them, each with the kind of the first: a keyword is one, too.
@@ -505,11 +504,11 @@ def tokenise(statement: str, dialect: Dialect = ANY) -> Iterator[Token]:
 
     Args:
         statement: SQL text. Bytes that are no text stand as lone surrogates and count as letters.
-        dialect: Its quotes and escapes.
+        dialect: Dialect of the text, for its quotes and escapes.
 
     Returns:
-        Tokens in order; what stands between them is white space, comments and the brackets of
-        executable comments.
+        Tokens in order; white space, comments and the brackets of executable comments stand
+        between them.
 
     Raises:
         SqlSyntaxError: While they are read, if a comment, string or quoted name does not end.
@@ -540,7 +539,7 @@ def split(tokens: Sequence[Token], separator: str = ",") -> list[list[Token]]:
 
 
 def depth_change(token: Token) -> int:
-    """By how many parentheses what follows a token stands deeper."""
+    """Give the number of parentheses by which the text behind a token stands deeper."""
     if token.kind is not TokenKind.OPERATOR:
         return 0
     return {"(": 1, ")": -1}.get(token.text, 0)
@@ -587,7 +586,7 @@ def _unescape(found: re.Match[str]) -> str:
     return ESCAPES.get(character, character)
 
 
-# What came into MySQL with 5.7 MariaDB does not have; its own numbers begin at 100000.
+# Syntax that came into MySQL with 5.7 is not in MariaDB, whose own numbers begin at 100000.
 _ONLY_MYSQL: Final = range(50700, 100000)
 _SIX_DIGITS_SINCE: Final[Version] = (8, 1, 0)
 """MySQL: before, the sixth digit of a number was code."""
@@ -596,7 +595,7 @@ _NESTED: Final = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 
 
 class _CommentEnds:
-    """Where comments end that are not run, and may hold ordinary ones.
+    """Ends of comments that are not run, and may hold ordinary ones.
 
     Each end is found once, however many comments there are, with or without one.
     """
@@ -646,10 +645,11 @@ class ServerText:
     """A statement with executable comments, as a server has it.
 
     Attributes:
-        read: As it parses it: what it does not run are ordinary comments. As long as the statement.
-        logged: As it logs most statements.
-        stored: As it keeps, and logs, the definition of a view, trigger, event or routine: without
-            brackets of comments that are run, and without those that are not.
+        read: Text as the server parses it, with comments that are not run as ordinary ones. As long
+            as the statement.
+        logged: Text as the server logs most statements.
+        stored: Text as the server keeps, and logs, the definition of a view, trigger, event or
+            routine: without brackets of comments that are run, and without those that are not.
     """
 
     read: str
@@ -658,7 +658,7 @@ class ServerText:
 
 
 def server_text(statement: str, dialect: Dialect) -> ServerText:
-    """How the server of a dialect has a statement."""
+    """Give a statement as the server of a dialect has it."""
     if "/*" not in statement or "!" not in statement:
         return ServerText(statement, statement, statement)
     read: list[str] = []
@@ -703,7 +703,7 @@ def _as_ordinary(comment: str) -> str:
 def _pieces(
     statement: str, pattern: re.Pattern[str], dialect: Dialect
 ) -> Iterator[tuple[_Piece, int, int]]:
-    """What executable comments consist of, in the order of the text."""
+    """Yield the pieces of executable comments, in the order of the text."""
     is_open = False
     offset = 0
     ends = _CommentEnds(statement)

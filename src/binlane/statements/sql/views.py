@@ -52,24 +52,25 @@ def own_calls(node: Node) -> Iterator[Call]:
 
 
 def has_aggregates(calls: Iterable[Call]) -> bool:
-    """Whether some call joins the values of several rows."""
+    """True if some call joins the values of several rows."""
     return any(call.upper_name in _AGGREGATES for call in calls)
 
 
 def is_volatile(node: Node) -> bool:
-    """Whether a query, or one within it, calls a function that gives another value for each row."""
+    """True if a query, or one within it, calls a function that gives another value for each row."""
     if isinstance(node, Call) and node.database is None and node.upper_name in _VOLATILE:
         return True
     return any(map(is_volatile, children(node)))
 
 
 class Attributes(NamedTuple):
-    """What the servers write before a view's name.
+    """Attributes that the servers write before a view's name.
 
     Attributes:
-        algorithm: `MERGE`, `TEMPTABLE` or `UNDEFINED`.
-        definer: Whose privileges hold in it; None if it is the one who makes it, or is named.
-        is_invoker: SQL SECURITY INVOKER.
+        algorithm: One of `MERGE`, `TEMPTABLE` and `UNDEFINED`.
+        definer: Account whose privileges hold in it; None if it is the one who makes it, or is
+            named.
+        is_invoker: True with SQL SECURITY INVOKER.
     """
 
     algorithm: str
@@ -84,9 +85,9 @@ def attributes(node: CreateView, old: View | None, *, is_mariadb: bool) -> Attri
     that cannot be merged is UNDEFINED.
 
     Args:
-        node: CREATE VIEW or ALTER VIEW.
+        node: Statement CREATE VIEW or ALTER VIEW.
         old: The view of that name; None if there is none, or it is not known.
-        is_mariadb: Whose statement it is.
+        is_mariadb: True if MariaDB runs the statement, False for MySQL.
     """
     named = node.algorithm if is_mariadb or node.algorithm != "UNDEFINED" else ""
     kept = old if node.verb.startswith("ALTER") else None
@@ -101,7 +102,7 @@ def attributes(node: CreateView, old: View | None, *, is_mariadb: bool) -> Attri
 
 
 def _can_be_merged(query: Query, *, is_mariadb: bool) -> bool:
-    """Whether a view of a query may have the algorithm MERGE."""
+    """True if a view of a query may have the algorithm MERGE."""
     body = _body(query)
     if isinstance(body, TableQuery):
         return True
@@ -121,7 +122,7 @@ def _can_be_merged(query: Query, *, is_mariadb: bool) -> bool:
 
 
 def _body(tree: Node) -> Node:
-    """What a query is within its parentheses; itself where LIMIT stands behind it."""
+    """Give the node within a query's parentheses; the query itself where LIMIT stands behind it."""
     node: Node = tree.query if isinstance(tree, QueryStatement) else tree
     while isinstance(node, Query) and (node.limit is None or node.limit.count is None):
         node = node.body

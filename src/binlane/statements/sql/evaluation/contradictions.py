@@ -1,7 +1,7 @@
 """Conditions that no row of a table can meet, as MySQL finds without its keys.
 
-Of columns that are never NULL, and of one column of integers that is to equal several numbers.
-`key_ranges` has what both servers find by keys.
+They contradict columns that are never NULL, or ask that one integer column equals several numbers.
+`key_ranges` has the contradictions that both servers find by keys.
 
 Source: MySQL 9.7 sql/sql_optimizer.cc `remove_eq_conds` and `propagate_cond_constants`; measured on
 MySQL 9.7.4.
@@ -17,11 +17,11 @@ from binlane.statements.sql.tree.expressions import Expression, Name, Operation
 
 
 class KnownColumns(NamedTuple):
-    """What is known of the columns of the one table that a statement changes, in small letters.
+    """Facts on the columns of the one table that a statement changes; names are in small letters.
 
     Attributes:
-        never_null: Those that are NULL in no row.
-        equated: Of integers, of which it sees equalities together.
+        never_null: Columns that are NULL in no row.
+        equated: Integer columns, whose equalities the server compares with each other.
     """
 
     never_null: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ NO_COLUMNS: Final = KnownColumns()
 
 
 def null_is_known(node: Operation, columns: KnownColumns) -> bool | None:
-    """Whether IS [NOT] NULL of a column holds, whatever the row; None where that hangs on rows."""
+    """True if IS [NOT] NULL of a column holds in every row, False if in none; None where rows decide."""
     if node.operator != "IS NULL" or not isinstance(node.operands[0], Name):
         return None
     if node.operands[0].parts[-1].lower() not in columns.never_null:
@@ -45,12 +45,12 @@ def contradict(
     columns: KnownColumns,
     value_of: Callable[[Expression], Value | None],
 ) -> bool:
-    """Whether no row can meet all of some conditions.
+    """True if no row can meet all of some conditions.
 
     Args:
-        conditions: Parts of one AND.
-        columns: What is known of the table.
-        value_of: The value of an expression that no row changes; None of others.
+        conditions: Parts that one AND joins.
+        columns: Facts on the table's columns.
+        value_of: Gives the value of an expression that no row changes; None for others.
     """
     numbers: dict[str, set[int]] = {}
     for condition in conditions:

@@ -62,25 +62,25 @@ from binlane.statements.sql.tree.expressions import (
 
 
 class StatementText(Protocol):
-    """The text that a tree stands for: what `StatementFacts` offers of it."""
+    """The text that a tree stands for: the part of `StatementFacts` that evaluation needs."""
 
     @property
     def dialect(self) -> Dialect:
-        """How it was read."""
+        """Dialect in which the text was read."""
 
     def text_of(self, node: Node) -> str:
-        """What stands at a node in this statement."""
+        """The text at a node in this statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """The text that a tree was made of."""
+    """The text that a tree was made from."""
 
     sql: str
     dialect: Dialect
 
     def text_of(self, node: Node) -> str:
-        """What stands at a node."""
+        """The text at a node."""
         return self.sql[node.at : node.end]
 
 
@@ -92,28 +92,28 @@ class Given(Name):
 
 
 class Environment(Protocol):
-    """What an expression can refer to."""
+    """Meaning of the names and calls that an expression can have."""
 
     @property
     def flavor(self) -> Flavor:
-        """Whose rules are followed."""
+        """Flavor of the server whose rules are followed."""
 
     @property
     def collation(self) -> str:
-        """collation_connection, that of string literals."""
+        """Value of collation_connection, the collation of string literals."""
 
     def default_collation(self, charset: str) -> str:
         """The collation of a character set where none is named."""
 
     @property
     def database(self) -> str:
-        """The default database; empty without."""
+        """The default database; empty without one."""
 
     def local(self, name: str) -> Value:
         """The value of a local variable, parameter or field (`NEW.a`).
 
         Raises:
-            LookupError: If there is none of that name.
+            LookupError: If nothing has that name.
         """
 
     def user_variable(self, name: str) -> Value:
@@ -133,18 +133,18 @@ class Environment(Protocol):
 
 
 def evaluate(node: Expression, text: StatementText, environment: Environment) -> Value:
-    """The value of an expression; what it assigns and calls is done.
+    """Give the value of an expression; its assignments and calls are carried out.
 
     Args:
-        node: Of the tree.
-        text: Of the statement at hand.
-        environment: What names and calls in it mean.
+        node: Node of the tree to evaluate.
+        text: Text of the statement at hand.
+        environment: Meaning of the names and calls in the expression.
     """
     return Evaluation(text, environment).value(node)
 
 
 def holds(node: Expression, text: StatementText, environment: Environment) -> bool | None:
-    """Whether a condition holds; None if that hangs on what is not known. NULL does not hold."""
+    """True if a condition holds; None if unknown values decide that. NULL does not hold."""
     return Evaluation(text, environment).holds(node)
 
 
@@ -173,7 +173,7 @@ def selected_alone(query: Query) -> Expression | None:
 
 
 def string_content(text: str, dialect: Dialect) -> str:
-    """What a literal of a string says: of several strings side by side, of one with a prefix."""
+    """Give the content of a string literal: of several strings side by side, of one with a prefix."""
     inside = text[1:-1]
     if text[:1] == "$":  # $$ … $$
         return value_of(TokenKind.STRING, text, dialect)
@@ -209,7 +209,7 @@ _MOMENTS: Final = {
 
 
 def number_value(text: str) -> int | Decimal | float:
-    """What a number says."""
+    """Give the number that a literal stands for."""
     if text.isdecimal():
         return int(text)
     return float(text) if "e" in text.lower() else Decimal(text)
@@ -248,8 +248,8 @@ class Evaluation:
     """Values of the expressions of one statement.
 
     Attributes:
-        text: Of the statement at hand.
-        environment: What names and calls in it mean.
+        text: Text of the statement at hand.
+        environment: Meaning of names and calls in the statement.
     """
 
     text: StatementText
@@ -261,7 +261,7 @@ class Evaluation:
         return UNKNOWN if reader is None else reader(self, node)
 
     def holds(self, node: Expression) -> bool | None:
-        """Whether a condition holds; None if that hangs on what is not known."""
+        """True if a condition holds; None if unknown values decide that."""
         value = truth(self.value(node))
         return None if value is UNKNOWN else value == 1
 
@@ -404,7 +404,7 @@ class Evaluation:
     def _chosen(self, node: Expression, among: Operands) -> Value:
         """The value of one of several expressions, in the type that they have together.
 
-        Of the others only literals are looked at: to evaluate them may do something.
+        The other operands are looked at if they are literals: evaluating them could have effects.
         """
         value = self.value(node)
         others = [self.value(each) for each in among if each is not node and _is_plain(each)]
@@ -572,7 +572,7 @@ class Evaluation:
         return made
 
     def _of_query(self, query: Query) -> Values | None:
-        """Of a query as a value: NULL too, where it may have no row."""
+        """Give the possible values of a query as a value: NULL too, where it may have no row."""
         select = query.body
         if not isinstance(select, Select) or len(select.items) != 1:
             return None
@@ -590,7 +590,7 @@ class Evaluation:
         parts: Sequence[Expression],
         whole: Callable[[tuple[Expression, ...]], Expression],
     ) -> Values | None:
-        """Of each choice of values for the parts that a whole is made of."""
+        """Give the values of a whole for each choice of values for its parts."""
         choices: list[Values] = []
         for part in parts:
             values = self.possible(part)
@@ -660,11 +660,11 @@ class Evaluation:
             Call: _call,
         }
     )
-    """By the kind of node; others are not known."""
+    """Readers by the kind of node; other nodes have no known value."""
 
 
 def _is_plain(node: Expression) -> bool:
-    """Whether a node is a literal, with a sign or without."""
+    """True if a node is a literal, with a sign or without."""
     if isinstance(node, Operation) and node.operator in {"NEG", "POS"}:
         node = node.operands[0]
     return isinstance(node, Literal)
@@ -680,7 +680,7 @@ def _joined(first: Sequence[Value], more: Sequence[Value]) -> Values:
 
 
 def has_aggregate(node: Node) -> bool:
-    """Whether a node calls an aggregate, not in a query inside of it."""
+    """True if a node calls an aggregate outside of the queries inside of it."""
     if isinstance(node, Call) and node.upper_name in _AGGREGATES and node.over is None:
         return True
     return any(has_aggregate(each) for each in children(node) if not isinstance(each, Query))

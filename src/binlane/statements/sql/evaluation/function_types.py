@@ -64,12 +64,11 @@ _EXACT: Final = frozenset({TypeKind.INTEGER, TypeKind.DECIMAL})
 
 @dataclass(frozen=True)
 class TypedCall:
-    """A call of a function, as what types it sees it.
+    """A call of a function, with the scope and the types of its arguments.
 
     Attributes:
-        node: The call.
-        scope: Where it stands.
-        typed: Types one expression.
+        scope: Scope in which the call stands.
+        typed: Gives the type of one expression.
     """
 
     node: Call
@@ -78,10 +77,10 @@ class TypedCall:
 
     @cached_property
     def types(self) -> list[Type]:
-        """The arguments'; at least one.
+        """Types of the arguments; at least one.
 
         Raises:
-            Untyped: If one is not known, or there is none.
+            Untyped: If the type of one is not known, or there are no arguments.
         """
         if not self.node.arguments:
             raise Untyped("a call without arguments")
@@ -89,7 +88,7 @@ class TypedCall:
 
     @property
     def first(self) -> Type:
-        """The first argument's."""
+        """Type of the first argument."""
         return self.at(0)
 
     def at(self, index: int) -> Type:
@@ -114,11 +113,11 @@ class TypedCall:
         """A constant number among the arguments.
 
         Args:
-            index: Of the argument.
-            otherwise: Where it is no constant.
+            index: Index of the argument, from 0.
+            otherwise: Number to give where the argument is no constant.
 
         Raises:
-            Untyped: If it is none, and nothing else is given.
+            Untyped: If the argument is no constant, and `otherwise` is None.
         """
         node = self.argument(index)
         if isinstance(node, Literal) and node.kind is LiteralKind.NUMBER:
@@ -154,7 +153,7 @@ def call_type(call: TypedCall) -> Type | None:
     """The type of a call of a function that is built in; None of others.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     name = call.node.upper_name
     typed = (_MARIADB if call.scope.is_mariadb else _MYSQL).get(name) or _SAME.get(name)
@@ -346,7 +345,7 @@ def cast_type(node: Cast, value: Type, scope: Scope) -> Type:
     """The type of CAST or CONVERT.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     if node.type is None:
         return text(text_length(value), _charset(node.charset, scope), is_nullable=True)
@@ -699,7 +698,7 @@ _WITH_FRACTION: Final = frozenset(
         *("CURTIME", "CURRENT_TIME", "UTC_TIME"),
     )
 )
-"""Whose argument is the number of digits of a second."""
+"""Functions whose argument is the number of digits of a second."""
 _WRITTEN: Final = re.compile(
     r"(?P<type>\w+)(?:\((?P<length>\d+)(?:,(?P<scale>\d+))?\))?"
     r"(?P<words>(?: [a-z]\w*)*)(?P<connection> @)? (?P<mode>[!?*])\Z"

@@ -135,20 +135,21 @@ JSON_ARRAY_INTERSECT JSON_KEY_VALUE JSON_OBJECT_FILTER_KEYS JSON_OBJECT_TO_ARRAY
 UUID_V7 VEC_DISTANCE VEC_DISTANCE_COSINE VEC_DISTANCE_EUCLIDEAN VEC_FROMTEXT VEC_TOTEXT
 """.split()  # noqa: SIM905  # as a list each would need a line
 )
-"""Of those of both: MariaDB 10.11.19 answers 1305, 11.8.6 has them."""
+"""Functions in `_OF_BOTH` to which MariaDB 10.11.19 answers 1305; 11.8.6 has them."""
 _OF_MYSQL_5: Final = frozenset(
     ("DECODE", "DES_DECRYPT", "DES_ENCRYPT", "ENCODE", "ENCRYPT", "GLENGTH", "MBREQUAL", "X", "Y")
 )
-"""Of those of MariaDB: MySQL 8.0 removed them. Manual: MySQL 8.0, What Is New."""
+"""Functions in `_OF_MARIADB` that MySQL had, and 8.0 removed. Manual: MySQL 8.0, What Is New."""
 _NAMES: Final = _OF_BOTH | _OF_MARIADB | _OF_MYSQL
 
 
 def is_built_in(name: str, dialect: Dialect = ANY) -> bool:
-    """Whether a server may have a function of this name without anybody having made it.
+    """True if a server may have a function of this name without anybody having made it.
 
     Args:
-        name: In any case. Those of geometry had no prefix once: AREA was ST_AREA.
-        dialect: Whose; of versions that are newer than those that were asked all count.
+        name: Name in any case. Geometry functions had no prefix once: AREA was ST_AREA.
+        dialect: Dialect of the server; for versions newer than those that were asked all names
+            count.
     """
     upper = name.upper()
     if "%" in upper:  # `cursor%FOUND` of sql_mode ORACLE
@@ -168,11 +169,11 @@ _UNSIGNED: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Context(NamedTuple):
-    """What functions ask of a session.
+    """Session values that functions depend on.
 
     Attributes:
-        collation: Of strings made of what is no string.
-        flavor: Whose rules are followed.
+        collation: Collation of strings made from values that are no strings.
+        flavor: Flavor of the server whose rules are followed.
     """
 
     collation: str
@@ -184,12 +185,12 @@ Function: TypeAlias = Callable[[Arguments, Context], Value]
 
 
 def call_built_in(name: str, arguments: Arguments, context: Context) -> Value:
-    """The value of a built-in function.
+    """Give the value of a built-in function.
 
     Args:
-        name: In capitals.
-        arguments: Their values.
-        context: Of the session.
+        name: Name of the function in capitals.
+        arguments: Values of the arguments in order.
+        context: Values of the session that count.
     """
     function = FUNCTIONS.get(name)
     if function is None or any(value is UNKNOWN for value in arguments):
@@ -508,10 +509,10 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
         **dict.fromkeys(("UPPER", "UCASE"), _of_text(str.upper)),
     }
 )
-"""By name in capitals."""
+"""Built-in functions by name in capitals."""
 _TAKE_NULL: Final = frozenset(
     ("CHAR", "CONCAT_WS", "ELT", "FIELD", "ISNULL", "NAME_CONST", "NULLIF", "QUOTE")
 )
 """NULL is an argument like others."""
 _CHOOSE: Final = frozenset(("ELT", "NAME_CONST", "NULLIF"))
-"""They give one of their arguments as it is."""
+"""Functions that give one of their arguments as it is."""

@@ -38,15 +38,15 @@ class _Values(NamedTuple):
     """Values that a column has in rows that may meet a condition.
 
     Attributes:
-        has_null: Whether NULL is one.
-        ranges: The others, in order, none of which meets another.
+        has_null: True if NULL is among the values.
+        ranges: Ranges of the other values, in order, none of which meets another.
     """
 
     has_null: bool
     ranges: tuple[tuple[_Bound, _Bound], ...]
 
     def both(self, other: _Values) -> _Values:
-        """Those that are among the others, too."""
+        """Give the values that both have."""
         met: list[tuple[_Bound, _Bound]] = []
         left, right = 0, 0
         while left < len(self.ranges) and right < len(other.ranges):
@@ -60,7 +60,7 @@ class _Values(NamedTuple):
         return _Values(has_null=self.has_null and other.has_null, ranges=tuple(met))
 
     def either(self, other: _Values) -> _Values:
-        """Those, and the others."""
+        """Give the values that at least one of both has."""
         joined: list[tuple[_Bound, _Bound]] = []
         for first, last in sorted((*self.ranges, *other.ranges)):
             if joined and first <= joined[-1][1]:
@@ -78,7 +78,7 @@ _NEGATED: Final = MappingProxyType(
 )
 _TURNED: Final = MappingProxyType({"<": ">", ">": "<", "<=": ">=", ">=": "<="})
 _TIMES: Final = frozenset(("DATE", "DATETIME"))
-"""Of these IS NULL also finds the zero date."""
+"""Types of which IS NULL also finds the zero date."""
 _BITS: Final = MappingProxyType(
     {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "INTEGER": 32, "BIGINT": 64}
 )
@@ -91,14 +91,14 @@ def cannot_be_met(
     text: StatementText,
     environment: Environment,
 ) -> bool:
-    """Whether no row can meet a condition, as the ranges of some columns show.
+    """True if no row can meet a condition, as the ranges of some columns show.
 
     Args:
-        condition: Of the rows of one table.
-        columns: Those that keys have, by their names in small letters, each nullable or not as a
-            primary key makes it.
-        text: Of the statement.
-        environment: In which evaluating does no harm.
+        condition: Condition on the rows of one table.
+        columns: Columns of keys, by their names in small letters, each nullable or not as a primary
+            key makes it.
+        text: Text that the condition stands in.
+        environment: Environment in which evaluation has no effects.
     """
     search = _Search(columns, text, environment)
     return search.is_impossible(condition)
@@ -114,7 +114,7 @@ class _Search:
     _known: dict[tuple[Expression, str, bool], _Values | None] = field(default_factory=dict)
 
     def is_impossible(self, node: Expression) -> bool:
-        """Whether no row meets a condition."""
+        """True if no row meets a condition."""
         found = self._impossible.get(node)
         if found is None:
             found = self._impossible[node] = self._find_impossible(node)
@@ -173,7 +173,7 @@ class _Search:
         )
 
     def _is_constant(self, node: Expression) -> bool:
-        """Whether a value is known for good: that of a variable is not."""
+        """True if a value is known for good; the value of a variable is not."""
         return is_constant(node, self.environment) and not _has_variables(node)
 
     def _values_of_call(self, node: Expression, name: str | None = None) -> _Values | None:

@@ -1,6 +1,6 @@
-"""What names in a query mean, and the types of the results of operators.
+"""Meaning of the names in a query, and the types of the results of operators.
 
-What is not known raises `Untyped`: then no column is made up.
+An unknown type raises `Untyped`: then no column is made up.
 
 Source: MariaDB 10.11 sql/item_func.cc and MySQL 9.7 sql/item_func.cc, `fix_length_and_dec` and
 `result_precision`; lengths measured on both.
@@ -64,9 +64,9 @@ class Source:
     """A table of a FROM clause.
 
     Attributes:
-        alias: By what the query calls it.
-        columns: Of the table.
-        starred: Those that `*` gives; None for all of them.
+        alias: Name by which the query calls the table.
+        columns: All columns of the table.
+        starred: Columns that `*` gives; None for all of them.
     """
 
     alias: str
@@ -79,7 +79,7 @@ class Source:
         return self.columns if self.starred is None else self.starred
 
     def as_nullable(self) -> Source:
-        """The same on the side of an outer join that may have no row."""
+        """Give the table as it is on the side of an outer join that may have no row."""
         return Source(
             alias=self.alias,
             columns=_nullable(self.columns),
@@ -93,18 +93,18 @@ def _nullable(columns: Columns) -> Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where an expression stands.
+    """Surroundings of an expression: its text, server, session and tables.
 
     Attributes:
-        text: Of the statement, or of the view that the expression is of.
-        objects: Of the server.
-        flavor: Of the server.
-        database: The default one.
+        text: Text of the statement, or of the view that the expression belongs to.
+        objects: Objects that the server has.
+        flavor: Flavor of the server that types the expression.
+        database: Name of the default database.
         connection: Character set and collation of literals.
-        environment: Of whom variables are; None where nobody knows them.
+        environment: Environment with the variables; None where nobody knows them.
         sources: Tables of the query, then those of the queries around it.
         common: The columns of common table expressions, by their names in lower case.
-        views: Those that it is inside of.
+        views: Views that the expression is inside of.
     """
 
     text: StatementText
@@ -118,13 +118,13 @@ class Scope:
     views: tuple[TableName, ...] = ()
 
     def has(self, fact: Fact) -> bool:
-        """Whether the server's version does what some versions do."""
+        """True if the server's version does as a fact says of some versions."""
         flavor = self.flavor.value
         return has(fact, flavor, self.objects.server_version or ASSUMED[flavor])
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether MariaDB's rules hold, not MySQL's."""
+        """True if MariaDB's rules hold, not MySQL's."""
         return self.flavor is Flavor.MARIADB
 
     def column(self, names: Sequence[str]) -> Type:
@@ -196,7 +196,7 @@ def together(types: Sequence[Type], scope: Scope, *, is_kept: bool = False) -> T
     """The type that holds all of some others; `is_kept` as of `aggregated`.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     made = aggregated(
         types,
@@ -211,7 +211,7 @@ def together(types: Sequence[Type], scope: Scope, *, is_kept: bool = False) -> T
 
 
 def with_default(made: Type, scope: Scope) -> Type:
-    """With the default that MySQL gives to what functions make of a column that is not NULL."""
+    """Give a type with the default that MySQL gives to results of functions on a column that is not NULL."""
     if made.column is None or scope.is_mariadb or made.is_nullable:
         return made
     return replace(made, column=replace(made.column, default=zero_default(made)))
@@ -227,7 +227,7 @@ def as_number(operand: Type) -> Type:
     """A value where a number is asked for.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     digits = _MOMENT_DIGITS.get(operand.kind)
     if digits is not None:
@@ -250,7 +250,7 @@ def combined(left: Type, right: Type, operator: str, scope: Scope) -> Type:
     """The result of `+` (and `-`), `*`, `/`, `DIV` or `%`.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     is_nullable = left.is_nullable or right.is_nullable or operator in {"/", "DIV", "%"}
     if operator == "DIV":
@@ -371,7 +371,7 @@ def moved(operand: Type, unit: str, scope: Scope) -> Type:
 
 
 def _is_long_text(operand: Type) -> bool:
-    """Whether a text may have a fraction of a second."""
+    """True if a text may have a fraction of a second."""
     is_set = operand.column is not None and operand.column.type_name in {"ENUM", "SET"}
     is_number = operand.is_literal and operand.charset == "binary"
     return operand.kind is TypeKind.TEXT and not is_set and not is_number
@@ -392,4 +392,4 @@ OPERATORS: Final[Mapping[str, Callable[[Sequence[Type], Scope], Type]]] = Mappin
         "BINARY": lambda types, scope: as_bytes(types[0], scope),
     }
 )
-"""By name; all others are conditions."""
+"""Operators by name; all others are conditions."""

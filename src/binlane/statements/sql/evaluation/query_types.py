@@ -112,7 +112,7 @@ def query_columns(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
 
 
 def columns_as_far_as_known(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
-    """The same with `UNKNOWN_TYPE` for types that are not known, where one can stand.
+    """Give the columns of a query, with `UNKNOWN_TYPE` for unknown types, where one can stand.
 
     Raises:
         Untyped: If not even the number of columns can be told.
@@ -344,7 +344,7 @@ def _of_view(view: View, name: TableName, scope: Scope) -> Columns:
 
 
 def is_stored(query: Query) -> bool:
-    """Whether the server makes a table of a derived one: it cannot be merged into its query."""
+    """True if the server makes a table of a derived one, which cannot be merged into its query."""
     select = query.body
     if not isinstance(select, Select) or not select.tables or query.limit is not None:
         return True
@@ -360,7 +360,7 @@ def expression_type(node: Expression, scope: Scope) -> Type:
     """The type of one expression.
 
     Raises:
-        Untyped: If it is not known.
+        Untyped: If the type is not known.
     """
     typed = _TYPED.get(node.__class__)
     if typed is None:
@@ -491,7 +491,7 @@ def _assign(node: Assign, scope: Scope) -> Type:
 
 
 def _user_variable(node: UserVariable, scope: Scope) -> Type:
-    """As its value is when the statement begins."""
+    """Give the type that the variable's value has when the statement begins."""
     if scope.environment is None:
         raise Untyped(f"@{node.name}")
     value = scope.environment.user_variable(node.name)
@@ -582,4 +582,4 @@ _TYPED: Final[Mapping[type, Callable[[Any, Scope], Type]]] = MappingProxyType(
         Subquery: _subquery,
     }
 )
-"""By the kind of node; others are not known."""
+"""Functions that type a node, by its kind; other nodes have no known type."""

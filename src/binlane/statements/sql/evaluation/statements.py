@@ -1,4 +1,4 @@
-"""What a statement's values are and where variables stand in it: folds over its tree."""
+"""Values of a statement and places of the variables in it: folds over its tree."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def where_holds(
     environment: Environment,
     columns: KnownColumns = NO_COLUMNS,
 ) -> bool | None:
-    """Whether WHERE holds whatever the row is; None where that hangs on rows.
+    """True if WHERE holds for every row, False if for none; None where rows decide.
 
-    As the servers find it out before they look at rows: of parts without columns, and of what is
-    known of `columns`. NULL beside a column (`a = NULL`) is none of those.
+    The result is that of the servers before they look at rows: from parts without columns, and from
+    the facts in `columns`. NULL beside a column (`a = NULL`) is none of those.
     """
     if statement.where is None:
         return True
@@ -79,7 +79,7 @@ def where_holds(
 
 
 def joins_nothing(tree: Update | Delete, text: StatementText, environment: Environment) -> bool:
-    """Whether ON of a join is constant, and does not hold."""
+    """True if the ON condition of an inner join is constant and does not hold."""
     joins = [node for table in tree.tables for node in walk(table) if isinstance(node, Join)]
     return any(
         join.on is not None
@@ -123,7 +123,7 @@ def _contradict(
 
 
 def is_constant(node: Node, environment: Environment) -> bool:
-    """Whether a server knows a value without rows, and asks for it once."""
+    """True if a server knows a value without rows, and computes it once."""
     if isinstance(node, Name):
         try:
             environment.local(".".join(node.parts))
@@ -146,9 +146,10 @@ def is_proven_empty(
     environment: Environment,
     columns: KnownColumns = NO_COLUMNS,
 ) -> bool:
-    """Whether the server knows that UPDATE or DELETE of one table changes nothing.
+    """True if the server knows that UPDATE or DELETE of one table changes nothing.
 
-    It does with LIMIT 0, and where WHERE cannot hold; then it looks at no row and logs nothing, in
+    The server knows it with LIMIT 0, and where WHERE cannot hold; then it looks at no row and logs
+    nothing, in
     any format. Measured on MariaDB 10.11 and 11.8 and MySQL 9.7 by 90 conditions.
     """
     if not isinstance(statement, Update | Delete) or is_multi_table(statement):
@@ -162,7 +163,7 @@ def is_proven_empty(
 
 
 def is_multi_table(statement: Update | Delete) -> bool:
-    """Whether it is of the form for several tables."""
+    """True if a statement has the form for several tables."""
     if isinstance(statement, Delete) and statement.targets is not None:
         return True
     return len(statement.tables) > 1 or not isinstance(statement.tables[0], TableUse)
@@ -175,11 +176,11 @@ def expressions_at(source: Insert | Query, position: int) -> Iterator[Expression
     """The expressions that give a column of the result, of each row or part of a UNION.
 
     Args:
-        source: INSERT, or a query.
-        position: Of the column, from 0.
+        source: An INSERT statement, or a query.
+        position: Position of the column, from 0.
 
     Yields:
-        None for a row that is too short.
+        Each expression; None for a row that is too short.
     """
     if isinstance(source, Insert):
         if source.query is not None:
@@ -217,13 +218,13 @@ def leaves_to_server(
     *,
     zero_is_chosen: bool,
 ) -> bool:
-    """Whether a value makes the server choose one for an AUTO_INCREMENT column.
+    """True if a value makes the server choose one for an AUTO_INCREMENT column.
 
     Args:
-        value: None where there is none.
-        text: Of the statement.
-        environment: In which evaluating does no harm.
-        zero_is_chosen: 0 does: sql_mode has no NO_AUTO_VALUE_ON_ZERO.
+        value: Expression of the value; None where there is none.
+        text: Text that the expression stands in.
+        environment: Environment in which evaluation has no effects.
+        zero_is_chosen: True if 0 does so, too: sql_mode has no NO_AUTO_VALUE_ON_ZERO.
     """
     if value is None or isinstance(value, Default):
         return True
@@ -245,11 +246,11 @@ def leaves_to_server(
 
 
 class VariablePlace(NamedTuple):
-    """Where a statement stands for the value of a local variable.
+    """A place where a statement stands for the value of a local variable.
 
     Attributes:
-        node: Its name there.
-        is_limit: In LIMIT, where the bare number is written.
+        node: Name of the variable at that place.
+        is_limit: True in LIMIT, where the bare number is written.
     """
 
     node: Name
@@ -257,13 +258,14 @@ class VariablePlace(NamedTuple):
 
 
 def variable_places(statement: Node, names: Collection[str]) -> list[VariablePlace]:
-    """Where a statement stands for the values of local variables, in the order of the text.
+    """List the places where a statement stands for the values of local variables, in the order of the text.
 
-    A name that is a column which is set, or of which only the name matters, is none.
+    The name of a column that is set, and a name of which only the name matters, are left out.
 
     Args:
-        statement: Of a body.
-        names: Of the variables in lower case; of rows' fields as `row.field`, or `row.*` for all.
+        statement: Statement of a routine's body.
+        names: Names of the variables in lower case; of rows' fields as `row.field`, or `row.*` for
+            all.
     """
     found = [
         place for place in _value_names(statement, is_limit=False) if _is_named(place.node, names)
@@ -317,14 +319,14 @@ def with_constants(
     value_of: Callable[[str], tuple[str, Value]],
     flavor: Flavor,
 ) -> str:
-    """The text that is logged for a statement of a routine: NAME_CONST in the place of variables.
+    """Give the text that is logged for a statement of a routine: NAME_CONST in the place of variables.
 
     Args:
-        statement: As it stands in the body.
-        text: Of the body.
-        names: As of `variable_places`.
-        value_of: A variable's name as declared, and its value.
-        flavor: Whose notation is followed.
+        statement: Statement as it stands in the body.
+        text: Text of the whole body.
+        names: Names of the variables as in `variable_places`.
+        value_of: Gives a variable's name as declared, and its value.
+        flavor: Flavor of the server whose notation is followed.
 
     Source: MariaDB sql/sp_head.cc, subst_spvars; MySQL sql/sp_instr.cc, of the same name.
     """
@@ -349,11 +351,11 @@ def with_constants(
 
 
 class RowsTried(NamedTuple):
-    """How far a server came that looks at a user variable only when it needs the value: MySQL.
+    """Progress of a server that looks at a user variable only when it needs the value: MySQL.
 
     Attributes:
-        changed: How many rows changed; None: as many as were given.
-        fails: It ended with an error behind them.
+        changed: Number of changed rows; None: as many as were given.
+        fails: True if the statement ended with an error behind them.
     """
 
     changed: int | None = None
@@ -368,9 +370,9 @@ def user_variables_read(
     UPDATE looks at its WHERE clause first. A name is given as the statement writes it first.
 
     Args:
-        statement: The statement.
-        text: Its text.
-        tried: What it came to, where variables count only that were needed; None counts all.
+        statement: Statement whose variables are looked for.
+        text: Text that the statement stands in.
+        tried: Rows that the statement tried; only variables needed for them count. None counts all.
     """
     if tried is None:
         reads = list(_reads(statement))
@@ -460,7 +462,7 @@ def user_variables_assigned(node: Node) -> frozenset[str]:
 
 
 def user_variables_named(node: Node, text: StatementText) -> list[str]:
-    """The same names as the statement writes them, those of the text first."""
+    """List the user variables that a statement sets, named as it writes them, in the order of the text."""
     assigned = sorted(_assigned(node), key=lambda each: each.at)
     return [_written_name(text.text_of(each)) for each in assigned]
 

@@ -27,11 +27,11 @@ _DECIMAL_MAX: Final = 65
 _DECIMAL_SCALE_MAX: Final = 38
 DATE_LENGTHS: Final = MappingProxyType({"DATE": 10, "TIME": 10, "DATETIME": 19})
 NO_DECIMALS: Final = 31
-"""Of a DOUBLE: as many digits as there are."""
+"""Decimals of a DOUBLE that shows as many digits as there are."""
 
 
 class TypeKind(Enum):
-    """What a value is, as far as functions ask."""
+    """Kind of a value, as far as functions ask."""
 
     NULL = "null"
     INTEGER = "integer"
@@ -43,7 +43,7 @@ class TypeKind(Enum):
     DATETIME = "datetime"
     JSON = "json"
     OTHER = "other"
-    """Of a column only: ENUM, BIT, YEAR, UUID, geometry."""
+    """Type of a column only: ENUM, BIT, YEAR, UUID, geometry."""
 
 
 NUMBERS: Final = frozenset({TypeKind.INTEGER, TypeKind.DECIMAL, TypeKind.REAL})
@@ -51,7 +51,7 @@ TEMPORALS: Final = frozenset({TypeKind.DATE, TypeKind.TIME, TypeKind.DATETIME})
 
 
 class Coercibility(Enum):
-    """How strongly a text's collation counts beside another one's, strongest first."""
+    """Strength of a text's collation beside another one's, strongest first."""
 
     EXPLICIT = 0
     IMPLICIT = 2
@@ -66,19 +66,18 @@ class Type:
     """The type of one expression.
 
     Attributes:
-        kind: What it is.
-        length: Characters that it has at most, with sign and point; of INTEGER as printed.
-        decimals: Digits behind the point, or of a second.
-        is_unsigned: Of numbers.
-        is_nullable: It may be NULL.
-        charset: Of text.
-        collation: Of text.
-        coercibility: Of text.
-        column: The column that it is, or whose type it has; None of other expressions.
-        field_type: Of a number or TIMESTAMP: its type where the length does not decide; else empty.
-        is_literal: A constant in the text.
-        is_negative: A negative number in the text: its length counts the sign.
-        is_stored: It comes from a table that the server makes for the query: then it has a default.
+        length: Largest number of characters, with sign and point; of INTEGER as printed.
+        decimals: Digits behind the point, or behind that of a second.
+        is_unsigned: True for numbers without a sign.
+        charset: Character set of text; else empty.
+        collation: Collation of text; else empty.
+        coercibility: Strength of the text's collation beside others.
+        column: Column that the expression is, or whose type it has; None for other expressions.
+        field_type: Type of a number or TIMESTAMP where the length does not decide it; else empty.
+        is_literal: True for a constant in the text.
+        is_negative: True for a negative number in the text, whose length counts the sign.
+        is_stored: True if the value comes from a table that the server makes for the query: then it
+            has a default.
     """
 
     kind: TypeKind
@@ -97,7 +96,7 @@ class Type:
 
     @property
     def precision(self) -> int:
-        """Digits of a number."""
+        """Number of digits of a number."""
         if self.kind is TypeKind.DECIMAL:
             return self.length
         if self.is_literal or self.is_unsigned:
@@ -110,7 +109,7 @@ class Type:
         return self.precision - (self.decimals if self.kind is TypeKind.DECIMAL else 0)
 
     def as_nullable(self, is_nullable: bool = True) -> Type:  # noqa: FBT001, FBT002 - reads well
-        """The same that may be NULL or not."""
+        """Give the same type that may be NULL or not."""
         return replace(self, is_nullable=is_nullable)
 
 
@@ -162,12 +161,12 @@ _TEMPORAL: Final = {
 
 
 def type_of_column(column: TableColumn, *, charset: str, flavor: Flavor) -> Type:
-    """The value that a column has in a query.
+    """Give the type of the value that a column has in a query.
 
     Args:
-        column: Of a table.
-        charset: Of its table, where the column does not say it.
-        flavor: Of the server.
+        column: Column of a base table.
+        charset: Character set of the table, for a column that names none.
+        flavor: Flavor of the server that has the table.
     """
     name = column.type_name
     if name in BOOLEANS:
@@ -336,7 +335,7 @@ def _text(value: Type, flavor: Flavor) -> TableColumn:
 
 
 def zero_default(value: Type) -> str | None:
-    """What MySQL gives a column that is not NULL as its default."""
+    """Give the default that MySQL gives a column that is not NULL; None where it gives none."""
     if value.kind in {TypeKind.INTEGER, TypeKind.DECIMAL}:
         return "0." + "0" * value.decimals if value.decimals else "0"
     if value.kind is TypeKind.REAL:
@@ -369,7 +368,7 @@ def collation_of(types: Sequence[Type], connection: tuple[str, str]) -> tuple[st
 
 _RANKS: Final = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT")
 _SINGLE: Final = frozenset(("FLOAT", "TINYINT", "SMALLINT", "MEDIUMINT", "YEAR"))
-"""What a FLOAT still holds."""
+"""Types whose values a FLOAT still holds."""
 
 
 def aggregated(
@@ -380,17 +379,18 @@ def aggregated(
     is_kept: bool = True,
     has_signs: bool = True,
 ) -> Type | None:
-    """The type that holds all of some values, as UNION, CASE and COALESCE need it.
+    """Give the type that holds all of some values, as UNION, CASE and COALESCE need it.
 
     Args:
-        types: Of the values.
-        connection: Character set and collation of text made of what is none.
-        flavor: Of the server.
-        is_kept: The narrowest integer is kept, as UNION and IFNULL of MySQL do; others have INT.
-        has_signs: Literals have room for a sign.
+        types: Types of the values in order.
+        connection: Character set and collation of text made from values that are no text.
+        flavor: Flavor of the server whose rules hold.
+        is_kept: True to keep the narrowest integer, as UNION and IFNULL of MySQL do; others have
+            INT.
+        has_signs: True if literals have room for a sign.
 
     Returns:
-        None where it is not known here.
+        The type; None where it is not known here.
     """
     every = list(types)
     known = [each for each in every if each.kind is not TypeKind.NULL]

@@ -43,7 +43,7 @@ _ESCAPES: Final = str.maketrans(
     }
 )
 _FIXED_EXPONENT_MAX: Final = 15
-"""From 10 to this power on a DOUBLE is written with an exponent."""
+"""Exponent of 10: from this power on a DOUBLE is written with an exponent."""
 _FIXED_EXPONENT_MIN: Final = -15
 
 
@@ -61,9 +61,10 @@ class Text:
     """A string; bytes stand as the characters of the same numbers.
 
     Attributes:
-        content: Its characters.
-        collation: Such as `utf8mb4_general_ci`; `binary` of a byte string.
-        is_number: A byte string that a number's context takes as a number: 0x41, b'1', BIT.
+        content: Characters of the string, each below 256 for bytes.
+        collation: Name such as `utf8mb4_general_ci`; `binary` for a byte string.
+        is_number: True for a byte string that a number's context takes as a number: 0x41, b'1',
+            BIT.
     """
 
     content: str
@@ -72,12 +73,12 @@ class Text:
 
     @property
     def charset(self) -> str:
-        """The name of its character set."""
+        """Name of the string's character set."""
         return charset_of(self.collation)
 
     @property
     def encoded(self) -> bytes:
-        """Its bytes in its character set."""
+        """Bytes of the string in its character set."""
         if self.collation == BINARY:
             return self.content.encode("latin-1", "replace")
         if self.charset == "latin1":
@@ -112,11 +113,11 @@ def charset_of(collation: str) -> str:
 
 
 def escaped(text: str, *, has_escapes: bool = True) -> str:
-    """A string as the servers put it between single quotes.
+    """Give a string as the servers put it between single quotes.
 
     Args:
-        text: The string.
-        has_escapes: A backslash means something there: not so in sql_mode NO_BACKSLASH_ESCAPES.
+        text: The string without its quotes.
+        has_escapes: True if a backslash is an escape; False in sql_mode NO_BACKSLASH_ESCAPES.
     """
     return text.translate(_ESCAPES) if has_escapes else text.replace("'", "''")
 
@@ -159,12 +160,12 @@ def plain_text(value: Value) -> str:
 
 
 def constant(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> str:
-    """A value as it stands in NAME_CONST and in the arguments of a logged function call.
+    """Give a value as it stands in NAME_CONST and in the arguments of a logged function call.
 
     Args:
-        value: The value.
-        is_mariadb: How MariaDB writes it, not MySQL.
-        has_escapes: As of `escaped`.
+        value: Value to be written as text.
+        is_mariadb: True for MariaDB's notation, False for MySQL's.
+        has_escapes: True if a backslash is an escape, as in `escaped`.
     """
     if value is None:
         return "NULL"
@@ -181,12 +182,12 @@ def constant(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> str
 
 
 def parameter(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> str:
-    """A value as it takes the place of `?` in the logged text of a prepared statement.
+    """Give a value as it takes the place of `?` in the logged text of a prepared statement.
 
     Args:
-        value: The value.
-        is_mariadb: As of `constant`.
-        has_escapes: As of `escaped`.
+        value: Value to be written as text.
+        is_mariadb: True for MariaDB's notation, False for MySQL's.
+        has_escapes: True if a backslash is an escape, as in `escaped`.
     """
     if isinstance(value, Text):
         return f"'{escaped(value.content, has_escapes=has_escapes)}'"
@@ -237,7 +238,7 @@ def rounded(value: Decimal, scale: int) -> Decimal:
 
 
 def as_number(value: Value) -> Number | Unknown | None:
-    """What a value is where a number is asked for."""
+    """Give the number that a value is in a context of numbers; NULL and UNKNOWN stay."""
     if isinstance(value, Text):
         if value.is_number:
             return int.from_bytes(value.encoded, "big")
@@ -254,13 +255,13 @@ def _finite(number: float) -> float | Unknown:
 
 
 def as_integer(value: Value) -> int:
-    """What a value is where a whole number is asked for.
+    """Give the integer that a value is where a whole number is asked for.
 
-    Of a string the digits that it begins with; a DOUBLE is rounded to the even neighbour, a DECIMAL
-    away from zero.
+    A string gives the digits that it begins with; a DOUBLE is rounded to the even neighbour, a
+    DECIMAL away from zero.
 
     Raises:
-        TypeError: If it is NULL or not known.
+        TypeError: If the value is NULL or not known.
     """
     if isinstance(value, Text) and not value.is_number:
         found = _DIGITS.match(value.content)
@@ -272,7 +273,7 @@ def as_integer(value: Value) -> int:
 
 
 def truth(value: Value) -> int | Unknown | None:
-    """Whether a value holds as a condition."""
+    """Give 1 if a value holds as a condition, 0 if not; NULL and UNKNOWN stay."""
     number = as_number(value)
     if number is None or isinstance(number, Unknown):
         return number
@@ -427,7 +428,7 @@ def equal(left: Value, right: Value) -> int | Unknown | None:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether all collations sort such characters alike."""
+    """True if all collations sort such characters alike."""
     return text.isascii() and (text.isalnum() or not text)
 
 
@@ -527,14 +528,14 @@ _TEMPORALS: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredType:
-    """What a value becomes when it is stored.
+    """Type that converts a value when it is stored.
 
     Attributes:
-        name: As `DataType` has it.
-        length: The first number in parentheses; None without.
-        scale: The second one.
-        is_unsigned: UNSIGNED or ZEROFILL.
-        collation: Of its strings.
+        name: Name of the type as in `DataType`.
+        length: First number in parentheses; None without.
+        scale: Second number in parentheses; None without.
+        is_unsigned: True with UNSIGNED or ZEROFILL.
+        collation: Collation of the type's strings.
     """
 
     name: str
@@ -550,9 +551,10 @@ class StoredType:
         """The type that a text names.
 
         Args:
-            node: Such as that of `VARCHAR(20) CHARACTER SET latin1`.
-            collation: Of strings whose type names none: that of the database or connection.
-            default_collation: That of a character set.
+            node: Type of the text, such as `VARCHAR(20) CHARACTER SET latin1`.
+            collation: Collation for strings whose type names none: that of the database or
+                connection.
+            default_collation: Gives the default collation of a character set.
         """
         if node.collation:
             collation = node.collation.lower()
@@ -570,14 +572,14 @@ class StoredType:
         )
 
     def store(self, value: Value) -> Value:
-        """What a variable of this type holds once it is given a value."""
+        """Give the value that a variable of this type holds once it is given another one."""
         if value is None or value is UNKNOWN:
             return value
         convert = _CONVERSIONS.get(self.name)
         return UNKNOWN if convert is None else convert(self, value)
 
     def cast(self, value: Value) -> Value:
-        """What CAST makes of a value: strings are cut, numbers wrap around."""
+        """Give the result of CAST: strings are cut, numbers wrap around."""
         if self.name in _INTEGERS and value is not None and value is not UNKNOWN:
             number = as_integer(value)
             if self.name == "UNSIGNED" or self.is_unsigned:

@@ -77,8 +77,8 @@ def parse(text: str, dialect: Dialect) -> Node:
     """Read one statement.
 
     Args:
-        text: It, with or without a delimiter behind it.
-        dialect: Whose it is, and how its session reads it.
+        text: Text of the statement, with or without a delimiter behind it.
+        dialect: Dialect of the server and its session.
 
     Raises:
         Stopped: Where the text is not what the grammar says.
@@ -112,7 +112,7 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
 
     Args:
         text: The packet's, without white space and `;` at its ends.
-        dialect: How the session reads it at the packet's beginning.
+        dialect: Dialect of the session at the packet's beginning.
 
     Returns:
         The statements as the servers log them, with their comments and with the white space before
@@ -201,7 +201,7 @@ def _has_blocks(cursor: Cursor) -> bool:
 
 
 def _read_body(cursor: Cursor) -> Node:
-    """One statement of a body, simple or compound, with its label."""
+    """Read one statement of a body, simple or compound, with its label."""
     return programs.run(_bodies(cursor).body())
 
 
@@ -311,7 +311,7 @@ _READERS: Final[Mapping[str, Callable[[Cursor], Node]]] = MappingProxyType(
         "SET": _read_set,
     }
 )
-"""By first word; of all others the grammar has a rule, or there is no such statement."""
+"""Readers by first word; for other words the grammar has a rule, or there is no such statement."""
 _GRAMMAR: Final = Grammar(
     query=read_query,
     name=read_name,

@@ -38,7 +38,7 @@ _CLAUSES: Final[Mapping[str, tuple[tuple[str, ...], bool, bool]]] = MappingProxy
         "PASSWORD_LOCK_TIME": (("UNBOUNDED",), True, False),
     }
 )
-"""What may follow: these words, a number if none of them does, DAY behind that."""
+"""Words that may follow a clause, a number if none of them does, DAY behind that."""
 _MARIADB_CLAUSES: Final = ("ACCOUNT", "PASSWORD EXPIRE")
 _OBJECT_KINDS: Final = ("TABLE", "FUNCTION", "PROCEDURE", "PACKAGE", "LIBRARY")
 _PRIVILEGES: Final = (
@@ -317,7 +317,7 @@ def _limits(cursor: Cursor, node: AccountStatement, *, of_grant: bool = False) -
 
 
 def _account_clause(cursor: Cursor) -> AccountClause | None:
-    """One option of passwords or accounts, if it comes next."""
+    """Read one option of passwords or accounts, if it comes next."""
     start = cursor.start
     names = _CLAUSES if cursor.dialect.may_be_mysql else _MARIADB_CLAUSES
     name = next((each for each in names if cursor.accept(*each.split())), None)
@@ -457,7 +457,7 @@ def _privilege_list(cursor: Cursor, node: AccountStatement) -> None:
 
 
 def _object(cursor: Cursor, node: AccountStatement) -> None:
-    """What stands behind ON."""
+    """Read the object behind ON."""
     word = cursor.word
     dialect = cursor.dialect
     is_kind = word in _OBJECT_KINDS
@@ -550,7 +550,7 @@ def read_roles(cursor: Cursor, at: int, verb: str) -> AccountStatement:
 
 
 def _some_roles(cursor: Cursor, node: AccountStatement, words: Collection[str]) -> None:
-    """One of the words, or roles; ALL EXCEPT roles."""
+    """Read one of the words, or roles; ALL EXCEPT roles."""
     word = cursor.accept_any(words)
     if word:
         node.options |= {word}

@@ -141,7 +141,7 @@ def _call(c: Cursor, word: str) -> Expression:
 
 
 def _is_never_called(c: Cursor, word: str) -> bool:
-    """Whether a word that may be a name is none before a parenthesis."""
+    """True if a word that may be a name is none before a parenthesis."""
     if word == "PASSWORD" and not c.dialect.has_mysql(8, 0, 11):
         return False  # a function then
     return word in NEVER_CALLED or (word in NEVER_CALLED_IN_MYSQL and not c.dialect.may_be_mariadb)
@@ -200,7 +200,7 @@ _BEHIND_CALLS: Final = frozenset(("OVER", "WITHIN", "FROM", "RESPECT", "IGNORE")
 
 
 def _read_over(c: Cursor, call: Call) -> None:
-    """What may stand behind a window function's or aggregate's arguments."""
+    """Read the words that may stand behind a window function's or aggregate's arguments."""
     words = c.words
     if words[c.index] == "WITHIN" and words[c.index + 1] == "GROUP":
         if not c.dialect.has_mariadb(10, 3, 3):
@@ -379,7 +379,7 @@ _NOTATION: Final = Notation((_FORMS,), _READERS, {})
 
 
 def _by_form(c: Cursor, call: Call) -> None:
-    """What a form says."""
+    """Read the arguments and words of a call with a form of its own."""
     found: Fields = {}
     _NOTATION.of(c.dialect).rule(_RULES.get(call.upper_name, call.upper_name)).read(c, found)
     call.arguments = (*found.get("arguments", ()), *(found["items"][0] if "items" in found else ()))

@@ -221,11 +221,11 @@ _AHEAD_MAX: Final = 4
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: the text goes beyond the grammar
-    """The text is not what the grammar says.
+    """The text does not follow the grammar.
 
     Attributes:
         token: The first token that is not understood.
-        expected: What would have been.
+        expected: Text that the grammar allows there.
     """
 
     def __init__(self, token: Token, expected: str) -> None:
@@ -242,7 +242,7 @@ class TooMuch(NotAnalysed):
     """The text is deeper or longer than is analysed.
 
     Attributes:
-        reason: What is too much of it.
+        reason: Text that names the part that is too long or too deep.
     """
 
     def __init__(self, token: Token, reason: str) -> None:
@@ -260,14 +260,14 @@ def too_deep(token: Token) -> TooMuch:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Readers of what stands inside of expressions and has expressions inside.
+    """Readers of parts that stand inside of expressions and have expressions inside.
 
     Attributes:
         query: Reads a query; given one in parentheses that was read, the rest of the one around it.
         name: Reads a name, or the call that begins with one.
         statement: Reads a statement that is no compound one.
         body: Reads the body of a routine, trigger or event.
-        account: Reads an account.
+        account: Reads the name of an account.
     """
 
     query: Callable[[Cursor, Query | None], Query]
@@ -283,16 +283,16 @@ class Cursor:
     Words are compared in capitals and match unquoted tokens only.
 
     Attributes:
-        text: What is read.
-        dialect: How.
-        kinds: Of all tokens; `words`, `texts` and `starts` likewise (see `Tokens`).
+        text: Text that the cursor goes through.
+        dialect: Dialect in which the text is read.
+        kinds: Kinds of all tokens; for `words`, `texts` and `starts` see `Tokens`.
         index: The number of the current token.
         reserved: Words that are no names.
         no_aliases: Words that are no aliases.
-        depth: Calls that are nested.
+        depth: Number of calls that are nested at present.
         high: Operations that stand to the left of others, so that a tree may be high.
         has_new_values: VALUES(column) is a function: in ON DUPLICATE KEY UPDATE.
-        grammar: The readers that those which they need need themselves.
+        grammar: Readers of parts that stand inside of expressions and have expressions inside.
     """
 
     __slots__ = (
@@ -348,7 +348,7 @@ class Cursor:
     def part(self, start: int, end: int) -> Cursor:
         """A cursor over what stands between two places, which may cut a token in two.
 
-        What is read there stands as deep as what this one reads.
+        Nodes read there stand as deep as those that this cursor reads.
         """
         inside = Cursor(self.text[start:end], self.dialect, self.grammar)
         inside.text = self.text
@@ -356,7 +356,7 @@ class Cursor:
         inside.depth = self.depth
         return inside
 
-    # Where it is ------------------------------------------------------------------------------
+    # Place ------------------------------------------------------------------------------------
 
     def token_at(self, index: int) -> Token:
         """The token of a number."""
@@ -385,18 +385,18 @@ class Cursor:
 
     @property
     def start(self) -> int:
-        """Where the current token stands."""
+        """Place of the current token, in characters from 0."""
         return self.starts[self.index]
 
     @property
     def end(self) -> int:
-        """Where the token that was read last ends."""
+        """Place behind the token that was read last; 0 before the first."""
         index = self.index - 1
         return self.starts[index] + len(self.texts[index]) if index >= 0 else 0
 
     @property
     def is_at_end(self) -> bool:
-        """Whether all tokens are read."""
+        """True if all tokens are read."""
         return self.index == self._end
 
     def ahead(self, count: int) -> Token:
@@ -415,7 +415,7 @@ class Cursor:
         """Read what stands inside of another thing; the caller takes the calls back.
 
         Args:
-            calls: How many it takes until the same thing may stand inside once more.
+            calls: Number of calls until the same thing may stand inside once more.
 
         Raises:
             TooMuch: If that is too much.
@@ -531,7 +531,7 @@ class Cursor:
 
     @property
     def is_at_name(self) -> bool:
-        """Whether a name comes next: a word that is not reserved, or one in quotes."""
+        """True if a name comes next: a word that is not reserved, or one in quotes."""
         kind = self.kinds[self.index]
         if kind is TokenKind.NAME:
             return self.words[self.index] not in self.reserved
@@ -539,7 +539,7 @@ class Cursor:
 
     @property
     def is_at_alias(self) -> bool:
-        """Whether a name comes next that stands without AS."""
+        """True if a name comes next that may be an alias without AS."""
         kind = self.kinds[self.index]
         if kind is TokenKind.NAME:
             return self.words[self.index] not in self.no_aliases
@@ -574,7 +574,7 @@ class Cursor:
         """Read a name, also a reserved word (behind a dot, or where only a name can stand).
 
         Args:
-            may_be_empty: It may be one of no characters, in quotes.
+            may_be_empty: True if a name of no characters, in quotes, is allowed.
 
         Raises:
             Stopped: If none comes next.

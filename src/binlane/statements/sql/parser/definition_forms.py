@@ -1,6 +1,6 @@
 """The grammar of CREATE, ALTER, DROP and RENAME: of tables and of all else but accounts.
 
-Its signs are those of `notation`; the nodes are those of `tree.definitions`.
+The signs of the grammar are those of `notation`; the nodes are those of `tree.definitions`.
 
 Source: MySQL 9.7, sql/sql_yacc.yy; MariaDB 11.8, sql/sql_yacc.yy.
 """

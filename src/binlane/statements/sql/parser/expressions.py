@@ -52,7 +52,7 @@ from binlane.statements.sql.tree.expressions import (
     UserVariable,
 )
 
-# How tightly operators bind.
+# Strength with which operators bind.
 _OR: Final = 1
 _XOR: Final = 2
 _AND: Final = 3
@@ -75,10 +75,10 @@ UNITS: Final = words_of("""
     MINUTE_MICROSECOND MINUTE_SECOND HOUR_MICROSECOND HOUR_SECOND HOUR_MINUTE DAY_MICROSECOND
     DAY_SECOND DAY_MINUTE DAY_HOUR YEAR_MONTH
     """)
-"""Of INTERVAL and EXTRACT."""
+"""Units of INTERVAL and EXTRACT."""
 SIMPLE_UNITS: Final = words_of("MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR")
 QUERY_WORDS: Final = frozenset(("SELECT", "WITH", "TABLE", "VALUES"))
-"""What a query begins with, unless it is in parentheses."""
+"""Words that a query begins with, unless it is in parentheses."""
 _SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "MINUS", "ORDER", "LIMIT"))
 _QUANTIFIERS: Final = {"ANY": "ANY", "SOME": "ANY", "ALL": "ALL"}
 
@@ -91,7 +91,7 @@ def read_expression(c: Cursor, floor: int = 0) -> Expression:
         floor: Operators that bind less tightly are left.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no expression comes next.
     """
     c.deeper(2)
     at = c.starts[c.index]
@@ -394,7 +394,7 @@ def _operand(c: Cursor) -> Expression:  # noqa: C901, PLR0912 - one branch a kin
 
 
 def _has_null_sign(c: Cursor) -> bool:
-    r"""Whether `\N` is NULL, as it was in MySQL before 8.0."""
+    r"""True if `\N` is NULL, as it was in MySQL before 8.0."""
     return c.dialect.may_be_mariadb or not c.dialect.has_mysql(8)
 
 
@@ -424,7 +424,7 @@ def _cursor_attribute(c: Cursor, name: Name) -> Expression:
 
 
 def is_at_query(c: Cursor) -> bool:
-    """Whether the parenthesis at the cursor holds a query and nothing before it."""
+    """True if the parenthesis at the cursor holds a query and nothing before it."""
     index = c.index + 1
     word = c.words[index]
     if word not in QUERY_WORDS:
@@ -433,7 +433,7 @@ def is_at_query(c: Cursor) -> bool:
 
 
 def _is_values_function(c: Cursor, index: int) -> bool:
-    """Whether VALUES at an index is the function of one column that ON DUPLICATE KEY knows."""
+    """True if VALUES at an index is the function of one column that ON DUPLICATE KEY knows."""
     if c.words[index + 1] != "(":
         return False
     if c.dialect.flavor:
@@ -450,7 +450,7 @@ def read_subquery(c: Cursor) -> Subquery:
     """Read a query in parentheses.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no query in parentheses comes next.
     """
     at = c.start
     c.expect_operator("(")
@@ -711,7 +711,7 @@ def _cast(c: Cursor) -> Expression | None:
 
 
 def _is_side_by_side(c: Cursor) -> bool:
-    """Whether the parenthesis stands right behind the current word."""
+    """True if the parenthesis stands right behind the current word."""
     index = c.index
     return c.starts[index] + len(c.texts[index]) == c.starts[index + 1] or c.dialect.ignore_space
 
@@ -746,7 +746,7 @@ def read_unit(c: Cursor) -> str:
     """Read a unit of time, in capitals.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no unit comes next.
     """
     word = c.word
     if word not in UNITS:

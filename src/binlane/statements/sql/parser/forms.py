@@ -196,7 +196,7 @@ def _rest(cursor: Cursor) -> None:
 
 
 def _is_at_engine_option(cursor: Cursor) -> bool:
-    """Whether `name = value` comes next, which MariaDB leaves to the engine."""
+    """True if `name = value` comes next, which MariaDB leaves to the engine."""
     return (
         cursor.kinds[cursor.index] in NAME_KINDS
         and cursor.words[cursor.index + 1] == "="
@@ -212,7 +212,7 @@ def _engine_value(cursor: Cursor) -> str:
 
 
 def _default_value(cursor: Cursor) -> Expression:
-    """What stands behind DEFAULT: a literal with its sign, a call, or `(expression)`."""
+    """Read the value behind DEFAULT: a literal with its sign, a call, or `(expression)`."""
     dialect = cursor.dialect
     start = cursor.token
     if start.text in {"+", "-"}:
@@ -342,7 +342,7 @@ def _used(cursor: Cursor) -> Expression:
 
 
 def _is_immediate(cursor: Cursor) -> bool:
-    """Whether EXECUTE IMMEDIATE has what is executed; else IMMEDIATE is a name."""
+    """True if EXECUTE IMMEDIATE has a text to execute; else IMMEDIATE is a name."""
     return (
         cursor.word == "IMMEDIATE"
         and cursor.ahead(1).kind is not TokenKind.END
@@ -367,7 +367,7 @@ def _is_explained(cursor: Cursor) -> bool:
     )
 
 
-# What comes next, without reading it -------------------------------------------------------------
+# Looks at the next words, without reading them ---------------------------------------------------
 
 
 def _opens_query(cursor: Cursor) -> bool:
@@ -378,7 +378,7 @@ def _opens_query(cursor: Cursor) -> bool:
 
 
 def _is_no_reference(cursor: Cursor) -> bool:
-    """Whether a check comes next, and not MariaDB's CONSTRAINT … REFERENCES."""
+    """True if a check comes next, and not MariaDB's CONSTRAINT … REFERENCES."""
     if cursor.word == "CONSTRAINT" and cursor.dialect.flavor != "mysql":
         return "REFERENCES" not in {cursor.word_ahead(1), cursor.word_ahead(2)}
     return cursor.word in {"CHECK", "CONSTRAINT"}

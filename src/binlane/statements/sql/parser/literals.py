@@ -91,13 +91,13 @@ class Items(_Later[_T]):
 
     @property
     def told(self) -> Sequence[_T]:
-        """Those that do not stand in one token with others."""
+        """Give the items that do not stand in one token with others."""
         own = (() if isinstance(part, _Run) else told(part) for part in self._parts)
         return [item for items in own for item in items]
 
 
 class _Run(_Later[_T]):
-    """What stands in one token."""
+    """Items that stand together in one token."""
 
     __slots__ = ("_at", "_make", "_pattern", "_text")
 
@@ -179,7 +179,7 @@ INTRODUCED: Final = (TokenKind.STRING, TokenKind.NUMBER)
 
 
 def number_kind(text: str) -> LiteralKind:
-    """What a NUMBER token is."""
+    """Give the kind of a NUMBER token: NUMBER, HEX or BIT."""
     second = text[1:2]
     if second in ("x", "X", "b", "B", "'"):
         first = text[0]
@@ -194,7 +194,7 @@ def read_literal(c: Cursor) -> Literal:
     """Read a string or number without a sign.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no literal comes next.
     """
     kind = c.kinds[c.index]
     if kind is TokenKind.STRING:
@@ -235,7 +235,7 @@ def read_user_variable(c: Cursor) -> UserVariable:
     """Read `@name`.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no user variable comes next.
     """
     index = c.index
     if c.kinds[index] is not TokenKind.USER_VARIABLE:
@@ -262,7 +262,7 @@ def read_system_variable(c: Cursor) -> SystemVariable:
     """Read `@@name`.
 
     Raises:
-        Stopped: If it has too many parts.
+        Stopped: If the name has too many parts.
     """
     index = c.index
     c.index = index + 1
@@ -283,7 +283,7 @@ def read_column(c: Cursor) -> Name:
     """Read the name of a column with its qualifiers.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no name comes next.
     """
     at = c.start
     if c.words[c.index] == ".":
@@ -303,7 +303,7 @@ def read_object_name(c: Cursor) -> ObjectName:
     """Read `name` or `database.name`.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no name comes next.
     """
     at = c.start
     if c.words[c.index] == "." and c.dialect.may_be_mariadb:
@@ -348,7 +348,7 @@ def read_cast_type(c: Cursor) -> DataType:
     """Read the type that CAST, CONVERT or RETURNING names.
 
     Raises:
-        Stopped: If it is none that the server knows there.
+        Stopped: If no type comes next that the server knows there.
     """
     at = c.start
     word = c.word
@@ -428,7 +428,7 @@ def read_charset(c: Cursor) -> str:
     """Read the name of a character set.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no name of a character set comes next.
     """
     if c.accept("BINARY"):
         return "binary"
@@ -441,6 +441,6 @@ def read_collation(c: Cursor) -> str:
     """Read the name of a collation.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no name of a collation comes next.
     """
     return c.string() if c.kind is TokenKind.STRING else c.identifier()

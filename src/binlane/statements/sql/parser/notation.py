@@ -39,13 +39,13 @@ from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tree.expressions import Node
 
 Fields = dict[str, list[Any]]
-"""What was read for a node, by the field it goes into."""
+"""Values that were read for a node, by the field that they go into."""
 Maker = Callable[[Cursor, int, Fields], Node]
 """Makes a node of what was read from a place on up to the cursor."""
 _Read = Callable[[Cursor, Fields], None]
 _Test = Callable[[Cursor], bool]
 _Check = tuple[int, frozenset[str], bool]
-"""How far ahead a word is, which ones it may be, or which it may not be."""
+"""Number of words ahead, the words that may or must not stand there, and whether they must not."""
 
 _MADE: Final = "->"
 """The field that holds what makes the node."""
@@ -68,8 +68,8 @@ class Reader:
 
     Attributes:
         read: Reads, and gives the value.
-        name: What it reads, for who finds something else.
-        begins: Whether it comes next; None where nothing else can.
+        name: Description of the text that it reads, for error messages.
+        begins: Tells if such a text comes next; None where nothing else can.
     """
 
     read: Callable[[Cursor], Any]
@@ -77,7 +77,7 @@ class Reader:
     begins: _Test | None = None
 
 
-# What the text says -----------------------------------------------------------------------------
+# Content of the text ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What goes into a field: what an item reads, a text or a place."""
+    """Value of a field: the node that an item reads, a text or a place."""
 
     field: str
     item: _Item | None
@@ -225,12 +225,12 @@ class _Text:
         return _Value(name, self._item())
 
 
-# How a value takes the form of its field ---------------------------------------------------------
+# Form of a value in its field -------------------------------------------------------------------
 
 
 @cache
 def maker(kind: Any) -> Maker:  # a class of nodes, not hashable to the type checker
-    """What makes nodes of a class."""
+    """Give the function that makes nodes of a class."""
     forms = {each.name: _form(str(each.type)) for each in fields(kind)}
     lists = {each.name: () for each in fields(kind) if _is_needed_list(each)}
 
@@ -268,8 +268,8 @@ class Notation:
     """The rules of one grammar, for all servers.
 
     Attributes:
-        readers: Those that rules name, and that are none.
-        makers: Of nodes that no class makes alone, and the classes, by name.
+        readers: Readers that rules name, and that are no rules.
+        makers: Makers of nodes that no class makes alone, and the classes, by name.
     """
 
     def __init__(
@@ -296,14 +296,14 @@ class Notation:
         return rules
 
     def parsed(self, name: str) -> _Choice:
-        """What a rule says."""
+        """Give the choice of ways that a rule's text stands for."""
         if name not in self._parsed:
             self._parsed[name] = _Text(self._texts[name]).choice()
         return self._parsed[name]
 
     @property
     def names(self) -> Collection[str]:
-        """Of the rules."""
+        """Names of the rules."""
         return self._texts.keys()
 
 
@@ -354,10 +354,10 @@ class _Branch:
     """A way of a choice.
 
     Attributes:
-        items: What stands there.
-        words: With which it may begin.
-        differs: It may do without any of these.
-        rule: Reads it.
+        items: Items of the way, in their order.
+        words: Words with which the way may begin.
+        differs: True if the way may also begin with none of these words.
+        rule: Rule that reads the way.
     """
 
     items: tuple[_Item, ...]
@@ -391,7 +391,7 @@ class _Rules:
                 self._way(way.items)
 
     def _has_made(self, item: _Item) -> bool:
-        """Whether an item, or a rule that stands in it for its text, says what it becomes."""
+        """True if an item, or a rule that stands in it for its text, names the node that it becomes."""
         if isinstance(item, _Call) and item.name not in self._readers:
             return self._has_made(self._notation.parsed(item.name))
         if isinstance(item, _Choice):
@@ -438,7 +438,7 @@ class _Rules:
         has = dialect.has_mariadb if name == "mariadb" else dialect.has_mysql
         return has(*version) != bool(is_not)
 
-    # What may come first --------------------------------------------------------------------------
+    # First words ----------------------------------------------------------------------------------
 
     def _firsts(self, items: Sequence[_Item]) -> tuple[frozenset[str], bool]:
         """Words with which items may begin, and whether they may do without any of these."""
@@ -453,7 +453,7 @@ class _Rules:
         return words, True
 
     def _firsts_of(self, item: _Item) -> tuple[frozenset[str], bool, bool]:
-        """Likewise of one item, and whether it may be empty."""
+        """Give the first words of one item, whether it may begin otherwise, and whether it may be empty."""
         match item:
             case _Words():
                 return frozenset(item.words[:1]), False, False
@@ -484,12 +484,12 @@ class _Rules:
         return words, any(differs for _, differs in each), may_be_empty
 
     def _test(self, items: Sequence[_Item], word: str | None, *, is_whole: bool) -> _Test | bool:
-        """Whether items come next.
+        """Give a test that tells if items come next; True or False if that is known now.
 
         Args:
-            items: In a row.
+            items: Items in a row, first to last.
             word: The word that comes next, if it is known; empty for one with which none begins.
-            is_whole: By all words that begin them, not by the first alone.
+            is_whole: True to test all words that begin the items, not the first alone.
         """
         checks: list[_Check] = []
         offset = 0
@@ -623,7 +623,7 @@ class _Rules:
         return read_words
 
     def _got(self, item: _Item) -> Callable[[Cursor], Any] | None:
-        """What gives a value of its own."""
+        """Give a reader of an item that has a value of its own; None for other items."""
         if not isinstance(item, _Call):
             return None
         if item.name in self._readers:
@@ -689,12 +689,12 @@ class _Rules:
         return read
 
     def _expected(self, choice: _Choice) -> str:
-        """What a choice, or a rule whose ways stand in it, says is expected."""
+        """Give the expectation that a choice states itself, or a rule whose ways stand in it."""
         inner = filter(None, map(self._inner, choice.ways))
         return choice.expected or next(filter(None, map(self._expected, inner)), "")
 
     def _told(self, ways: Sequence[_Way], words: frozenset[str]) -> str:
-        """What is expected where none of some ways begins: words, and what readers read."""
+        """Describe the texts that some ways begin with: words, and names of readers."""
         told = sorted(words)
         for way in ways:
             inner = [each.item if isinstance(each, _Value) else each for each in way.items]
@@ -723,7 +723,7 @@ def _candidates(
 
 
 def _checked(checks: Sequence[_Check], word: str | None) -> _Test | bool:
-    """What checks words; what a known first word tells is told now."""
+    """Give a test of words; checks that a known first word decides are decided now."""
     left = []
     for offset, words, is_not in checks:
         if offset or word is None or (not word and is_not):

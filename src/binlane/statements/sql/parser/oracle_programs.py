@@ -1,6 +1,6 @@
 """Bodies and compound statements of MariaDB's sql_mode ORACLE, as far as PL/SQL says them otherwise.
 
-They become the trees of `programs`: EXCEPTION is EXIT handlers of its block, EXIT is LEAVE.
+The programs become the trees of `programs`: EXCEPTION is EXIT handlers of its block, EXIT is LEAVE.
 
 Source: MariaDB 10.11 and 11.8, sql/sql_yacc.yy: what stands between `ORACLE` marks.
 """
@@ -41,7 +41,7 @@ from binlane.statements.sql.tree.statements import (
 _UNNAMED: Final = "(loop)"
 """The label of a loop without one, which EXIT and CONTINUE need."""
 _USER_DEFINED: Final = "SQLSTATE 45000"
-"""What `name EXCEPTION` declares."""
+"""Condition that `name EXCEPTION` declares."""
 _PREDEFINED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CURSOR_ALREADY_OPEN": "1325",
@@ -55,7 +55,7 @@ _PREDEFINED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def is_assignment(cursor: Cursor) -> bool:
-    """Whether `name :=`, `record.field :=` or `:NEW.column :=` begins here."""
+    """True if `name :=`, `record.field :=` or `:NEW.column :=` begins here."""
     if cursor.word == ":":
         return cursor.word_ahead(4) == ":="
     return cursor.word_ahead(1) == ":=" or (
@@ -64,11 +64,11 @@ def is_assignment(cursor: Cursor) -> bool:
 
 
 def is_bare_call(cursor: Cursor, is_statement: Callable[[str], bool]) -> bool:
-    """Whether a procedure is called here by its name alone.
+    """True if a procedure is called here by its name alone.
 
     Args:
         cursor: At the first word of a statement.
-        is_statement: Whether a word begins a statement.
+        is_statement: True for a word that begins a statement.
     """
     if cursor.kind not in NAME_KINDS or is_statement(cursor.word):
         return False
@@ -102,7 +102,7 @@ class OracleBodies(Bodies):
         return found
 
     def statement(self) -> Steps[Node]:
-        """One statement with its labels."""
+        """Read one statement with its labels."""
         cursor = self.cursor
         start, label = cursor.start, ""
         while cursor.accept_operator("<<"):
@@ -132,7 +132,7 @@ class OracleBodies(Bodies):
         return found
 
     def last_block(self, start: int) -> Steps[Node]:
-        """What a package does at first, behind BEGIN, up to its end."""
+        """Read the initialization of a package, behind BEGIN, up to its end."""
         found: Node = yield self._begun(start, "", [], has_name=True)
         return found
 
@@ -150,11 +150,11 @@ class OracleBodies(Bodies):
     def _begun(
         self, start: int, label: str, declarations: list[Declaration], *, has_name: bool
     ) -> Steps[Node]:
-        """What stands behind BEGIN."""
+        """Read a block behind BEGIN, its exception handlers included."""
         cursor = self.cursor
         statements = yield self.statements(("END", "EXCEPTION"), may_be_empty=True)
         if cursor.accept("EXCEPTION"):
-            # Its handlers do not hold in what is declared.
+            # The block's handlers do not hold in its declarations.
             while cursor.word == "WHEN":
                 handler: HandlerDeclaration = yield self._exception()
                 declarations.append(handler)
@@ -243,7 +243,7 @@ class OracleBodies(Bodies):
         return found
 
     def loop_body(self, label: str) -> Steps[tuple[Node, ...]]:
-        """What stands behind the head of FOR."""
+        """Read the body of a loop, behind the head of FOR."""
         self.cursor.expect("LOOP")
         statements: tuple[Node, ...] = yield self.rounds(label, "END", "LOOP")
         return statements
@@ -287,7 +287,7 @@ class OracleBodies(Bodies):
 
 
 def _condition(cursor: Cursor) -> str:
-    """What an exception handler is for."""
+    """Read the condition that an exception handler is for."""
     predefined = _PREDEFINED.get(cursor.word)
     if predefined is not None:
         cursor.advance()
@@ -312,7 +312,7 @@ def _cursor(cursor: Cursor, start: int) -> CursorDeclaration:
 
 
 def begins_rule(word: str) -> bool:
-    """Whether the grammar has a rule for statements of a word."""
+    """True if the grammar has a rule for statements of a word."""
     return word.isupper() and word in forms.GRAMMAR.names
 
 

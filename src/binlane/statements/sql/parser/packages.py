@@ -22,11 +22,11 @@ _WORDS: Final = frozenset(
         *("DATA", "SECURITY", "INVOKER", "DEFINER"),
     )
 )
-"""Of what a routine says of itself before its body."""
+"""Words of a routine's characteristics before its body."""
 
 
 class Package(NamedTuple):
-    """What a package body holds: the texts of its routines, and the names of its variables."""
+    """Content of a package body: the texts of its routines, and the names of its variables."""
 
     routines: tuple[str, ...]
     variables: tuple[str, ...]

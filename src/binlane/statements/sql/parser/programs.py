@@ -65,7 +65,7 @@ def run(first: Steps[Result]) -> Result:
 
 
 def is_at_compound(cursor: Cursor) -> bool:
-    """Whether a compound statement outside of a routine begins here, which MariaDB has.
+    """True if a compound statement outside of a routine begins here, which MariaDB has.
 
     In sql_mode ORACLE no BEGIN begins a transaction.
     """
@@ -84,9 +84,9 @@ class Bodies:
 
     __slots__ = ("cursor", "plain")
     otherwise = "ELSEIF"
-    """What stands before a further condition of IF."""
+    """Word before a further condition of IF."""
     begins_rounds = "DO"
-    """What stands between the head of a loop and its statements."""
+    """Word between the head of a loop and its statements."""
 
     def __init__(self, cursor: Cursor, statement: StatementReader) -> None:
         self.cursor = cursor
@@ -97,7 +97,7 @@ class Bodies:
         return self.statement()
 
     def statement(self) -> Steps[Node]:
-        """One statement with its label."""
+        """Read one statement with its label."""
         cursor = self.cursor
         start = cursor.start
         label = ""
@@ -262,7 +262,7 @@ class Bodies:
         return found
 
     def loop_body(self, label: str) -> Steps[tuple[Node, ...]]:
-        """What stands behind the head of FOR."""
+        """Read the body of a loop, behind the head of FOR."""
         self.cursor.expect("DO")
         statements: tuple[Node, ...] = yield self.statements(("END",))
         self.end(label, "END", "FOR")
@@ -280,7 +280,7 @@ class Bodies:
     # Declarations -----------------------------------------------------------------------------
 
     def declaration(self) -> Steps[Declaration]:
-        """What stands behind DECLARE."""
+        """Read a declaration, behind DECLARE."""
         cursor = self.cursor
         start = cursor.start
         if cursor.word in ("CONTINUE", "EXIT", "UNDO") and cursor.word_ahead(1) == "HANDLER":

@@ -82,11 +82,11 @@ def read_query(c: Cursor, first: Query | None = None) -> Query:
     """Read a query with its WITH and the clauses behind it.
 
     Args:
-        c: At its first word.
-        first: Its first query, in parentheses, if that was read already.
+        c: Cursor at the query's first word.
+        first: Query in parentheses that was read already and begins this one, if any.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no query comes next.
     """
     if first is not None:
         return _with_clauses(c, first, first.at, is_inside=True)
@@ -200,7 +200,7 @@ def read_with(c: Cursor) -> With:
     """Read WITH.
 
     Raises:
-        Stopped: If none comes next.
+        Stopped: If no WITH clause comes next.
     """
     at = c.start
     if not (c.dialect.has_mysql(8, 0) or c.dialect.may_be_mariadb):
@@ -371,8 +371,8 @@ def read_rows(c: Cursor, *, with_word: bool) -> Items[Row] | tuple[Row, ...]:
     """Read rows of VALUES, at least one.
 
     Args:
-        c: At the first.
-        with_word: As a query, where MySQL has ROW before each.
+        c: Cursor at the first row.
+        with_word: True for VALUES as a query, where MySQL has ROW before each row.
     """
     found: list[Row] = []
     parts: list[Items[Row] | tuple[Row, ...] | list[Row]] = []
@@ -516,7 +516,7 @@ def read_variable(c: Cursor) -> UserVariable | Name:
 
 
 def is_at_field(c: Cursor) -> bool:
-    """Whether a part of FIELDS comes next."""
+    """True if a part of FIELDS comes next."""
     return c.word in ("OPTIONALLY", "TERMINATED", "ENCLOSED", "ESCAPED")
 
 
@@ -529,7 +529,7 @@ def read_field(c: Cursor) -> tuple[str, Literal]:
 
 
 def is_at_line(c: Cursor) -> bool:
-    """Whether a part of LINES comes next."""
+    """True if a part of LINES comes next."""
     return c.word in ("TERMINATED", "STARTING")
 
 
@@ -546,7 +546,7 @@ def _text(c: Cursor) -> Literal:
     return read_literal(c)
 
 
-# What is read by a grammar that is written as text ---------------------------------------------
+# Parts that a grammar written as text reads ----------------------------------------------------
 
 _FORMS: Final = """
 into = INTO {

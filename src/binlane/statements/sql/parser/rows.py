@@ -116,7 +116,7 @@ def _table(c: Cursor) -> TableUse:
 
 
 def _is_query_in_parentheses(c: Cursor) -> bool:
-    """Whether the parentheses at the cursor hold a query, and no columns."""
+    """True if the parentheses at the cursor hold a query, and no columns."""
     index = c.index
     while c.words[index] == "(":
         index += 1
@@ -276,7 +276,7 @@ def _single_table(c: Cursor) -> TableUse:
 
 
 def _is_using_next(c: Cursor) -> bool:
-    """Whether targets and USING come next."""
+    """True if targets and USING come next."""
     index = c.index
     words = c.words
     while words[index] not in ("WHERE", "ORDER", "LIMIT", "RETURNING", "(", ";", "SET"):

@@ -1,7 +1,7 @@
 """The grammar of statements of sessions and administrators: all that change no row and no object.
 
-Its signs are those of `notation`; the nodes are those of `tree.statements`. SET and what stands in
-programs is read elsewhere.
+The signs of the grammar are those of `notation`; the nodes are those of `tree.statements`. SET and
+the statements of programs are read elsewhere.
 
 Source: MySQL 9.7, sql/sql_yacc.yy; MariaDB 11.8, sql/sql_yacc.yy; measured on MariaDB 10.11.19,
 11.8.6 and MySQL 9.7.4 (`tests/vectors/accepted.tsv.gz`).

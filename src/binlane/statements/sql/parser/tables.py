@@ -62,7 +62,7 @@ def _joins(c: Cursor, left: TableReference) -> TableReference:
 
 
 def _join(c: Cursor, left: TableReference) -> Join:
-    """One join, up to its condition."""
+    """Read one join, up to its condition."""
     kind = _join_kind(c)
     c.deeper(2)
     right = _factor(c)
@@ -104,7 +104,7 @@ def _condition(c: Cursor, join: Join) -> None:
 
 
 def _lacks_condition(join: TableReference) -> bool:
-    """Whether a condition behind a join is of the join before it."""
+    """True if a condition behind a join belongs to the join before it."""
     return (
         isinstance(join, Join)
         and isinstance(join.left, Join)
@@ -156,7 +156,7 @@ def _factor(c: Cursor) -> TableReference:
 
 
 def _in_parentheses(c: Cursor) -> Query | TableReference:
-    """What stands in parentheses: a query, or tables."""
+    """Read the content of parentheses: a query, or tables."""
     if is_at_query(c):
         c.index += 1
         query = c.grammar.query(c, None)
@@ -220,7 +220,7 @@ _NO_TABLE_ALIASES: Final = frozenset(("WINDOW", "MINUS", "FULL"))
 
 
 def _is_alias(c: Cursor, word: str) -> bool:
-    """Whether a word that begins what follows a table is its alias."""
+    """True if a word that follows a table is its alias."""
     if word == "FULL":
         return not (c.dialect.has_mariadb(12, 1) and c.words[c.index + 1] in ("OUTER", "JOIN"))
     return word == "MINUS" and not c.dialect.is_oracle

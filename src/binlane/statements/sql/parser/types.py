@@ -1,6 +1,6 @@
 """Types: of columns, parameters, variables, and what RETURNS names.
 
-Which types there are is the server's and its version's. Those of CAST are the expressions' own.
+The server and its version decide which types exist. Types of CAST belong to the expressions.
 
 Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: type, field_type.
 """
@@ -92,7 +92,7 @@ def read_column_type(cursor: Cursor) -> DataType:
     """Read a column's type with its length, sign and character set.
 
     Raises:
-        Stopped: If none comes next that the server knows.
+        Stopped: If no type comes next that the server knows.
     """
     found: DataType = _NOTATION.of(cursor.dialect).rule("column_type").node(cursor)
     return found
@@ -102,11 +102,12 @@ def read_type(cursor: Cursor, *, may_refer: bool = True) -> DataType:
     """Read the type of a variable, parameter or result.
 
     Args:
-        cursor: At its first word.
-        may_refer: MariaDB's types of something else, TYPE OF and ROW TYPE OF, may stand here.
+        cursor: Cursor at the type's first word.
+        may_refer: True if MariaDB's types of something else, TYPE OF and ROW TYPE OF, may stand
+            here.
 
     Raises:
-        Stopped: If none comes next that the server knows.
+        Stopped: If no type comes next that the server knows.
     """
     rule = "type" if may_refer else "own_type"
     found: DataType = _NOTATION.of(cursor.dialect).rule(rule).node(cursor)
@@ -114,7 +115,7 @@ def read_type(cursor: Cursor, *, may_refer: bool = True) -> DataType:
 
 
 def may_be_compressed(cursor: Cursor, name: str) -> bool:
-    """Whether MariaDB's COMPRESSED may stand behind a type."""
+    """True if MariaDB's COMPRESSED may stand behind a type."""
     return cursor.dialect.may_be_mariadb and name in _COMPRESSED
 
 
@@ -157,7 +158,7 @@ def _member(cursor: Cursor) -> str:
 
 
 def _is_oracle_type(cursor: Cursor) -> bool:
-    """Whether `t.a%TYPE` or `t%ROWTYPE` comes next."""
+    """True if `t.a%TYPE` or `t%ROWTYPE` comes next."""
     count = 1
     while cursor.word_ahead(count) == ".":
         count += 2

@@ -18,13 +18,13 @@ from binlane.statements.sql.tree.expressions import (
 
 @dataclass(slots=True, eq=False)
 class Reference(Node):
-    """REFERENCES, of a column or FOREIGN KEY.
+    """A REFERENCES clause, of a column or FOREIGN KEY.
 
     Attributes:
-        table: Without a database it is that of the table that refers.
-        columns: Empty if none are named.
+        table: Table referred to; without a database it lies in that of the referring table.
+        columns: Columns referred to; empty if none are named.
         on_delete: `CASCADE`, `SET NULL`, `SET DEFAULT`, `RESTRICT`, `NO ACTION` or empty.
-        on_update: Likewise.
+        on_update: Action of ON UPDATE, with the same values as `on_delete`.
     """
 
     table: ObjectName
@@ -51,25 +51,25 @@ class Column(Node):
     """A column's definition.
 
     Attributes:
-        name: As written.
-        type: None where MariaDB's GENERATED of a period or a DEFAULT alone leaves it out.
-        is_nullable: What NULL and NOT NULL say; None without either.
-        default: DEFAULT, an expression; None without.
-        on_update: ON UPDATE, an expression.
-        generated: AS (…): its expression.
-        storage: `STORED`, `PERSISTENT`, `VIRTUAL` or empty of a generated column; `ROW START` and
-            `ROW END` of a system period.
-        is_auto_increment: AUTO_INCREMENT or SERIAL.
-        key: `PRIMARY`, `UNIQUE` or empty: what the column says itself.
-        references: REFERENCES.
-        checks: CHECK.
-        comment: COMMENT.
+        name: Name as the text writes it.
+        type: Data type; None where MariaDB's GENERATED of a period or a DEFAULT alone leaves it
+            out.
+        is_nullable: True for NULL, False for NOT NULL; None without either.
+        default: Expression behind DEFAULT; None without DEFAULT.
+        on_update: Expression behind ON UPDATE, else None.
+        generated: Expression in the parentheses of AS (…).
+        storage: `STORED`, `PERSISTENT`, `VIRTUAL` or empty for a generated column; `ROW START` and
+            `ROW END` for a system period.
+        is_auto_increment: True with AUTO_INCREMENT or with SERIAL.
+        key: `PRIMARY`, `UNIQUE` or empty, as the column's own words give it.
         words: NULL, UNIQUE (also beside PRIMARY), INVISIBLE, COMPRESSED, `WITH SYSTEM VERSIONING`,
             `WITHOUT SYSTEM VERSIONING`, `REF_SYSTEM_ID`, `COLUMN_FORMAT …`, `STORAGE …`, SERIAL.
-        default_at: Where what stands behind DEFAULT begins, a parenthesis included; -1 without.
-        default_end: Where it ends.
-        generated_at: Behind the parenthesis of a generated column's expression; -1 without.
-        generated_end: Where the closing one stands.
+        default_at: Place where the text behind DEFAULT begins, a parenthesis included; -1 without
+            DEFAULT.
+        default_end: Place where the text behind DEFAULT ends.
+        generated_at: Place behind the opening parenthesis of a generated column's expression; -1
+            without one.
+        generated_end: Place of the closing parenthesis of that expression.
     """
 
     name: str
@@ -96,11 +96,10 @@ class KeyPart(Node):
     """A column or expression of a key.
 
     Attributes:
-        column: Its name; empty for an expression.
-        expression: Of a functional key.
-        length: Of a prefix; None without.
-        is_descending: DESC.
-        is_period: WITHOUT OVERLAPS: a period, no column, of that name.
+        column: Name of the column; empty for an expression.
+        expression: Expression of a functional key part.
+        length: Length of a column prefix; None without.
+        is_period: True for WITHOUT OVERLAPS: `column` then names a period, not a column.
     """
 
     column: str
@@ -116,15 +115,13 @@ class KeyDefinition(Node):
 
     Attributes:
         kind: `PRIMARY`, `UNIQUE`, `KEY`, `FULLTEXT`, `SPATIAL`, `VECTOR` or `FOREIGN`.
-        name: The index's; empty without.
-        constraint: Behind CONSTRAINT; empty without.
-        parts: Its columns.
-        references: Of FOREIGN.
-        algorithm: Of USING, in capitals.
-        parser: WITH PARSER.
-        comment: COMMENT.
-        words: INVISIBLE, IGNORED, CLUSTERING=YES …
-        if_not_exists: IF NOT EXISTS.
+        name: Name of the index; empty without one.
+        constraint: Name behind CONSTRAINT; empty without one.
+        parts: Columns and expressions of the key.
+        references: REFERENCES clause of a FOREIGN key.
+        algorithm: Index algorithm behind USING, in capitals.
+        parser: Name behind WITH PARSER, else empty.
+        words: Further words such as INVISIBLE, IGNORED, CLUSTERING=YES.
     """
 
     kind: str
@@ -149,11 +146,11 @@ class TableOption(Node):
     """ENGINE = InnoDB and the like.
 
     Attributes:
-        name: In capitals, one spelling for synonyms: `ENGINE` (TYPE), `CHARACTER SET` (CHARSET,
-            with or without DEFAULT), `COLLATE`, `AUTO_INCREMENT`, `UNION`, `DATA DIRECTORY`,
-            `WITH SYSTEM VERSIONING` …
-        value: As it stands, without quotes; tables of UNION are in `tables`.
-        tables: Of UNION.
+        name: Name in capitals, one spelling for synonyms: `ENGINE` (TYPE), `CHARACTER SET`
+            (CHARSET, with or without DEFAULT), `COLLATE`, `AUTO_INCREMENT`, `UNION`,
+            `DATA DIRECTORY`, `WITH SYSTEM VERSIONING` …
+        value: Value as it stands, without quotes; the tables of UNION are in `tables` instead.
+        tables: Tables of the option UNION.
     """
 
     name: str
@@ -166,13 +163,13 @@ class Partition(Node):
     """PARTITION or SUBPARTITION with its name.
 
     Attributes:
-        name: As written.
+        name: Name as the text writes it.
         kind: `LESS THAN`, `IN`, `HISTORY`, `CURRENT`, `DEFAULT` or empty.
-        values: Of VALUES LESS THAN and IN; without MAXVALUE.
-        values_at: Where their parenthesis, or MAXVALUE, stands; -1 without.
-        values_end: Behind it.
-        options: ENGINE, COMMENT, DATA DIRECTORY …
-        subpartitions: Its own.
+        values: Expressions of VALUES LESS THAN and IN; without MAXVALUE.
+        values_at: Place of their parenthesis, or of MAXVALUE; -1 without.
+        values_end: Place behind their closing parenthesis, or behind MAXVALUE.
+        options: Options such as ENGINE, COMMENT, DATA DIRECTORY.
+        subpartitions: Subpartitions defined inside this partition.
     """
 
     name: str
@@ -186,15 +183,15 @@ class Partition(Node):
 
 @dataclass(slots=True, eq=False)
 class Partitioning(Node):
-    """PARTITION BY with its partitions; of ADD and REORGANIZE PARTITION those alone.
+    """PARTITION BY with its partitions; ADD and REORGANIZE PARTITION have partitions alone.
 
     Attributes:
         kind: `RANGE`, `LIST`, `HASH`, `KEY`, `SYSTEM_TIME`, `RANGE COLUMNS`, `LINEAR HASH`, …
-        values: Its expressions, columns as names.
-        count: Of PARTITIONS; None without.
-        sub: SUBPARTITION BY.
-        partitions: Those that it names.
-        limits: Of SYSTEM_TIME: its interval and beginning.
+        values: Expressions of the partitioning, columns as names.
+        count: Number behind PARTITIONS; None without.
+        sub: Partitioning of the SUBPARTITION BY clause.
+        partitions: Partitions that the clause names.
+        limits: Interval and beginning of SYSTEM_TIME partitioning.
     """
 
     kind: str
@@ -213,23 +210,15 @@ class CreateTable(Node):
     """CREATE TABLE … (…), … LIKE, … SELECT.
 
     Attributes:
-        name: Of the table.
-        is_temporary: TEMPORARY.
-        is_external: EXTERNAL.
-        is_or_replace: OR REPLACE.
-        if_not_exists: IF NOT EXISTS.
-        columns: As they stand.
-        keys: Keys and foreign keys.
-        checks: Of the table.
-        periods: MariaDB's.
-        options: Of the table.
-        partitioning: PARTITION BY.
-        like: Of LIKE.
+        keys: Keys and foreign keys of the table.
+        checks: CHECK constraints of the table, not of columns.
+        periods: Periods (PERIOD FOR), MariaDB only.
+        like: Table that LIKE names, else None.
         on_existing: `IGNORE` or `REPLACE` before the query; else empty.
-        query: Of CREATE … SELECT.
+        query: Query of CREATE TABLE … SELECT.
         elements: Columns, keys, checks and periods in the order of the text.
-        elements_at: Where their parenthesis opens; -1 without.
-        elements_end: Behind its partner.
+        elements_at: Place where the parenthesis of the elements opens; -1 without.
+        elements_end: Place behind the closing parenthesis.
     """
 
     name: ObjectName
@@ -254,32 +243,33 @@ class AlterAction(Node):
 
     Attributes:
         kind: `ADD COLUMN`, `MODIFY COLUMN`, `CHANGE COLUMN`, `DROP COLUMN`, `RENAME COLUMN`,
-            `ALTER COLUMN` (SET or DROP DEFAULT, VISIBLE), `ADD KEY`, `DROP KEY`, `DROP PRIMARY KEY`,
-            `DROP FOREIGN KEY`, `DROP CONSTRAINT`, `DROP CHECK`, `ADD CHECK`, `RENAME KEY`,
-            `ALTER KEY`, `ALTER CONSTRAINT`, `RENAME`, `OPTION`, `CONVERT`, `ORDER BY`, `ENABLE KEYS`,
-            `DISABLE KEYS`, `FORCE`, `ALGORITHM`, `LOCK`, `VALIDATION`, `DISCARD TABLESPACE`,
-            `IMPORT TABLESPACE`, `PARTITION` (what is done to partitions, in `words`),
-            `PARTITION BY`, `REMOVE PARTITIONING`, `ADD PERIOD`, `DROP PERIOD`,
+            `ALTER COLUMN` (SET or DROP DEFAULT, VISIBLE), `ADD KEY`, `DROP KEY`,
+            `DROP PRIMARY KEY`, `DROP FOREIGN KEY`, `DROP CONSTRAINT`, `DROP CHECK`, `ADD CHECK`,
+            `RENAME KEY`, `ALTER KEY`, `ALTER CONSTRAINT`, `RENAME`, `OPTION`, `CONVERT`,
+            `ORDER BY`, `ENABLE KEYS`, `DISABLE KEYS`, `FORCE`, `ALGORITHM`, `LOCK`, `VALIDATION`,
+            `DISCARD TABLESPACE`, `IMPORT TABLESPACE`, `PARTITION` (what is done to partitions, in
+            `words`), `PARTITION BY`, `REMOVE PARTITIONING`, `ADD PERIOD`, `DROP PERIOD`,
             `ADD SYSTEM VERSIONING`, `DROP SYSTEM VERSIONING`.
-        name: Of the column, key or constraint that is meant; as written.
-        new_name: Of RENAME COLUMN and RENAME KEY.
-        columns: Of ADD, MODIFY and CHANGE; ADD (a INT, b INT) is one action with several.
+        name: Name of the column, key or constraint that is meant; as written.
+        new_name: New name in RENAME COLUMN and RENAME KEY.
+        columns: Columns of ADD, MODIFY and CHANGE; ADD (a INT, b INT) is one action with several.
         position: `FIRST`, or `AFTER` with `after`.
-        after: A column.
-        key: Of ADD KEY.
-        keys: Of ADD (…), which may hold keys and checks beside columns.
-        checks: Likewise.
-        check: Of ADD CHECK.
-        period: Of ADD PERIOD.
-        default: Of ALTER COLUMN … SET DEFAULT; None of DROP DEFAULT.
-        default_at: As of a column.
-        option: Of OPTION; of CONVERT its character set (`CHARACTER SET`) and `collation`.
-        table: Of RENAME TO, EXCHANGE PARTITION … WITH TABLE.
-        partitioning: Of PARTITION BY; of ADD and REORGANIZE PARTITION.
-        words: More words, in capitals.
-        if_exists: IF EXISTS or IF NOT EXISTS.
-        expressions: Of ORDER BY and others.
-        is_local: NO_WRITE_TO_BINLOG or LOCAL of what is done to partitions.
+        after: Column that stands behind AFTER.
+        key: Key of the action ADD KEY.
+        keys: Keys of ADD (…), which may hold keys and checks beside columns.
+        checks: Checks of ADD (…), beside its columns.
+        check: Check of the action ADD CHECK.
+        period: Period of the action ADD PERIOD.
+        default: Expression of ALTER COLUMN … SET DEFAULT; None for DROP DEFAULT.
+        default_at: Place of the default, as in `Column.default_at`.
+        option: Option of OPTION; for CONVERT the character set (`CHARACTER SET`), beside
+            `collation`.
+        table: New name of RENAME TO, or the table of EXCHANGE PARTITION … WITH TABLE.
+        partitioning: Partitioning of PARTITION BY, of ADD and of REORGANIZE PARTITION.
+        words: Further words of the action, in capitals.
+        if_exists: True with IF EXISTS or IF NOT EXISTS.
+        expressions: Expressions of ORDER BY and other actions.
+        is_local: True if partitions are changed with NO_WRITE_TO_BINLOG or LOCAL.
     """
 
     kind: str
@@ -341,9 +331,7 @@ class DropTables(Node):
 
     Attributes:
         verb: `DROP TABLE`, `DROP VIEW`, `DROP SEQUENCE`, `TRUNCATE TABLE`.
-        names: In the order of the text.
-        is_temporary: TEMPORARY.
-        if_exists: IF EXISTS.
+        names: Names in the order of the text.
         option: `CASCADE` or `RESTRICT` or empty.
     """
 
@@ -368,10 +356,10 @@ class Sequence(Node):
     """CREATE SEQUENCE and ALTER SEQUENCE.
 
     Attributes:
-        verb: As told.
+        verb: First words in capitals: `CREATE SEQUENCE` or `ALTER SEQUENCE`.
         settings: `START`, `INCREMENT`, `MINVALUE`, `MAXVALUE`, `CACHE`, `RESTART`: the number, None
             for NOMINVALUE, NOCACHE (0 for this) and a bare RESTART.
-        options: As of a table.
+        options: Options like those of tables.
     """
 
     verb: str
@@ -416,12 +404,12 @@ class CreateView(Node):
 
     Attributes:
         algorithm: `MERGE`, `TEMPTABLE`, `UNDEFINED` or empty.
-        definer: None without.
-        security: `DEFINER`, `INVOKER` or empty.
-        columns: Empty if none are named.
-        query: Its body.
-        query_at: Where its body begins, a parenthesis around it too.
-        kind: Of other kinds (`MATERIALIZED`, `JSON DUALITY`); else empty.
+        definer: Account of the DEFINER clause; None without.
+        security: SQL SECURITY: `DEFINER`, `INVOKER` or empty.
+        columns: Columns of the view; empty if none are named.
+        query: Query that the view stands for.
+        query_at: Place where the query begins, a parenthesis around it included.
+        kind: Kind of other views (`MATERIALIZED`, `JSON DUALITY`); else empty.
     """
 
     verb: str
@@ -453,19 +441,17 @@ class CreateRoutine(Node):
 
     Attributes:
         verb: `CREATE PROCEDURE` or `CREATE FUNCTION`.
-        is_aggregate: AGGREGATE.
-        parameters: In order.
-        parameters_at: Where their parenthesis opens; `parameters_end` behind its partner.
-        returns: Of a function.
-        soname: Of a loadable function.
-        characteristics: Such as `DETERMINISTIC`, `NO SQL`, `READS SQL DATA`, `SQL SECURITY INVOKER`,
-            `LANGUAGE SQL`, in the order of the text.
-        comment: COMMENT.
-        language: In which it is written, as it stands; empty for SQL.
-        libraries: That its code uses.
-        code: In another language.
-        body: A program of `statements`; None of a loadable one and of other languages.
-        body_at: Where it, or the code, begins; -1 without.
+        parameters_at: Place where the parameters' parenthesis opens; `parameters_end` is behind its
+            partner.
+        returns: Type that a function returns.
+        soname: Library file of a loadable function.
+        characteristics: Words such as `DETERMINISTIC`, `NO SQL`, `READS SQL DATA`,
+            `SQL SECURITY INVOKER`, `LANGUAGE SQL`, in the order of the text.
+        language: Language of the body, as it stands; empty for SQL.
+        libraries: Libraries that the routine's code uses.
+        code: Code of a routine in another language than SQL.
+        body: Program of `statements`; None for a loadable routine and for other languages.
+        body_at: Place where the body, or the code, begins; -1 without.
     """
 
     verb: str
@@ -501,8 +487,8 @@ class CreateLibrary(Node):
     """CREATE LIBRARY.
 
     Attributes:
-        language: As it stands.
-        code: In that language.
+        language: Language of the code, as it stands.
+        code: Code of the library as a string literal.
     """
 
     verb: str
@@ -518,10 +504,10 @@ class CreateTrigger(Node):
     """CREATE TRIGGER.
 
     Attributes:
-        time: `BEFORE` or `AFTER`.
-        events: `INSERT`, `UPDATE`, `DELETE`; MariaDB takes several since 12.
-        order: `FOLLOWS` or `PRECEDES` and the other trigger; None without.
-        order_at: Where that stands; -1 without.
+        time: `BEFORE` or `AFTER` the row's change.
+        events: Some of `INSERT`, `UPDATE`, `DELETE`; MariaDB takes several since 12.
+        order: `FOLLOWS` or `PRECEDES` and the other trigger's name; None without.
+        order_at: Place of the order clause; -1 without.
     """
 
     name: ObjectName
@@ -543,9 +529,9 @@ class Event(Node):
     """CREATE EVENT and ALTER EVENT.
 
     Attributes:
-        schedule: Expressions of AT, EVERY, STARTS and ENDS.
-        new_name: Of ALTER EVENT … RENAME TO.
-        body: Of DO; None without.
+        schedule: Expressions of AT, EVERY, STARTS and ENDS, in the order of the text.
+        new_name: Name of ALTER EVENT … RENAME TO.
+        body: Statement behind DO; None without.
     """
 
     verb: str
@@ -562,16 +548,17 @@ class Event(Node):
 
 @dataclass(slots=True, eq=False)
 class ObjectStatement(Node):
-    """What is done to another object, or to one without a form of its own.
+    """Statement on another object, or on one without a form of its own.
 
-    ALTER PROCEDURE, DROP TRIGGER, CREATE PACKAGE, DROP EVENT, CREATE SERVER, ALTER TABLESPACE, …
+    Examples are ALTER PROCEDURE, DROP TRIGGER, CREATE PACKAGE, DROP EVENT, CREATE SERVER and
+    ALTER TABLESPACE.
 
     Attributes:
-        verb: As told.
-        name: Of the object; None without one.
-        words: More of what it says.
-        number: Of what has one instead of a name, a spatial reference system; else 0.
-        libraries: That the code of an altered routine uses.
+        verb: First words in capitals, as many as name the command.
+        name: Name of the object; None without one.
+        words: Further words of the statement that matter.
+        number: Id of a spatial reference system, which has one instead of a name; else 0.
+        libraries: Libraries that the code of an altered routine uses.
     """
 
     verb: str
@@ -586,15 +573,14 @@ class ObjectStatement(Node):
 
 @dataclass(slots=True, eq=False)
 class Credential(Node):
-    """How an account logs in: IDENTIFIED …, of several factors the first, and its old password.
+    """Login method of an account: the first factor of IDENTIFIED …, and the fate of its old password.
 
     Attributes:
-        plugin: Of WITH or VIA; empty without.
-        secret: None without, and where it is random or a number in hex.
-        is_hash: `secret` is what the server keeps, not a password.
-        is_random: RANDOM PASSWORD.
-        then: `RETAIN CURRENT PASSWORD`, `DISCARD OLD PASSWORD` or empty.
-        is_identified: It says IDENTIFIED, and not of the old password alone.
+        plugin: Name behind WITH or VIA; empty without.
+        secret: Password or hash; None without one, and where it is random or a number in hex.
+        is_hash: True if `secret` is the hash that the server keeps, not a password.
+        then: Words on old passwords: `RETAIN CURRENT PASSWORD`, `DISCARD OLD PASSWORD` or empty.
+        is_identified: True with IDENTIFIED, False if the text is about the old password alone.
     """
 
     plugin: str = ""
@@ -607,11 +593,11 @@ class Credential(Node):
 
 @dataclass(slots=True, eq=False)
 class AccountClause(Node):
-    """What holds for all accounts of a statement: `REQUIRE`, `WITH`, `PASSWORD EXPIRE` and others.
+    """Clause for all accounts of a statement: `REQUIRE`, `WITH`, `PASSWORD EXPIRE` and others.
 
     Attributes:
-        name: As told.
-        parts: What follows: words in capitals and numbers, strings.
+        name: First words of the clause, in capitals.
+        parts: Rest of the clause: words in capitals and numbers, strings.
     """
 
     name: str
@@ -631,17 +617,20 @@ class AccountStatement(Node):
     """CREATE, ALTER, DROP, RENAME USER or ROLE, GRANT, REVOKE, SET PASSWORD, SET ROLE.
 
     Attributes:
-        accounts: Those it is about, in the order of the text; pairs of RENAME side by side.
-        credentials: Of each of them; empty for statements without.
-        privileges: Of GRANT and REVOKE.
-        object_kind: `TABLE`, `PROCEDURE`, `FUNCTION`, … of ON; empty without ON.
-        on: What ON names: a table, `db.*` (name `*`), `*.*`; None without.
-        options: `WITH GRANT OPTION`, `IF EXISTS`, `IF NOT EXISTS`, `OR REPLACE`, …; of roles
+        accounts: Accounts of the statement, in the order of the text; pairs of RENAME side by side.
+        credentials: Credential of each account; empty for statements without.
+        privileges: Privileges of GRANT and REVOKE, else empty.
+        object_kind: Kind of the object of ON: `TABLE`, `PROCEDURE`, `FUNCTION`, …; empty without
+            ON.
+        on: Object of ON: a table, `db.*` (name `*`), `*.*`; None without.
+        options: `WITH GRANT OPTION`, `IF EXISTS`, `IF NOT EXISTS`, `OR REPLACE`, …; for roles
             `NONE`, `ALL`, `DEFAULT`.
-        clauses: In the order of the text.
-        roles: That are granted, set, or made default; the account of PROXY; of WITH ADMIN.
-        grantor: Of GRANT … AS; None without.
-        grantor_roles: `NONE`, `ALL`, `DEFAULT` or empty, and accounts: of its WITH ROLE.
+        clauses: Clauses in the order of the text.
+        roles: Roles that are granted, set, or made default; the account of PROXY; those of WITH
+            ADMIN.
+        grantor: Account of GRANT … AS; None without.
+        grantor_roles: WITH ROLE of the grantor: `NONE`, `ALL`, `DEFAULT` or empty, and the
+            accounts.
     """
 
     verb: str

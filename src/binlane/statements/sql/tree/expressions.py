@@ -1,4 +1,4 @@
-"""What every node is, expressions, and the queries and tables that statements name."""
+"""The base class of all nodes, expressions, and the queries and tables that statements name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Node:
     """A part of a statement.
 
     Attributes:
-        at: Where it begins, in characters from 0.
-        end: Where it ends: behind its last character.
+        at: Place where the node begins, in characters from 0.
+        end: Place behind the node's last character.
     """
 
     at: int
@@ -51,7 +51,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def height(node: Node) -> int:
-    """How many nodes stand within one another at most."""
+    """Count the nodes that stand within one another at most."""
     found = 0
     left = [(node, 1)]
     while left:
@@ -83,12 +83,12 @@ def _names(kind: type) -> tuple[str, ...]:
 
 
 class LiteralKind(Enum):
-    """What a literal is."""
+    """Kind of a literal, by its notation."""
 
     __hash__ = object.__hash__
 
     STRING = "string"
-    """Also several side by side, `N'…'` and `_utf8'…'`."""
+    """A string; also several side by side, `N'…'` and `_utf8'…'`."""
     NUMBER = "number"
     HEX = "hexadecimal"
     """`0x…` and `x'…'`."""
@@ -108,7 +108,6 @@ class Literal(Node):
     """A literal; its value is read from the statement's own text (`Statement.text_of`).
 
     Attributes:
-        kind: What it is.
         introducer: The character set of `_utf8mb4'…'`, `n` of `N'…'`; else empty.
     """
 
@@ -151,7 +150,7 @@ class SystemVariable(Node):
     """`@@name`.
 
     Attributes:
-        name: In lower case; a key cache or component before a dot stays.
+        name: Name in lower case; a key cache or component before a dot stays.
         scope: `session`, `global`, `persist` or empty; LOCAL is `session`.
     """
 
@@ -175,15 +174,15 @@ class Call(Node):
     sql_mode ORACLE; EXTRACT, TRIM, POSITION, SUBSTRING … FROM, GROUP_CONCAT, JSON_VALUE …
 
     Attributes:
-        name: In the case of the text.
-        arguments: In their order; of an argument with words of its own (`TRIM(LEADING a FROM b)`)
-            the expressions.
-        database: If the text gives one; of `a.b.c()` the package joins it (`a.b`).
+        name: Name in the case of the text.
+        arguments: Arguments in their order; for an argument with words of its own
+            (`TRIM(LEADING a FROM b)`) the expressions.
+        database: Database, if the text gives one; for `a.b.c()` the package joins it (`a.b`).
         is_quoted: The name stands in quotes: then no built-in function is meant.
         words: Words inside, in capitals: `DISTINCT`, `LEADING`, the unit of EXTRACT, `SEPARATOR`.
-        order_by: Of aggregates.
-        separator: GROUP_CONCAT's, None without.
-        over: It is a window function's call.
+        order_by: ORDER BY of an aggregate.
+        separator: Separator of GROUP_CONCAT, None without.
+        over: Window of a window function's call, or its name; None for other calls.
     """
 
     name: str
@@ -203,7 +202,7 @@ class Call(Node):
 
 @dataclass(slots=True, eq=False)
 class Window(Node):
-    """What OVER or WINDOW says."""
+    """A window as OVER or WINDOW defines it."""
 
     base: str = ""
     partition_by: tuple[Expression, ...] = ()
@@ -217,14 +216,14 @@ class Operation(Node):
     """An operator and its operands.
 
     Attributes:
-        operator: In capitals and as one word for its synonyms: `AND` (`&&`), `OR` (`||` without
-            PIPES_AS_CONCAT), `XOR`, `NOT` (`!` too), `=`, `<=>`, `<>` (`!=`), `<`, `<=`, `>`,
-            `>=`, `+`, `-`, `*`, `/`, `DIV`, `%` (MOD), `|`, `&`, `^`, `<<`, `>>`, `~`, `NEG` and
-            `POS` of one operand, `CONCAT` (`||` with PIPES_AS_CONCAT), `LIKE` (with ESCAPE three
-            operands), `REGEXP` (RLIKE), `SOUNDS LIKE`, `BETWEEN` (three), `IN` (the value, then
-            the items, or one `Subquery`), `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`, `IS JSON`,
-            `EXISTS`, `COLLATE` (its second operand a Name), `BINARY`, `MEMBER OF`, `->`, `->>`,
-            `= ANY`, `> ALL` and the like. NOT LIKE, NOT IN, IS NOT NULL … have `is_negated`.
+        operator: Name in capitals and as one word for its synonyms: `AND` (`&&`), `OR` (`||`
+            without PIPES_AS_CONCAT), `XOR`, `NOT` (`!` too), `=`, `<=>`, `<>` (`!=`), `<`, `<=`,
+            `>`, `>=`, `+`, `-`, `*`, `/`, `DIV`, `%` (MOD), `|`, `&`, `^`, `<<`, `>>`, `~`, `NEG`
+            and `POS` of one operand, `CONCAT` (`||` with PIPES_AS_CONCAT), `LIKE` (with ESCAPE
+            three operands), `REGEXP` (RLIKE), `SOUNDS LIKE`, `BETWEEN` (three), `IN` (the value,
+            then the items, or one `Subquery`), `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`,
+            `IS JSON`, `EXISTS`, `COLLATE` (its second operand a Name), `BINARY`, `MEMBER OF`, `->`,
+            `->>`, `= ANY`, `> ALL` and the like. NOT LIKE, NOT IN, IS NOT NULL … have `is_negated`.
         operands: AND, OR and chains of `+`, `*` and the like of one operator from the left are
             one operation with all their operands, so that long ones are not deep. Very many
             literals are read when they are asked for.
@@ -250,10 +249,10 @@ class Cast(Node):
     """CAST, CONVERT(x, type), CONVERT(x USING charset).
 
     Attributes:
-        value: What is cast.
-        type: To which type; None with USING.
-        charset: Of USING.
-        is_array: CAST(… AS … ARRAY).
+        value: Expression that the call casts.
+        type: Type to cast to; None with USING.
+        charset: Character set behind USING, else empty.
+        is_array: True for CAST(… AS … ARRAY).
     """
 
     value: Expression
@@ -267,13 +266,13 @@ class DataType(Node):
     """A type as columns, variables, CAST and RETURNS name it.
 
     Attributes:
-        name: In capitals as one word, `VARCHAR` for `CHARACTER VARYING`, `DOUBLE` for
+        name: Name in capitals as one word, `VARCHAR` for `CHARACTER VARYING`, `DOUBLE` for
             `DOUBLE PRECISION`; synonyms stay otherwise as they are written (`INTEGER`, `BOOL`).
         arguments: Texts in the parentheses behind it: `("10", "2")`, those of ENUM and SET as
             string literals' values.
         words: UNSIGNED, ZEROFILL, BINARY, ASCII, UNICODE, COMPRESSED.
-        charset: Of CHARACTER SET; empty without.
-        collation: Of COLLATE; empty without.
+        charset: Name behind CHARACTER SET; empty without.
+        collation: Name behind COLLATE; empty without.
         fields: Types of the fields of ROW, whose names are `arguments`.
     """
 
@@ -362,10 +361,9 @@ class Limit(Node):
     """LIMIT, OFFSET, FETCH FIRST, LIMIT ROWS EXAMINED.
 
     Attributes:
-        count: None where only ROWS EXAMINED stands.
-        offset: None without.
-        rows_examined: MariaDB's.
-        has_ties: WITH TIES.
+        count: Number of rows; None where only ROWS EXAMINED stands.
+        offset: Rows to skip; None without OFFSET.
+        rows_examined: Number of LIMIT ROWS EXAMINED, MariaDB only.
     """
 
     count: Expression | None
@@ -376,7 +374,7 @@ class Limit(Node):
 
 @dataclass(slots=True, eq=False)
 class OrderItem(Node):
-    """Of ORDER BY or GROUP BY."""
+    """One item of ORDER BY or GROUP BY."""
 
     value: Expression
 
@@ -403,10 +401,10 @@ class Locking(Node):
     """FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
 
     Attributes:
-        is_for_update: Not for share.
-        tables: Of OF; empty for all.
+        is_for_update: True for FOR UPDATE, False for FOR SHARE and LOCK IN SHARE MODE.
+        tables: Tables behind OF; empty for all.
         wait: `NOWAIT`, `SKIP LOCKED`, `WAIT` or empty.
-        wait_at: Where that word stands.
+        wait_at: Place of the word in `wait`.
     """
 
     is_for_update: bool
@@ -417,7 +415,7 @@ class Locking(Node):
 
 @dataclass(slots=True, eq=False)
 class CommonTable(Node):
-    """One of WITH."""
+    """One common table expression of WITH."""
 
     name: str
     columns: tuple[str, ...]
@@ -434,20 +432,17 @@ class With(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    """SELECT without what stands behind it (`Query` has that).
+    """SELECT without the clauses behind it, which `Query` has.
 
     Attributes:
-        items: Its list.
-        options: DISTINCT, STRAIGHT_JOIN, SQL_CALC_FOUND_ROWS …
-        tables: Of FROM, those between commas; empty without FROM (DUAL is none).
-        where: None without, as everything here.
-        group_by: Items.
-        with_rollup: WITH ROLLUP.
-        having: HAVING.
-        windows: WINDOW: names and what they mean.
-        qualify: MySQL's QUALIFY.
-        procedure: Arguments of PROCEDURE ANALYSE.
-        from_at: Where FROM stands; -1 without.
+        items: Select list in the order of the text.
+        options: Words such as DISTINCT, STRAIGHT_JOIN, SQL_CALC_FOUND_ROWS.
+        tables: Tables of FROM, those between commas; empty without FROM (DUAL is none).
+        where: Condition of WHERE; this and all other absent clauses are None.
+        windows: Names of the WINDOW clause with their windows.
+        qualify: Condition of QUALIFY, MySQL only.
+        procedure: Arguments of PROCEDURE ANALYSE, else None.
+        from_at: Place of FROM; -1 without.
     """
 
     items: tuple[SelectItem, ...]
@@ -482,8 +477,9 @@ class SetOperation(Node):
     """Queries with UNION, EXCEPT or INTERSECT between them, from the left.
 
     Attributes:
-        operands: At least two.
-        operators: Between them: `UNION`, `UNION ALL`, `EXCEPT`, `EXCEPT ALL`, `INTERSECT` …
+        operands: Queries in their order, at least two.
+        operators: Operators between the operands: `UNION`, `UNION ALL`, `EXCEPT`, `EXCEPT ALL`,
+            `INTERSECT` …
     """
 
     operands: tuple[Query, ...]
@@ -513,9 +509,9 @@ class TableUse(Node):
     """A table, view, sequence or common table expression by its name.
 
     Attributes:
-        name: As written.
-        alias: None without.
-        partitions: Of PARTITION (…).
+        name: Name as the text writes it.
+        alias: Alias of the table; None without.
+        partitions: Names in PARTITION (…), else empty.
         period: FOR SYSTEM_TIME: its kind (`ALL`, `AS OF`, `BETWEEN`, `FROM`) and expressions.
         portion: FOR PORTION OF: the period's name and its bounds.
     """
@@ -553,10 +549,10 @@ class Join(Node):
     Attributes:
         kind: `INNER`, `LEFT`, `RIGHT`, `FULL`, `CROSS` (a comma in parentheses too),
             `STRAIGHT_JOIN`, with `NATURAL ` before it where it is one.
-        left: The table before it.
-        right: The table behind it.
-        on: ON; None without.
-        using: USING.
+        left: Table before the word JOIN.
+        right: Table behind the word JOIN.
+        on: Condition behind ON; None without.
+        using: Column names in USING (…), else empty.
     """
 
     kind: str
@@ -568,4 +564,4 @@ class Join(Node):
 
 TableReference = TableUse | DerivedTable | TableFunction | Join
 
-"""What may stand in LIMIT."""
+"""Tables and joins that may stand in FROM."""

@@ -43,20 +43,20 @@ class Insert(Node):
     """INSERT and REPLACE.
 
     Attributes:
-        verb: `INSERT` or `REPLACE`.
-        modifiers: LOW_PRIORITY, HIGH_PRIORITY, DELAYED, IGNORE.
-        table: Where to; partitions as of others.
-        columns: None if none are named, which means all; an empty list is empty.
-        columns_at: Where their parenthesis stands; -1 without.
-        rows: Of VALUES, or the one of SET (then `columns` come from it, too); None with a query.
-            Long runs of rows of plain literals are read when they are asked for.
-        is_set: INSERT … SET.
-        query: INSERT … SELECT.
+        verb: First word in capitals: `INSERT` or `REPLACE`.
+        modifiers: Some of LOW_PRIORITY, HIGH_PRIORITY, DELAYED, IGNORE.
+        table: Table to insert into, with its partitions.
+        columns: Columns to fill; None if none are named, which means all; an empty list is empty.
+        columns_at: Place of the columns' parenthesis; -1 without.
+        rows: Rows of VALUES, or the one of SET (then `columns` come from it, too); None with a
+            query. Long runs of rows of plain literals are read when they are asked for.
+        is_set: True for INSERT … SET.
+        query: Query of INSERT … SELECT, else None.
         row_alias: `AS new (a, b)` of MySQL: the name and its columns.
-        on_duplicate: Of ON DUPLICATE KEY UPDATE; None without.
-        on_duplicate_at: Where that clause begins; -1 without.
-        returning: None without.
-        delayed_at: Where DELAYED stands; -1 without.
+        on_duplicate: Assignments of ON DUPLICATE KEY UPDATE; None without.
+        on_duplicate_at: Place where that clause begins; -1 without.
+        returning: Items of the RETURNING clause; None without.
+        delayed_at: Place of DELAYED; -1 without.
     """
 
     verb: str
@@ -94,11 +94,11 @@ class Delete(Node):
     """DELETE.
 
     Attributes:
-        modifiers: LOW_PRIORITY, QUICK, IGNORE, HISTORY.
-        targets: Of the form for several tables, as aliases or names; None for a single one, which
-            is then the only one of `tables`.
-        tables: As those of FROM.
-        before: Of DELETE HISTORY … BEFORE SYSTEM_TIME.
+        modifiers: Some of LOW_PRIORITY, QUICK, IGNORE, HISTORY.
+        targets: Tables to delete from in the form for several tables, as aliases or names; None for
+            a single one, which is then the only one of `tables`.
+        tables: Table references as in FROM of a SELECT.
+        before: Time of DELETE HISTORY … BEFORE SYSTEM_TIME.
     """
 
     modifiers: frozenset[str]
@@ -118,18 +118,18 @@ class LoadData(Node):
     """LOAD DATA and LOAD XML.
 
     Attributes:
-        verb: `LOAD DATA` or `LOAD XML`.
-        modifiers: LOW_PRIORITY, CONCURRENT, LOCAL, IGNORE, REPLACE.
-        file: Its name.
-        table: Where to.
+        verb: First words in capitals: `LOAD DATA` or `LOAD XML`.
+        modifiers: Some of LOW_PRIORITY, CONCURRENT, LOCAL, IGNORE, REPLACE.
+        file: Name of the data file.
+        table: Table to load into, with its partitions.
         columns: Names of columns and variables; None if none are named.
-        assignments: Of SET.
-        charset: Of CHARACTER SET; empty without.
-        fields: Of FIELDS: `TERMINATED`, `ENCLOSED`, `OPTIONALLY ENCLOSED`, `ESCAPED`, each with its
-            text, in the order of the statement.
-        lines: Of LINES, likewise: `TERMINATED`, `STARTING`.
-        skipped: Of IGNORE … LINES.
-        row_tag: Of ROWS IDENTIFIED BY.
+        assignments: Assignments of the SET clause.
+        charset: Name behind CHARACTER SET; empty without.
+        fields: Parts of FIELDS: `TERMINATED`, `ENCLOSED`, `OPTIONALLY ENCLOSED`, `ESCAPED`, each
+            with its text, in the order of the statement.
+        lines: Parts of LINES, each with its text: `TERMINATED`, `STARTING`.
+        skipped: Number of IGNORE … LINES.
+        row_tag: Tag of ROWS IDENTIFIED BY.
     """
 
     verb: str
@@ -190,12 +190,12 @@ class SetItem(Node):
     """One assignment of SET.
 
     Attributes:
-        name: In lower case: a system variable, a user variable (with its `@`), a local variable,
-            or `names`, `character set`, `password`, `role`, `transaction isolation level`,
-            `transaction access mode` for the special forms.
+        name: Name in lower case: a system variable, a user variable (with its `@`), a local
+            variable, or `names`, `character set`, `password`, `role`,
+            `transaction isolation level`, `transaction access mode` for the special forms.
         scope: `session`, `global`, `persist`, `persist_only` or empty.
         value: None for DEFAULT and for the words of the special forms.
-        words: Of the special forms: the level, the character set and collation, in capitals.
+        words: Words of the special forms: the level, the character set and collation, in capitals.
         is_system: Written with `@@` or a scope: no local variable.
         target: `NEW.a` in a trigger, or a variable's field, as written.
     """
@@ -233,9 +233,9 @@ class Transaction(Node):
     """BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, ROLLBACK TO, RELEASE SAVEPOINT, XA.
 
     Attributes:
-        verb: As told.
-        name: Of a savepoint; as written.
-        xid: Of XA: its parts (global id, branch id, format) as they stand in the text.
+        verb: First words in capitals, as many as name the command.
+        name: Name of a savepoint, as written.
+        xid: Parts of XA's id (global id, branch id, format) as they stand in the text.
         options: `AND CHAIN`, `AND NO CHAIN`, `RELEASE`, `NO RELEASE`, `WITH CONSISTENT SNAPSHOT`,
             `READ ONLY`, `READ WRITE`, `ONE PHASE`, `JOIN`, `RESUME`, `SUSPEND` …
     """
@@ -251,10 +251,10 @@ class Prepare(Node):
     """PREPARE … FROM, EXECUTE …, EXECUTE IMMEDIATE …, DEALLOCATE PREPARE.
 
     Attributes:
-        verb: `PREPARE`, `EXECUTE`, `EXECUTE IMMEDIATE` or `DEALLOCATE`.
-        name: Of the prepared statement; empty for EXECUTE IMMEDIATE.
-        source: The text to be prepared.
-        using: Of USING.
+        verb: One of `PREPARE`, `EXECUTE`, `EXECUTE IMMEDIATE` and `DEALLOCATE`.
+        name: Name of the prepared statement; empty for EXECUTE IMMEDIATE.
+        source: Expression of the text to be prepared.
+        using: Parameters in the USING clause.
     """
 
     verb: str
@@ -273,16 +273,16 @@ class Lock(Node):
 
 @dataclass(slots=True, eq=False)
 class Administration(Node):
-    """What sessions and administrators ask: USE, SHOW, FLUSH, ANALYZE, OPTIMIZE, KILL.
+    """Request of a session or administrator: USE, SHOW, FLUSH, ANALYZE, OPTIMIZE, KILL.
 
     Attributes:
         verb: `USE`, `SHOW BINLOG EVENTS`, `FLUSH TABLES`, `ANALYZE TABLE`, …
-        tables: Those it names, as far as they matter.
-        name: What USE names.
+        tables: Tables that the statement names, as far as they matter.
+        name: Database that USE switches to.
         names: Plugins and components that are installed or uninstalled.
-        options: NO_WRITE_TO_BINLOG, LOCAL, WITH READ LOCK, FOR EXPORT, ANALYZE …
-        statement: Which EXPLAIN or ANALYZE is about.
-        condition: What WHERE of SHOW or BEFORE of PURGE asks.
+        options: Words such as NO_WRITE_TO_BINLOG, LOCAL, WITH READ LOCK, FOR EXPORT, ANALYZE.
+        statement: Statement that EXPLAIN or ANALYZE is about.
+        condition: Condition of WHERE in SHOW, or BEFORE's value in PURGE.
     """
 
     verb: str
@@ -299,10 +299,10 @@ class Diagnostics(Node):
     """SIGNAL, RESIGNAL, GET DIAGNOSTICS.
 
     Attributes:
-        verb: As told.
+        verb: First words in capitals, as many as name the command.
         condition: `SQLSTATE 45000`, a condition's name, or empty.
-        items: What SET assigns, names in capitals; of GET the targets are in `targets`.
-        targets: Variables that GET sets.
+        items: Items that SET assigns, names in capitals; the targets of GET are in `targets`.
+        targets: Variables that GET DIAGNOSTICS sets.
     """
 
     verb: str
@@ -338,12 +338,12 @@ def innermost(statement: Statement) -> Statement:
 
 @dataclass(slots=True, eq=False)
 class VariableDeclaration(Node):
-    """DECLARE of one or more variables; `default` is None where it is NULL by omission.
+    """DECLARE of one or more variables.
 
     Attributes:
-        names: As written, without quotes.
-        type: Theirs.
-        default: Behind DEFAULT.
+        names: Names as written, without quotes.
+        type: Type that all of the variables have.
+        default: Expression behind DEFAULT; None for the implied NULL.
     """
 
     names: tuple[str, ...]
@@ -369,7 +369,7 @@ class CursorDeclaration(Node):
 
 
 class HandlerAction(Enum):
-    """What follows a handler's statement."""
+    """Course of the program behind a handler's statement."""
 
     CONTINUE = "continue"
     EXIT = "exit"
@@ -380,10 +380,9 @@ class HandlerDeclaration(Node):
     """DECLARE … HANDLER FOR.
 
     Attributes:
-        action: CONTINUE or EXIT.
         conditions: `NOT FOUND`, `SQLEXCEPTION`, `SQLWARNING`, `SQLSTATE 23000`, an error number,
             or the name of a condition as written.
-        statement: What it does.
+        statement: Statement that the handler runs.
     """
 
     action: HandlerAction
@@ -405,7 +404,7 @@ class Block(Node):
 
 @dataclass(slots=True, eq=False)
 class Branch(Node):
-    """What is done if `condition` holds; of a CASE with an operand: if it equals `condition`."""
+    """Statements to run if `condition` holds; in a CASE with an operand, if the operand equals it."""
 
     condition: Expression
     statements: tuple[Node, ...]
@@ -541,4 +540,4 @@ PROGRAMS = (
     Fetch,
     Close,
 )
-"""What stands in bodies alone; MariaDB takes the compound ones as statements, too."""
+"""Nodes that stand in bodies alone; MariaDB takes the compound ones as statements, too."""
