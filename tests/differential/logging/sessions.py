@@ -54,7 +54,7 @@ _REFUSALS: Final = frozenset(
     | {3758, 3759, 3762, 3763, 3770, 3772, 3977, 3978, 3979, *range(3814, 3817)}
     | {4029, 4033, 4091, 4112, 6001, 6512, 6513}
 )
-_ONLY_READ: Final = ("prepare", "explain", "show", "uninstall")
+_ONLY_READ: Final = ("prepare", "explain", "show", "uninstall", "handler")
 """Of these no tables are opened here, and nothing says which plugins a server has."""
 _ROWS: Final = ("insert", "replace", "update", "delete")
 _COUNTED: Final = ("insert", "replace", "update", "delete", "load", "execute")
