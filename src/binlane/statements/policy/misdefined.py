@@ -227,6 +227,7 @@ class _Alteration:
         self._names = {column.name.lower() for column in table.definition.columns}
         self._keys = {key.name.lower() for key in table.keys}
         self._actions = [action for action in tree.actions if not self._is_needless(action)]
+        self._dropped_checks: set[str] = set()
         # In the order of the text.
         self._left: dict[AlterAction, None] = dict.fromkeys(self._actions)
         self._meaning: dict[tuple[str, str], deque[AlterAction]] = {}
@@ -391,12 +392,18 @@ class _Alteration:
         if what == "FOREIGN KEY" and is_kept_nowhere and not self._server.is_mariadb:
             return  # MySQL leaves it to the engine, which has none
         if what == "CONSTRAINT":
-            columns = self._table.definition.columns
-            if self._table.checks or any(column.check for column in columns):
+            if self._take_check(action.name.lower()):
                 return
             if not self._server.is_mariadb:
                 raise _Wrong(refusal(3940, action.name))
         raise _Wrong(refusal(1091, what, action.name or PRIMARY, server=self._server))
+
+    def _take_check(self, name: str) -> bool:
+        """Look for a check of that name, which MariaDB drops once."""
+        is_there = any(one.name.lower() == name for one in self._table.check_names)
+        is_again = is_there and name in self._dropped_checks
+        self._dropped_checks.add(name)
+        return is_there and not (is_again and self._server.is_mariadb)
 
     def _unknown(self, column: str) -> _Wrong:
         return _Wrong(refusal(1054, column, self._table.name.table))

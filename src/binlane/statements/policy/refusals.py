@@ -553,6 +553,19 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             *("HY000", "ER_CHECK_CONSTRAINT_VARIABLES"),
             "An expression of a check constraint '{}' cannot refer to a user or system variable.",
         ),
+        3813: (
+            *("HY000", "ER_COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN"),
+            "Column check constraint '{}' references other column.",
+        ),
+        3820: (
+            *("HY000", "ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN"),
+            "Check constraint '{}' refers to non-existing column '{}'.",
+        ),
+        3821: (
+            *("HY000", "ER_CHECK_CONSTRAINT_NOT_FOUND"),
+            "Check constraint '{}' is not found in the table.",
+        ),
+        3822: ("HY000", "ER_CHECK_CONSTRAINT_DUP_NAME", "Duplicate check constraint name '{}'."),
         3940: ("HY000", "ER_CONSTRAINT_NOT_FOUND", "Constraint '{}' does not exist."),
         6125: (
             *("HY000", "ER_FK_NO_UNIQUE_INDEX_PARENT"),

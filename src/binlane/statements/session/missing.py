@@ -12,6 +12,12 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.statements.policy.lock_list import is_made
+from binlane.statements.policy.misconstrained import (
+    checks_unknown,
+    misconstrained,
+    miscopied,
+    misrenamed,
+)
 from binlane.statements.policy.misdeclared import (
     disallowed,
     disallowed_in_key,
@@ -52,7 +58,9 @@ from binlane.statements.sql.facts import (
     StatementKind,
 )
 from binlane.statements.sql.schema import Table, body_of, small
+from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.table_changes import engine_name, named_engine
+from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.definitions import (
     AccountStatement,
     CreateRoutine,
@@ -794,7 +802,9 @@ def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | No
             return _table_exists(new)
         gone.discard(new)
         gone.add(old)
-    return None
+    if state.server.is_mariadb or statement.facts.effects.kind is not StatementKind.RENAME_TABLE:
+        return None
+    return misrenamed(statement.facts.effects.renames, state.objects.store.tables)
 
 
 # What is wrong with a definition -------------------------------------------------------------------
@@ -817,7 +827,7 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
     error = disallowed(facts, state.objects, server=state.server, database=statement.database)
     if error is None and state.server.is_mariadb:
         error = changed_otherwise(facts, table)
-    error = error or misdefined(
+    wrong = misdefined(
         facts,
         table,
         server=state.server,
@@ -830,13 +840,66 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             dialect=facts.dialect,
         ),
     )
-    return error or _misreferenced(state, statement, table) or _misexpressed(state, statement)
+    taken = _misconstrained(state, statement, table)
+    if state.server.is_mariadb:
+        error = taken if wrong is None and taken is not None else error or wrong
+    elif table is not None:
+        error = error or taken or wrong
+    else:
+        error = error or wrong
+    error = (
+        error or _misreferenced(state, statement, table) or _misexpressed(state, statement, table)
+    )
+    return error or taken
 
 
-def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+def _misconstrained(
+    state: SessionState, statement: SessionStatement, table: Table | None
+) -> Refusal | None:
+    """Names of checks."""
+    facts, tree = statement.facts, statement.facts.tree
+    if table is None and not isinstance(tree, CreateTable):
+        return None
+    text = facts.text.upper()
+    has_checks = table is not None and bool(table.check_names)
+    if not has_checks and "CHECK" not in text and "CONSTRAINT" not in text:
+        return None
+    after: Table | None = None
+    if table is None or state.server.is_mariadb:
+        try:
+            after = preview(state, statement, _last_name(facts))
+        except SqlSyntaxError:  # a column that is not there, which is told otherwise
+            after = None
+    tables = state.objects.store.tables
+    return misconstrained(facts, table, after, tables=tables, server=state.server)
+
+
+def _last_name(facts: StatementFacts) -> TableName:
+    """The name of a table behind a statement that defines it."""
+    name = facts.effects.writes[0]
+    return next((new for old, new in facts.effects.renames if old == name), name)
+
+
+def _miscopied(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """CREATE TABLE … LIKE: MySQL's names of its checks."""
+    effects = statement.facts.effects
+    source = next(map(state.objects.table, effects.reads), None)
+    if source is None or state.server.is_mariadb:
+        return None
+    if effects.if_exists and _made_table(state, statement, is_tolerant=False) is not None:
+        return None
+    tables = state.objects.store.tables
+    return miscopied(source, effects.writes[0], tables, is_temporary=effects.is_temporary)
+
+
+def _misexpressed(
+    state: SessionState, statement: SessionStatement, before: Table | None
+) -> Refusal | None:
     """Columns that expressions of columns name."""
     named = named_in_columns(statement.facts, state.server)
-    child = preview(state, statement, statement.facts.effects.writes[0]) if named else None
+    is_checked = not state.server.is_mariadb and "CHECK" in statement.facts.text.upper()
+    is_looked_at = bool(named) or is_checked
+    child = preview(state, statement, _last_name(statement.facts)) if is_looked_at else None
     if child is None or not child.is_complete:
         return None
     columns = {column.name.lower() for column in child.definition.columns}
@@ -844,6 +907,8 @@ def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal |
     error = next(unknown, None)
     if error is None and state.server.is_mariadb:
         error = uninitialized(statement.facts, child)
+    if error is None and is_checked and state.server.has(Fact.CHECK_CONSTRAINTS):
+        error = checks_unknown(before, child)
     return error
 
 
@@ -977,6 +1042,7 @@ _DEFINING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
             ),
             _misdefined,
         ),
+        StatementKind.CREATE_TABLE_LIKE: _miscopied,
         **dict.fromkeys((StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW), _misnamed_view),
     }
 )

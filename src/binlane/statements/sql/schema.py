@@ -18,6 +18,7 @@ from typing import Final, Self
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.accounts import ROOT, AccountName, Accounts
+from binlane.statements.sql.check_names import CheckName, renamed_checks
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.servers import ANY, ASSUMED, Dialect, Version, default
 from binlane.statements.sql.table_definitions import TableColumn, TableDefinition
@@ -95,6 +96,7 @@ class Table:
             tables, and behind a CREATE … SELECT whose columns the text does not tell.
         options: Options of CREATE TABLE as the server prints them, such as `ENGINE` and `InnoDB`.
         checks: CONSTRAINT … CHECK of the table, as the server prints them.
+        check_names: Of those and, in MySQL, of the checks of columns.
         unenforced: Names of MySQL's checks that are NOT ENFORCED, in small letters; empty of one
             without a name.
         partitioning: PARTITION BY to its end, as the user wrote it; empty without.
@@ -114,6 +116,7 @@ class Table:
     is_complete: bool = True
     options: tuple[tuple[str, str], ...] = ()
     checks: tuple[str, ...] = ()
+    check_names: tuple[CheckName, ...] = ()
     unenforced: frozenset[str] = frozenset()
     partitioning: str = ""
     dialect: Dialect = field(default=ANY, compare=False)
@@ -495,8 +498,7 @@ class ObjectStore:
         table, view = self.tables.pop(old, None), self.views.pop(old, None)
         if table is not None:
             self.tables[new] = replace(
-                table,
-                name=new,
+                _renamed(table, new),
                 foreign_keys=tuple(replace(each, table=new) for each in table.foreign_keys),
             )
             self._follow_parent(old, new)
@@ -515,7 +517,7 @@ class ObjectStore:
         """Give a temporary table another name, if it is there."""
         table = self.temporary.pop(old, None)
         if table is not None:
-            self.temporary[new] = replace(table, name=new)
+            self.temporary[new] = _renamed(table, new)
 
     def drop_trigger(self, name: TableName) -> None:
         """Have a trigger no more."""
@@ -762,3 +764,11 @@ class Objects:
     def settings(self) -> dict[str, str]:
         """What `SET GLOBAL` of the schema's script said, names in lower case."""
         return dict(self.store.settings)
+
+
+def _renamed(table: Table, new: TableName) -> Table:
+    """A table with another name, which MySQL's names of its checks follow."""
+    checks = table.check_names
+    if not table.dialect.may_be_mariadb:
+        checks = renamed_checks(checks, table.name.table, new.table)
+    return replace(table, name=new, check_names=checks)

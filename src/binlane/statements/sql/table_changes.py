@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
+from binlane.statements.sql.check_names import altered_checks, named_checks
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import ForeignKey, Key, Table
 from binlane.statements.sql.table_definitions import (
@@ -318,7 +319,8 @@ def created(
     checks = [each for each in node.elements if isinstance(each, Check)]
     checks += [check for column in columns for check in column.checks]
     unenforced = frozenset(each.name.lower() for each in checks if each.is_unenforced)
-    table = replace(table, unenforced=unenforced)
+    names = named_checks(node.elements, name.table, is_mariadb=facts.dialect.may_be_mariadb)
+    table = replace(table, unenforced=unenforced, check_names=names)
     table = _with_options(table, node.options)
     if node.partitioning is not None:
         table = _partitioned(table, node.partitioning, facts)
@@ -478,13 +480,17 @@ def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | 
     assert isinstance(node, AlterTable)
     found = _followed(table, node, facts)
     definition = alter_table(table.definition, node, facts, charset=charset)
-    found.table = replace(table, definition=definition)
+    is_mariadb = facts.dialect.may_be_mariadb
+    kept, added = altered_checks(
+        table.check_names, node.actions, table.name.table, is_mariadb=is_mariadb
+    )
+    found.table = replace(table, definition=definition, check_names=kept + added)
     for action in node.actions:
         _act(found, action)
     columns = [column for action in node.actions for column in action.columns]
     has_primary = any(key.is_primary for key in found.keys)
-    added = [key for key in column_keys(columns) if not (key.is_primary and has_primary)]
-    found.keys += found.names.all_named(added)
+    keys = [key for key in column_keys(columns) if not (key.is_primary and has_primary)]
+    found.keys += found.names.all_named(keys)
     found.references += column_references(columns, table.name)
     if found.table.engine not in FOREIGN_KEY_ENGINES:
         found.references = []
@@ -546,7 +552,7 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
             found.keep(list(renamed))
         case "ALTER COLUMN":
             _alter_column(found, action)
-        case "ALTER CONSTRAINT" | "ADD CHECK":
+        case "ALTER CHECK" | "ALTER CONSTRAINT" | "ADD CHECK":
             found.table = replace(found.table, unenforced=_unenforced(found.table, action))
         case "OPTION" if action.option is not None:
             found.table = _with_options(found.table, [action.option])
