@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.policy.refusals import Refusal, refusal
+from binlane.statements.policy.refusals import Refusal, refusal, table_is_there
 from binlane.statements.policy.server import Server
 from binlane.statements.sql.check_names import (
     CheckName,
@@ -23,8 +23,6 @@ from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable
 
-_MADE_UP: Final = "_ibfk_"
-"""In the name that the servers give a foreign key."""
 _OF_CONSTRAINTS: Final = ("DROP CHECK", "DROP CONSTRAINT", "ALTER CHECK", "ALTER CONSTRAINT")
 
 
@@ -43,7 +41,7 @@ def misconstrained(
         before: The table as it was; None for CREATE TABLE.
         after: As it would be, under its old name; None where that is not known.
         tables: The base tables there are, of which MySQL has no two with checks of one name.
-        server: Whose rules and texts.
+        server: Whose rules and texts there are.
     """
     if not server.has(Fact.CHECK_CONSTRAINTS):
         return None
@@ -75,18 +73,41 @@ def misconstrained(
 
 
 def misrenamed(
-    renames: Iterable[tuple[TableName, TableName]], tables: Mapping[TableName, Table]
+    renames: Iterable[tuple[TableName, TableName]],
+    tables: Mapping[TableName, Table],
+    *,
+    server: Server,
+    has_checks: bool,
 ) -> Refusal | None:
-    """MySQL's error of RENAME TABLE, for the names of checks that it makes up anew."""
+    """The error of RENAME TABLE, for names of constraints that the servers make up anew.
+
+    Args:
+        renames: Old and new names, done one after the other.
+        tables: The base tables there are.
+        server: Whose text an error has.
+        has_checks: Whether MySQL's names of checks count.
+    """
     there = dict(tables)
     for old, new in renames:
         table = there.pop(old, None)
         if table is None:
             continue
-        checks = renamed_checks(table.check_names, old.table, new.table)
-        moved = replace(table, name=new, check_names=checks)
-        if (error := _taken(moved, (), checks, there)) is not None:
+        checks = table.check_names
+        if has_checks and not server.is_mariadb:
+            checks = renamed_checks(checks, old.table, new.table)
+        references = tuple(key.renamed(new) for key in table.foreign_keys)
+        moved = replace(table, name=new, check_names=checks, foreign_keys=references)
+        if has_checks and (error := _taken(moved, (), checks, there)) is not None:
             return error
+        taken = {
+            key.own_name.lower()
+            for other in (there.values() if references and old != new else ())
+            if other.name.database == new.database
+            for key in other.foreign_keys
+        }
+        lost = next((key for key in references if key.own_name.lower() in taken), None)
+        if lost is not None:
+            return table_is_there(new) if server.is_mariadb else refusal(1826, lost.own_name)
         there[new] = moved
     return None
 
@@ -163,7 +184,6 @@ def _unknown(action: AlterAction, table: Table) -> int | None:
         return 3821
     if action.kind == "ALTER CONSTRAINT":
         return 3940
-    references = [one.name.lower() for one in table.foreign_keys]
-    is_reference = name in references or (bool(references) and _MADE_UP in name)
+    is_reference = name in (one.own_name.lower() for one in table.foreign_keys)
     is_there = is_reference or any(key.name.lower() == name for key in table.keys)
     return None if is_there else 3940

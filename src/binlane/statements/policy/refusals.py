@@ -309,6 +309,12 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
     return Refusal(errno, sqlstate, symbol, text.format(*arguments))
 
 
+def table_is_there(name: TableName) -> Refusal:
+    """1050: MariaDB's InnoDB has a foreign key of a name that a table's key would have."""
+    message = f"Table './{name.database}/{name.table}' already exists"
+    return Refusal(1050, "42S01", "ER_TABLE_EXISTS_ERROR", message)
+
+
 def wrong_argument_count(routine: Routine, given: int) -> Refusal:
     """1318: a routine gets too few or too many arguments."""
     kind = "FUNCTION" if routine.is_function else "PROCEDURE"

@@ -802,9 +802,18 @@ def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | No
             return _table_exists(new)
         gone.discard(new)
         gone.add(old)
-    if state.server.is_mariadb or statement.facts.effects.kind is not StatementKind.RENAME_TABLE:
-        return None
-    return misrenamed(statement.facts.effects.renames, state.objects.store.tables)
+    is_alone = statement.facts.effects.kind is StatementKind.RENAME_TABLE
+    return misrenamed(
+        (
+            (old, new)
+            for old, new in statement.facts.effects.renames
+            if old not in state.objects.store.temporary
+            or not (state.server.is_mariadb or not is_alone)
+        ),
+        state.objects.store.tables,
+        server=state.server,
+        has_checks=is_alone and not state.server.is_mariadb,
+    )
 
 
 # What is wrong with a definition -------------------------------------------------------------------
@@ -956,10 +965,8 @@ def _reference_names(state: SessionState, child: TableName, *, is_made: bool) ->
     for table in state.objects.store.tables.values():
         if table.name.database != child.database or (is_made and table.name == child):
             continue
-        unnamed = 0
         for key in table.foreign_keys if table.engine == "INNODB" else ():
-            unnamed += not key.name
-            yield (key.name or f"{table.name.table}_ibfk_{unnamed}").lower()
+            yield key.own_name.lower()
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:

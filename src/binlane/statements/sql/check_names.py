@@ -21,8 +21,8 @@ class CheckName:
     """A CHECK of a table.
 
     Attributes:
-        name: As written or made up.
-        columns: That it names, in small letters.
+        name: As written, or as the server makes it up.
+        columns: Those that its condition names, in small letters.
     """
 
     name: str
@@ -39,10 +39,10 @@ def named_checks(
     """The checks of new columns and of a table, in the order of the text.
 
     Args:
-        elements: Columns and checks.
+        elements: Columns and checks in the order of the text.
         table: Its name, of which MySQL makes those of checks.
         kept: The checks that the table has already.
-        is_mariadb: Whose names are made up.
+        is_mariadb: Which server it is that makes names up.
     """
     checks = list(_checks(elements, of_columns=not is_mariadb))
     number = 0 if is_mariadb else max((_number(one.name, table) or 0 for one in kept), default=0)
@@ -70,10 +70,10 @@ def altered_checks(
     """The checks that ALTER TABLE leaves, and those that it adds.
 
     Args:
-        checks: Of the table before.
-        actions: In the order of the text.
-        table: Its name before.
-        is_mariadb: Whose names are made up.
+        checks: Those that the table had before it.
+        actions: All, in the order of the text.
+        table: The name that the table had before it.
+        is_mariadb: Which server it is that makes names up.
     """
     gone = {one.name.lower() for one in actions if one.kind in ("DROP CONSTRAINT", "DROP CHECK")}
     lost = dropped_columns(actions)

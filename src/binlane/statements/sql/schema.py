@@ -65,6 +65,8 @@ class ForeignKey:
         on_update: The same for changes.
         name: As given; empty if the server makes it up.
         parent_columns: Of the parent.
+        names_index: Its name is that of its index alone, as MySQL has it without CONSTRAINT.
+        made_up: The name that the server gives a key that has none.
     """
 
     table: TableName
@@ -74,6 +76,36 @@ class ForeignKey:
     on_update: str = "RESTRICT"
     name: str = ""
     parent_columns: tuple[str, ...] = ()
+    names_index: bool = False
+    made_up: str = ""
+
+    @property
+    def own_name(self) -> str:
+        """As the server calls it; empty where nothing tells."""
+        return self.made_up if self.names_index else self.name or self.made_up
+
+    def renamed(self, new: TableName) -> ForeignKey:
+        """The key of a table that gets another name, which names that may be made up follow."""
+        number = made_up_number(self.own_name, self.table.table)
+        if number is None:
+            return replace(self, table=new)
+        name = made_up_reference(new.table, number)
+        if self.own_name == self.made_up:
+            return replace(self, table=new, made_up=name)
+        return replace(self, table=new, name=name)
+
+
+def made_up_reference(table: str, number: int) -> str:
+    """The name that the servers make up for a foreign key."""
+    return f"{table}_ibfk_{number}"
+
+
+def made_up_number(name: str, table: str) -> int | None:
+    """The number in the name of a foreign key that may be made up; None of another one."""
+    begin = made_up_reference(table, 0)[:-1].lower()
+    digits = name[len(begin) :]
+    is_made_up = name.lower().startswith(begin) and digits.isdecimal()
+    return int(digits) if is_made_up else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -499,7 +531,7 @@ class ObjectStore:
         if table is not None:
             self.tables[new] = replace(
                 _renamed(table, new),
-                foreign_keys=tuple(replace(each, table=new) for each in table.foreign_keys),
+                foreign_keys=tuple(each.renamed(new) for each in table.foreign_keys),
             )
             self._follow_parent(old, new)
         elif view is not None:
