@@ -6,11 +6,12 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName
+from binlane.names import TableName, folded
 from binlane.statements.policy.lock_list import is_made
 from binlane.statements.policy.misconstrained import (
     checks_unknown,
@@ -151,6 +152,8 @@ _LISTING: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_VIEW, StatementKind.MAINTENANCE, StatementKind.FLUSH),
 }
 """Statements of which the parser takes no table twice."""
+_ADMINISTERED: Final = ("CHECKSUM TABLE", "CHECK TABLE")
+"""Likewise, which are about no table that is written."""
 
 
 def is_stated_of_parser(statement: SessionStatement) -> bool:
@@ -173,14 +176,15 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
         return refusal(_NAMED_TWICE, name)
     if not statement.succeeds:
         return None
-    if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
-        return _wrong_target(facts.tree.targets, facts.tree.tables)
     if isinstance(facts.tree, CreateTable) and facts.tree.is_external:
-        engine = named_engine(facts.tree.options)
-        if engine is None:
-            return refusal(6513)
-        return refusal(6512, engine) if engine in _WITHOUT_EXTERNAL_TABLES else None
-    if facts.effects.kind not in _PROGRAMS:
+        return _wrong_external(facts.tree)
+    is_program = facts.effects.kind in _PROGRAMS
+    if is_program or isinstance(facts.tree, Delete):
+        deletes = (node for node in walk(facts.tree) if isinstance(node, Delete))
+        wrong = (_wrong_target(node, statement) for node in deletes)
+        if (error := next(filter(None, wrong), None)) is not None:
+            return error
+    if not is_program:
         return None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
 
@@ -188,6 +192,10 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
 def _named_twice(facts: StatementFacts, database: str) -> str | None:
     """The first name that two tables of one list or one FROM have; None if there is none."""
     uses = facts.tables
+    if isinstance(facts.tree, Administration) and facts.tree.verb in _ADMINISTERED:
+        return _first_twice(
+            TableName(one.database or database, one.name) for one in facts.tree.tables
+        )
     if facts.effects.kind is StatementKind.CREATE_VIEW:
         return None  # which is an error where the view is read
     if len(uses) <= 1 or len({(use.name.database, use.alias) for use in uses}) == len(uses):
@@ -245,33 +253,43 @@ _WITHOUT_EXTERNAL_TABLES: Final = frozenset(
 )
 
 
-def _wrong_target(
-    targets: Iterable[ObjectName], tables: Iterable[TableReference]
-) -> Refusal | None:
+def _wrong_external(tree: CreateTable) -> Refusal | None:
+    """6512, 6513: an external table is of an engine that has such."""
+    engine = named_engine(tree.options)
+    if engine is None:
+        return refusal(6513)
+    return refusal(6512, engine) if engine in _WITHOUT_EXTERNAL_TABLES else None
+
+
+def _wrong_target(delete: Delete, statement: SessionStatement) -> Refusal | None:
     """1066, 1109: what a DELETE of several tables deletes from is there twice, or not at all."""
     uses = [
         node
-        for table in tables
+        for table in delete.tables
         for node in walk(table)
         if isinstance(node, TableUse | DerivedTable)
     ]
+    is_folded = statement.facts.dialect.lower_case_names
     seen: set[tuple[str | None, str]] = set()
-    for target in targets:
-        key = (target.database, target.name.lower())
+    for target in delete.targets or ():
+        if is_folded:
+            target = replace(target, name=folded(target.name))  # noqa: PLW2901
+        key = (target.database or statement.database, target.name)
         if key in seen:
             return refusal(_NAMED_TWICE, target.name)
         seen.add(key)
-        if not any(_means(target, use) for use in uses):
+        if not any(_means(target, use, statement) for use in uses):
             return refusal(1109, target.name)
     return None
 
 
-def _means(target: ObjectName, use: TableUse | DerivedTable) -> bool:
+def _means(target: ObjectName, use: TableUse | DerivedTable, statement: SessionStatement) -> bool:
     """Whether a target may be a table of FROM: by its alias, which has no database, or its name."""
+    fold = folded if statement.facts.dialect.lower_case_names else str
     if isinstance(use, DerivedTable) or use.alias is not None:
-        return target.database is None and (use.alias or "").lower() == target.name.lower()
-    is_same = use.name.database in (None, target.database) or target.database is None
-    return is_same and use.name.name.lower() == target.name.lower()
+        return target.database is None and fold(use.alias or "") == target.name
+    own = use.name.database or statement.database
+    return (target.database or statement.database) == own and fold(use.name.name) == target.name
 
 
 def no_database(statement: SessionStatement) -> Refusal | None:
