@@ -559,6 +559,21 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             *("HY000", "ER_CHECK_CONSTRAINT_VARIABLES"),
             "An expression of a check constraint '{}' cannot refer to a user or system variable.",
         ),
+        3108: (
+            *("HY000", "ER_DEPENDENT_BY_GENERATED_COLUMN"),
+            "Column '{}' has a generated column dependency.",
+        ),
+        3766: (
+            *("HY000", "ER_DEPENDENT_BY_DEFAULT_GENERATED_VALUE"),
+            (
+                "Column '{}' of table '{}' has a default value expression dependency and cannot be "
+                "dropped or renamed."
+            ),
+        ),
+        3837: (
+            *("HY000", "ER_DEPENDENT_BY_FUNCTIONAL_INDEX"),
+            "Column '{}' has a functional index dependency and cannot be dropped or renamed.",
+        ),
         3813: (
             *("HY000", "ER_COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN"),
             "Column check constraint '{}' references other column.",

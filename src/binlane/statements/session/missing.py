@@ -26,7 +26,7 @@ from binlane.statements.policy.misdeclared import (
     named_in_columns,
 )
 from binlane.statements.policy.misdefined import Parents, misdefined, misreferenced
-from binlane.statements.policy.misgenerated import changed_otherwise, uninitialized
+from binlane.statements.policy.misgenerated import changed_otherwise, needed, uninitialized
 from binlane.statements.policy.misnamed import column_names, misnamed
 from binlane.statements.policy.privileges import denied
 from binlane.statements.policy.reasons import added_unsafe_defaults
@@ -148,6 +148,7 @@ _OF_MARIADBS_PARSER: Final = frozenset((1294, 4128))
 
 
 _NAMED_TWICE: Final = 1066
+_STORED_OTHERWISE: Final = 3106
 _LISTING: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_VIEW, StatementKind.MAINTENANCE, StatementKind.FLUSH),
 }
@@ -871,7 +872,9 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
     if state.server.is_mariadb:
         error = taken if wrong is None and taken is not None else error or wrong
     elif table is not None:
-        error = error or taken or wrong
+        is_stored_otherwise = wrong is not None and wrong.errno == _STORED_OTHERWISE
+        left = None if is_stored_otherwise else needed(facts, table)
+        error = error or taken or left or wrong
     else:
         error = error or wrong
     error = (
