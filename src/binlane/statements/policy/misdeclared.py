@@ -516,7 +516,7 @@ def _disallowed_in_checks(
     if not server.has(Fact.CHECK_CONSTRAINTS):
         return None
     table = objects.table(facts.effects.writes[0])
-    unnamed = 0 if table is None else len(table.checks)
+    unnamed = 0 if table is None else len(table.check_names)
     for column, _, value, check in _expressions(facts):
         if check is None:
             continue
@@ -532,6 +532,10 @@ def _disallowed_in_checks(
             failure = None if name is None else _refused_in_check(node, name, shown, server)
             if failure is not None:
                 return failure
+        if column.name and not server.is_mariadb:
+            named = (node.parts[-1] for node in walk(value) if isinstance(node, Name))
+            if any(name.lower() != column.name.lower() for name in named):
+                return refusal(3813, shown)
     return None
 
 

@@ -17,10 +17,11 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.statements.policy.misdeclared import plain_names
-from binlane.statements.policy.refusals import Refusal, Why, refusal
+from binlane.statements.policy.refusals import Refusal, Why, refusal, table_is_there
 from binlane.statements.policy.server import Server
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.schema import ForeignKey, Key, Table
+from binlane.statements.sql.reference_names import highest_reference
+from binlane.statements.sql.schema import ForeignKey, Key, Table, made_up_reference
 from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.table_changes import (
     FOREIGN_KEY_ENGINES,
@@ -227,6 +228,7 @@ class _Alteration:
         self._names = {column.name.lower() for column in table.definition.columns}
         self._keys = {key.name.lower() for key in table.keys}
         self._actions = [action for action in tree.actions if not self._is_needless(action)]
+        self._dropped_checks: set[str] = set()
         # In the order of the text.
         self._left: dict[AlterAction, None] = dict.fromkeys(self._actions)
         self._meaning: dict[tuple[str, str], deque[AlterAction]] = {}
@@ -381,9 +383,10 @@ class _Alteration:
         what = _DROPS.get(action.kind)
         if what is None:
             return
-        references = [one.name.lower() for one in self._table.foreign_keys]
+        references = [one.own_name.lower() for one in self._table.foreign_keys]
         may_be_reference = action.name.lower() in references or (
-            bool(references) and _MADE_UP in action.name
+            # MariaDB numbers anew what is altered and renamed at once.
+            "" in references and _MADE_UP in action.name
         )
         if what in ("FOREIGN KEY", "CONSTRAINT") and may_be_reference:
             return
@@ -391,12 +394,18 @@ class _Alteration:
         if what == "FOREIGN KEY" and is_kept_nowhere and not self._server.is_mariadb:
             return  # MySQL leaves it to the engine, which has none
         if what == "CONSTRAINT":
-            columns = self._table.definition.columns
-            if self._table.checks or any(column.check for column in columns):
+            if self._take_check(action.name.lower()):
                 return
             if not self._server.is_mariadb:
                 raise _Wrong(refusal(3940, action.name))
         raise _Wrong(refusal(1091, what, action.name or PRIMARY, server=self._server))
+
+    def _take_check(self, name: str) -> bool:
+        """Look for a check of that name, which MariaDB drops once."""
+        is_there = any(one.name.lower() == name for one in self._table.check_names)
+        is_again = is_there and name in self._dropped_checks
+        self._dropped_checks.add(name)
+        return is_there and not (is_again and self._server.is_mariadb)
 
     def _unknown(self, column: str) -> _Wrong:
         return _Wrong(refusal(1054, column, self._table.name.table))
@@ -524,23 +533,25 @@ def misreferenced(
     """
     if child.engine != "INNODB" or child.partitioning or not child.is_complete:
         return None
-    unnamed = 0 if before is None else sum(not key.name for key in before.foreign_keys)
+    table = child.name.table if before is None else before.name.table
+    number = highest_reference(table, () if before is None else before.foreign_keys)
     taken: set[str] | None = None
     for key in _new_references(facts, child.name, parents.server):
-        unnamed += not key.name
-        shown = key.name or f"{child.name.table}_ibfk_{unnamed}"
+        number += not key.name
+        shown = key.name or made_up_reference(child.name.table, number)
         try:
             _look_at_reference(key, shown, child, parents, is_altered=before is not None)
         except LookupError:
             continue
         except _Wrong as wrong:
             return wrong.error
-        if not key.name:
-            continue
         taken = set(parents.named()) if taken is None else taken
-        if key.name.lower() in taken:
-            return _name_is_taken(key.name, child, parents, is_altered=before is not None)
-        taken.add(key.name.lower())
+        if shown.lower() in taken:
+            is_altered = before is not None
+            if is_altered and not key.name and parents.server.is_mariadb and parents.checks:
+                return table_is_there(child.name)
+            return _name_is_taken(shown, child, parents, is_altered=is_altered)
+        taken.add(shown.lower())
     return None
 
 

@@ -1,4 +1,4 @@
-"""What MariaDB refuses of generated columns and of defaults that are expressions.
+"""What the servers refuse of generated columns and of defaults that are expressions.
 
 Source: MariaDB 10.11 and 11.8, sql/sql_table.cc `mysql_prepare_alter_table`, sql/item.cc
 `Item_field::check_field_expression_processor`.
@@ -6,17 +6,23 @@ Source: MariaDB 10.11 and 11.8, sql/sql_table.cc `mysql_prepare_alter_table`, sq
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.statements.policy.misdeclared import plain_names
-from binlane.statements.policy.refusals import Refusal
+from binlane.statements.policy.refusals import Refusal, refusal
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Table
-from binlane.statements.sql.table_definitions import TableColumn
+from binlane.statements.sql.table_definitions import (
+    TableColumn,
+    dropped_columns,
+    names_in,
+    renamed_columns,
+)
 from binlane.statements.sql.tree.definitions import AlterTable, Column, CreateTable
 
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN"))
+_KEY_DROPS: Final = frozenset(("DROP KEY", "DROP CONSTRAINT"))
 _STORED: Final = frozenset(("STORED", "PERSISTENT"))
 
 
@@ -71,6 +77,60 @@ def uninitialized(facts: StatementFacts, child: Table) -> Refusal | None:
                     symbol = "ER_EXPRESSION_REFERS_TO_UNINIT_FIELD"
                     return Refusal(4029, "01000", symbol, message)
     return None
+
+
+def needed(facts: StatementFacts, before: Table | None) -> Refusal | None:
+    """MySQL's error of a column that goes or is renamed while an expression needs it.
+
+    Source: measured on MySQL 9.7.4.
+
+    Args:
+        facts: Those of an ALTER TABLE.
+        before: The table as it was, with its keys.
+    """
+    tree = facts.tree
+    if not isinstance(tree, AlterTable) or before is None:
+        return None
+    dropped = dropped_columns(tree.actions)
+    gone = dropped | {
+        old for old, new in renamed_columns(tree.actions).items() if old != new.lower()
+    }
+    if not gone:
+        return None
+    changed = {one.name.lower() for one in tree.actions if one.kind in _CHANGES} | dropped
+    keys = {one.name.lower() for one in tree.actions if one.kind in _KEY_DROPS}
+    needs = [
+        *(
+            (3108 if column.generated is not None else 3766, _needs_of(column))
+            for column in before.definition.columns
+            if column.name.lower() not in changed
+        ),
+        *(
+            (3837, _names(part, ()))
+            for key in before.keys
+            if key.name.lower() not in keys
+            for part, column in zip(key.parts, key.columns, strict=False)
+            if not column
+        ),
+    ]
+    for column in before.definition.columns:
+        name = column.name.lower()
+        for errno, names in needs if name in gone else ():
+            if name in names:
+                return refusal(errno, column.name, before.name.table)
+    return None
+
+
+def _needs_of(column: TableColumn) -> frozenset[str]:
+    """The columns, in small letters, that the value of a column is computed of."""
+    if column.generated is not None:
+        return _names(column.generated, column.generated_modes)
+    is_computed = column.default is not None and column.default_form in ("call", "expression")
+    return _names(column.default or "", ()) if is_computed else frozenset()
+
+
+def _names(text: str, modes: Sequence[str]) -> frozenset[str]:
+    return frozenset(name.parts[-1].lower() for name in names_in(text, modes))
 
 
 def _is_later(other: TableColumn, at: int, own: int, *, is_generated: bool) -> bool:

@@ -308,6 +308,12 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
     return Refusal(errno, sqlstate, symbol, text.format(*arguments))
 
 
+def table_is_there(name: TableName) -> Refusal:
+    """1050: MariaDB's InnoDB has a foreign key of a name that a table's key would have."""
+    message = f"Table './{name.database}/{name.table}' already exists"
+    return Refusal(1050, "42S01", "ER_TABLE_EXISTS_ERROR", message)
+
+
 def wrong_argument_count(routine: Routine, given: int) -> Refusal:
     """Error 1318: a routine gets too few or too many arguments."""
     kind = "FUNCTION" if routine.is_function else "PROCEDURE"
@@ -552,6 +558,34 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             *("HY000", "ER_CHECK_CONSTRAINT_VARIABLES"),
             "An expression of a check constraint '{}' cannot refer to a user or system variable.",
         ),
+        3108: (
+            *("HY000", "ER_DEPENDENT_BY_GENERATED_COLUMN"),
+            "Column '{}' has a generated column dependency.",
+        ),
+        3766: (
+            *("HY000", "ER_DEPENDENT_BY_DEFAULT_GENERATED_VALUE"),
+            (
+                "Column '{}' of table '{}' has a default value expression dependency and cannot be "
+                "dropped or renamed."
+            ),
+        ),
+        3837: (
+            *("HY000", "ER_DEPENDENT_BY_FUNCTIONAL_INDEX"),
+            "Column '{}' has a functional index dependency and cannot be dropped or renamed.",
+        ),
+        3813: (
+            *("HY000", "ER_COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN"),
+            "Column check constraint '{}' references other column.",
+        ),
+        3820: (
+            *("HY000", "ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN"),
+            "Check constraint '{}' refers to non-existing column '{}'.",
+        ),
+        3821: (
+            *("HY000", "ER_CHECK_CONSTRAINT_NOT_FOUND"),
+            "Check constraint '{}' is not found in the table.",
+        ),
+        3822: ("HY000", "ER_CHECK_CONSTRAINT_DUP_NAME", "Duplicate check constraint name '{}'."),
         3940: ("HY000", "ER_CONSTRAINT_NOT_FOUND", "Constraint '{}' does not exist."),
         6125: (
             *("HY000", "ER_FK_NO_UNIQUE_INDEX_PARENT"),

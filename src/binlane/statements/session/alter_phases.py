@@ -107,7 +107,7 @@ def _is_left_out(action: AlterAction, table: Table) -> bool:
     name = action.name.lower()
     columns = {column.name.lower() for column in table.definition.columns}
     keys = {key.name.lower() for key in table.keys}
-    foreign = {key.name.lower() for key in table.foreign_keys}
+    foreign = {key.own_name.lower() for key in table.foreign_keys}
     match action.kind:
         case "ADD COLUMN":
             return all(column.name.lower() in columns for column in action.columns)

@@ -418,7 +418,7 @@ def _leaves_as_it_is(state: SessionState, statement: SessionStatement, name: Tab
         return False
 
     def is_needless(action: AlterAction) -> bool:
-        if action.kind == "ALTER CONSTRAINT":
+        if action.kind in ("ALTER CHECK", "ALTER CONSTRAINT"):
             own = action.name.lower()
             # One without a name has one of the server's.
             is_unenforced = own in table.unenforced or ("" in table.unenforced and "_chk_" in own)

@@ -6,12 +6,19 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName
+from binlane.names import TableName, folded
 from binlane.statements.policy.lock_list import is_made
+from binlane.statements.policy.misconstrained import (
+    checks_unknown,
+    misconstrained,
+    miscopied,
+    misrenamed,
+)
 from binlane.statements.policy.misdeclared import (
     disallowed,
     disallowed_in_key,
@@ -19,7 +26,7 @@ from binlane.statements.policy.misdeclared import (
     named_in_columns,
 )
 from binlane.statements.policy.misdefined import Parents, misdefined, misreferenced
-from binlane.statements.policy.misgenerated import changed_otherwise, uninitialized
+from binlane.statements.policy.misgenerated import changed_otherwise, needed, uninitialized
 from binlane.statements.policy.misnamed import column_names, misnamed
 from binlane.statements.policy.privileges import denied
 from binlane.statements.policy.reasons import added_unsafe_defaults
@@ -52,7 +59,9 @@ from binlane.statements.sql.facts import (
     StatementKind,
 )
 from binlane.statements.sql.schema import Table, body_of, small
+from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.table_changes import engine_name, named_engine
+from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.definitions import (
     AccountStatement,
     CreateRoutine,
@@ -139,10 +148,13 @@ _OF_MARIADBS_PARSER: Final = frozenset((1294, 4128))
 
 
 _NAMED_TWICE: Final = 1066
+_STORED_OTHERWISE: Final = 3106
 _LISTING: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_VIEW, StatementKind.MAINTENANCE, StatementKind.FLUSH),
 }
 """Statements of which the parser takes no table twice."""
+_ADMINISTERED: Final = ("CHECKSUM TABLE", "CHECK TABLE")
+"""Likewise, which are about no table that is written."""
 
 
 def is_stated_of_parser(statement: SessionStatement) -> bool:
@@ -165,14 +177,15 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
         return refusal(_NAMED_TWICE, name)
     if not statement.succeeds:
         return None
-    if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
-        return _wrong_target(facts.tree.targets, facts.tree.tables)
     if isinstance(facts.tree, CreateTable) and facts.tree.is_external:
-        engine = named_engine(facts.tree.options)
-        if engine is None:
-            return refusal(6513)
-        return refusal(6512, engine) if engine in _WITHOUT_EXTERNAL_TABLES else None
-    if facts.effects.kind not in _PROGRAMS:
+        return _wrong_external(facts.tree)
+    is_program = facts.effects.kind in _PROGRAMS
+    if is_program or isinstance(facts.tree, Delete):
+        deletes = (node for node in walk(facts.tree) if isinstance(node, Delete))
+        wrong = (_wrong_target(node, statement) for node in deletes)
+        if (error := next(filter(None, wrong), None)) is not None:
+            return error
+    if not is_program:
         return None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
 
@@ -180,6 +193,10 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
 def _named_twice(facts: StatementFacts, database: str) -> str | None:
     """The first name that two tables of one list or one FROM have; None if there is none."""
     uses = facts.tables
+    if isinstance(facts.tree, Administration) and facts.tree.verb in _ADMINISTERED:
+        return _first_twice(
+            TableName(one.database or database, one.name) for one in facts.tree.tables
+        )
     if facts.effects.kind is StatementKind.CREATE_VIEW:
         return None  # which is an error where the view is read
     if len(uses) <= 1 or len({(use.name.database, use.alias) for use in uses}) == len(uses):
@@ -237,33 +254,43 @@ _WITHOUT_EXTERNAL_TABLES: Final = frozenset(
 )
 
 
-def _wrong_target(
-    targets: Iterable[ObjectName], tables: Iterable[TableReference]
-) -> Refusal | None:
+def _wrong_external(tree: CreateTable) -> Refusal | None:
+    """6512, 6513: an external table is of an engine that has such."""
+    engine = named_engine(tree.options)
+    if engine is None:
+        return refusal(6513)
+    return refusal(6512, engine) if engine in _WITHOUT_EXTERNAL_TABLES else None
+
+
+def _wrong_target(delete: Delete, statement: SessionStatement) -> Refusal | None:
     """1066, 1109: what a DELETE of several tables deletes from is there twice, or not at all."""
     uses = [
         node
-        for table in tables
+        for table in delete.tables
         for node in walk(table)
         if isinstance(node, TableUse | DerivedTable)
     ]
+    is_folded = statement.facts.dialect.lower_case_names
     seen: set[tuple[str | None, str]] = set()
-    for target in targets:
-        key = (target.database, target.name.lower())
+    for target in delete.targets or ():
+        if is_folded:
+            target = replace(target, name=folded(target.name))  # noqa: PLW2901
+        key = (target.database or statement.database, target.name)
         if key in seen:
             return refusal(_NAMED_TWICE, target.name)
         seen.add(key)
-        if not any(_means(target, use) for use in uses):
+        if not any(_means(target, use, statement) for use in uses):
             return refusal(1109, target.name)
     return None
 
 
-def _means(target: ObjectName, use: TableUse | DerivedTable) -> bool:
+def _means(target: ObjectName, use: TableUse | DerivedTable, statement: SessionStatement) -> bool:
     """Whether a target may be a table of FROM: by its alias, which has no database, or its name."""
+    fold = folded if statement.facts.dialect.lower_case_names else str
     if isinstance(use, DerivedTable) or use.alias is not None:
-        return target.database is None and (use.alias or "").lower() == target.name.lower()
-    is_same = use.name.database in (None, target.database) or target.database is None
-    return is_same and use.name.name.lower() == target.name.lower()
+        return target.database is None and fold(use.alias or "") == target.name
+    own = use.name.database or statement.database
+    return (target.database or statement.database) == own and fold(use.name.name) == target.name
 
 
 def no_database(statement: SessionStatement) -> Refusal | None:
@@ -794,7 +821,18 @@ def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | No
             return _table_exists(new)
         gone.discard(new)
         gone.add(old)
-    return None
+    is_alone = statement.facts.effects.kind is StatementKind.RENAME_TABLE
+    return misrenamed(
+        (
+            (old, new)
+            for old, new in statement.facts.effects.renames
+            if old not in state.objects.store.temporary
+            or not (state.server.is_mariadb or not is_alone)
+        ),
+        state.objects.store.tables,
+        server=state.server,
+        has_checks=is_alone and not state.server.is_mariadb,
+    )
 
 
 # What is wrong with a definition -------------------------------------------------------------------
@@ -817,7 +855,7 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
     error = disallowed(facts, state.objects, server=state.server, database=statement.database)
     if error is None and state.server.is_mariadb:
         error = changed_otherwise(facts, table)
-    error = error or misdefined(
+    wrong = misdefined(
         facts,
         table,
         server=state.server,
@@ -830,13 +868,68 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             dialect=facts.dialect,
         ),
     )
-    return error or _misreferenced(state, statement, table) or _misexpressed(state, statement)
+    taken = _misconstrained(state, statement, table)
+    if state.server.is_mariadb:
+        error = taken if wrong is None and taken is not None else error or wrong
+    elif table is not None:
+        is_stored_otherwise = wrong is not None and wrong.errno == _STORED_OTHERWISE
+        left = None if is_stored_otherwise else needed(facts, table)
+        error = error or taken or left or wrong
+    else:
+        error = error or wrong
+    error = (
+        error or _misreferenced(state, statement, table) or _misexpressed(state, statement, table)
+    )
+    return error or taken
 
 
-def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+def _misconstrained(
+    state: SessionState, statement: SessionStatement, table: Table | None
+) -> Refusal | None:
+    """Names of checks."""
+    facts, tree = statement.facts, statement.facts.tree
+    if table is None and not isinstance(tree, CreateTable):
+        return None
+    text = facts.text.upper()
+    has_checks = table is not None and bool(table.check_names)
+    if not has_checks and "CHECK" not in text and "CONSTRAINT" not in text:
+        return None
+    after: Table | None = None
+    if table is None or state.server.is_mariadb:
+        try:
+            after = preview(state, statement, _last_name(facts))
+        except SqlSyntaxError:  # a column that is not there, which is told otherwise
+            after = None
+    tables = state.objects.store.tables
+    return misconstrained(facts, table, after, tables=tables, server=state.server)
+
+
+def _last_name(facts: StatementFacts) -> TableName:
+    """The name of a table behind a statement that defines it."""
+    name = facts.effects.writes[0]
+    return next((new for old, new in facts.effects.renames if old == name), name)
+
+
+def _miscopied(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """CREATE TABLE … LIKE: MySQL's names of its checks."""
+    effects = statement.facts.effects
+    source = next(map(state.objects.table, effects.reads), None)
+    if source is None or state.server.is_mariadb:
+        return None
+    if effects.if_exists and _made_table(state, statement, is_tolerant=False) is not None:
+        return None
+    tables = state.objects.store.tables
+    return miscopied(source, effects.writes[0], tables, is_temporary=effects.is_temporary)
+
+
+def _misexpressed(
+    state: SessionState, statement: SessionStatement, before: Table | None
+) -> Refusal | None:
     """Columns that expressions of columns name."""
     named = named_in_columns(statement.facts, state.server)
-    child = preview(state, statement, statement.facts.effects.writes[0]) if named else None
+    is_checked = not state.server.is_mariadb and "CHECK" in statement.facts.text.upper()
+    is_looked_at = bool(named) or is_checked
+    child = preview(state, statement, _last_name(statement.facts)) if is_looked_at else None
     if child is None or not child.is_complete:
         return None
     columns = {column.name.lower() for column in child.definition.columns}
@@ -844,6 +937,8 @@ def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal |
     error = next(unknown, None)
     if error is None and state.server.is_mariadb:
         error = uninitialized(statement.facts, child)
+    if error is None and is_checked and state.server.has(Fact.CHECK_CONSTRAINTS):
+        error = checks_unknown(before, child)
     return error
 
 
@@ -891,10 +986,8 @@ def _reference_names(state: SessionState, child: TableName, *, is_made: bool) ->
     for table in state.objects.store.tables.values():
         if table.name.database != child.database or (is_made and table.name == child):
             continue
-        unnamed = 0
         for key in table.foreign_keys if table.engine == "INNODB" else ():
-            unnamed += not key.name
-            yield (key.name or f"{table.name.table}_ibfk_{unnamed}").lower()
+            yield key.own_name.lower()
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -977,6 +1070,7 @@ _DEFINING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
             ),
             _misdefined,
         ),
+        StatementKind.CREATE_TABLE_LIKE: _miscopied,
         **dict.fromkeys((StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW), _misnamed_view),
     }
 )

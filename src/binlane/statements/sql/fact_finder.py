@@ -279,6 +279,8 @@ class FactFinder(NameFinder):
                 continue
             noted.add(qualifier)
             found = self._called(by_alias, qualifier) if qualifier else targets
+            if not found and change is RowChange.DELETE:
+                continue  # which is an error, 1109
             if not found:
                 raise Untold(node, "a table of the statement")
             for index in found:

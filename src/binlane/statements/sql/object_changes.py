@@ -23,6 +23,7 @@ from binlane.statements.sql.accounts import (
     named,
     take_routine,
 )
+from binlane.statements.sql.check_names import copied_checks
 from binlane.statements.sql.evaluation.evaluator import Environment
 from binlane.statements.sql.evaluation.operator_types import Scope, Untyped
 from binlane.statements.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_known
@@ -175,12 +176,16 @@ class ObjectChange:
         if like is None or not like.engine:
             self.store.forget(self.name)
             return
+        checks = like.check_names
+        if not self.facts.dialect.may_be_mariadb:
+            checks = copied_checks(checks, self.name.table)
         table = replace(
             like,
             name=self.name,
             is_temporary=self.effects.is_temporary,
             foreign_keys=(),
             union=(),
+            check_names=checks,
             create_statement=self.facts.text,
         )
         self._put(table)

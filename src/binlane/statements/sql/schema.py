@@ -18,6 +18,7 @@ from typing import Final, Self
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.accounts import ROOT, AccountName, Accounts
+from binlane.statements.sql.check_names import CheckName, renamed_checks
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.servers import ANY, ASSUMED, Dialect, Version, default
 from binlane.statements.sql.table_definitions import TableColumn, TableDefinition
@@ -56,13 +57,15 @@ class ForeignKey:
     """A reference of `table` to `parent`.
 
     Attributes:
-        table: Table that has the key.
+            table: Table that has the key.
         columns: Columns of `table` in the key.
         parent: Table that the key refers to.
         on_delete: Action on the key's rows when the parent's are deleted, in capitals.
         on_update: Action on the key's rows when the parent's are changed, in capitals.
         name: Name as given; empty if the server makes it up.
         parent_columns: Columns of `parent` that the key refers to.
+        names_index: True if its name is that of its index alone, as MySQL has it without CONSTRAINT.
+    made_up: Name that the server gives a key without a name.
     """
 
     table: TableName
@@ -72,6 +75,36 @@ class ForeignKey:
     on_update: str = "RESTRICT"
     name: str = ""
     parent_columns: tuple[str, ...] = ()
+    names_index: bool = False
+    made_up: str = ""
+
+    @property
+    def own_name(self) -> str:
+        """As the server calls it; empty where nothing tells."""
+        return self.made_up if self.names_index else self.name or self.made_up
+
+    def renamed(self, new: TableName) -> ForeignKey:
+        """The key of a table that gets another name, which names that may be made up follow."""
+        number = made_up_number(self.own_name, self.table.table)
+        if number is None:
+            return replace(self, table=new)
+        name = made_up_reference(new.table, number)
+        if self.own_name == self.made_up:
+            return replace(self, table=new, made_up=name)
+        return replace(self, table=new, name=name)
+
+
+def made_up_reference(table: str, number: int) -> str:
+    """The name that the servers make up for a foreign key."""
+    return f"{table}_ibfk_{number}"
+
+
+def made_up_number(name: str, table: str) -> int | None:
+    """The number in the name of a foreign key that may be made up; None of another one."""
+    begin = made_up_reference(table, 0)[:-1].lower()
+    digits = name[len(begin) :]
+    is_made_up = name.lower().startswith(begin) and digits.isdecimal()
+    return int(digits) if is_made_up else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +126,7 @@ class Table:
             servers' own tables, and behind a CREATE … SELECT whose columns the text does not tell.
         options: Options of CREATE TABLE as the server prints them, such as `ENGINE` and `InnoDB`.
         checks: CONSTRAINT … CHECK of the table, as the server prints them.
+        check_names: Of those and, in MySQL, of the checks of columns.
         unenforced: Names of MySQL's checks that are NOT ENFORCED, in small letters; empty of one
             without a name.
         partitioning: PARTITION BY to its end, as the user wrote it; empty without.
@@ -112,6 +146,7 @@ class Table:
     is_complete: bool = True
     options: tuple[tuple[str, str], ...] = ()
     checks: tuple[str, ...] = ()
+    check_names: tuple[CheckName, ...] = ()
     unenforced: frozenset[str] = frozenset()
     partitioning: str = ""
     dialect: Dialect = field(default=ANY, compare=False)
@@ -494,9 +529,8 @@ class ObjectStore:
         table, view = self.tables.pop(old, None), self.views.pop(old, None)
         if table is not None:
             self.tables[new] = replace(
-                table,
-                name=new,
-                foreign_keys=tuple(replace(each, table=new) for each in table.foreign_keys),
+                _renamed(table, new),
+                foreign_keys=tuple(each.renamed(new) for each in table.foreign_keys),
             )
             self._follow_parent(old, new)
         elif view is not None:
@@ -514,7 +548,7 @@ class ObjectStore:
         """Give a temporary table another name, if it is there."""
         table = self.temporary.pop(old, None)
         if table is not None:
-            self.temporary[new] = replace(table, name=new)
+            self.temporary[new] = _renamed(table, new)
 
     def drop_trigger(self, name: TableName) -> None:
         """Have a trigger no more."""
@@ -761,3 +795,11 @@ class Objects:
     def settings(self) -> dict[str, str]:
         """Give the values that `SET GLOBAL` of the schema's script set, names in lower case."""
         return dict(self.store.settings)
+
+
+def _renamed(table: Table, new: TableName) -> Table:
+    """A table with another name, which MySQL's names of its checks follow."""
+    checks = table.check_names
+    if not table.dialect.may_be_mariadb:
+        checks = renamed_checks(checks, table.name.table, new.table)
+    return replace(table, name=new, check_names=checks)

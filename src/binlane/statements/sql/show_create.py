@@ -397,7 +397,7 @@ class _Writer:
         return f"current_timestamp({digits})"
 
     def _foreign_key(self, key: ForeignKey, number: int) -> str:
-        name = key.name or f"{self.table.name.table}_ibfk_{number}"
+        name = key.own_name or f"{self.table.name.table}_ibfk_{number}"
         columns = ", ".join(_marked(column) for column in key.columns)
         parent = _marked(key.parent.table)
         if key.parent.database != self.table.name.database:

@@ -12,7 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
+from binlane.statements.sql.check_names import altered_checks, named_checks
 from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.reference_names import references_named
 from binlane.statements.sql.schema import ForeignKey, Key, Table
 from binlane.statements.sql.table_definitions import (
     TableColumn,
@@ -78,11 +80,13 @@ def key_of(node: KeyDefinition, facts: StatementFacts) -> Key:
     )
 
 
-def foreign_key_of(node: KeyDefinition, table: TableName) -> ForeignKey:
-    """A foreign key of a table."""
+def foreign_key_of(node: KeyDefinition, table: TableName, *, is_mariadb: bool = True) -> ForeignKey:
+    """A foreign key of a table; without CONSTRAINT its name is MySQL's index's alone."""
     assert node.references is not None  # the grammar demands it
     columns = tuple(part.column for part in node.parts)
-    return _foreign_key(node.references, table, columns, name=node.constraint or node.name)
+    name = node.constraint or node.name
+    made = _foreign_key(node.references, table, columns, name=name)
+    return made if is_mariadb else replace(made, names_index=bool(name) and not node.constraint)
 
 
 def named(keys: Iterable[Key], others: Sequence[Key] = ()) -> list[Key]:
@@ -297,12 +301,13 @@ def created(
     """
     node = facts.tree
     assert isinstance(node, CreateTable)
+    is_mariadb = facts.dialect.may_be_mariadb
     columns = [each for each in node.elements if isinstance(each, Column)]
     keys = column_keys(columns)
     references = column_references(columns, name)
     for each in node.elements:
         if isinstance(each, KeyDefinition) and each.kind == "FOREIGN":
-            references.append(foreign_key_of(each, name))
+            references.append(foreign_key_of(each, name, is_mariadb=is_mariadb))
         elif isinstance(each, KeyDefinition):
             keys.append(key_of(each, facts))
     own_engine = named_engine(node.options) or engine
@@ -318,12 +323,13 @@ def created(
     checks = [each for each in node.elements if isinstance(each, Check)]
     checks += [check for column in columns for check in column.checks]
     unenforced = frozenset(each.name.lower() for each in checks if each.is_unenforced)
-    table = replace(table, unenforced=unenforced)
+    names = named_checks(node.elements, name.table, is_mariadb=is_mariadb)
+    table = replace(table, unenforced=unenforced, check_names=names)
     table = _with_options(table, node.options)
     if node.partitioning is not None:
         table = _partitioned(table, node.partitioning, facts)
     kept = references if own_engine in FOREIGN_KEY_ENGINES and not is_temporary else []
-    return _with_keys(table, named(keys), kept)
+    return _with_keys(table, named(keys), references_named(kept, name.table))
 
 
 def with_invisible_primary_key(table: Table) -> Table:
@@ -478,18 +484,23 @@ def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | 
     assert isinstance(node, AlterTable)
     found = _followed(table, node, facts)
     definition = alter_table(table.definition, node, facts, charset=charset)
-    found.table = replace(table, definition=definition)
+    own, is_mariadb = table.name.table, facts.dialect.may_be_mariadb
+    kept, added = altered_checks(table.check_names, node.actions, own, is_mariadb=is_mariadb)
+    found.table = replace(table, definition=definition, check_names=kept + added)
     for action in node.actions:
         _act(found, action)
     columns = [column for action in node.actions for column in action.columns]
     has_primary = any(key.is_primary for key in found.keys)
-    added = [key for key in column_keys(columns) if not (key.is_primary and has_primary)]
-    found.keys += found.names.all_named(added)
+    keys = [key for key in column_keys(columns) if not (key.is_primary and has_primary)]
+    found.keys += found.names.all_named(keys)
     found.references += column_references(columns, table.name)
     if found.table.engine not in FOREIGN_KEY_ENGINES:
         found.references = []
     made = replace(found.table, engine=found.table.engine or engine)
-    return _with_keys(made, found.keys, found.references)
+    references = found.references
+    if not (is_mariadb and any(action.kind == "RENAME" for action in node.actions)):
+        references = references_named(references, own, table.foreign_keys)
+    return _with_keys(made, found.keys, references)
 
 
 def _followed(table: Table, node: AlterTable, facts: StatementFacts) -> _Altered:
@@ -536,7 +547,7 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
             if action.kind == "DROP CONSTRAINT":
                 found.keep(without_key(found.keys, action.name))
             gone = action.name.lower()
-            found.references = [each for each in found.references if each.name.lower() != gone]
+            found.references = [each for each in found.references if each.own_name.lower() != gone]
             found.referring.discard(gone)
         case "RENAME KEY":
             renamed = (
@@ -546,7 +557,7 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
             found.keep(list(renamed))
         case "ALTER COLUMN":
             _alter_column(found, action)
-        case "ALTER CONSTRAINT" | "ADD CHECK":
+        case "ALTER CHECK" | "ALTER CONSTRAINT" | "ADD CHECK":
             found.table = replace(found.table, unenforced=_unenforced(found.table, action))
         case "OPTION" if action.option is not None:
             found.table = _with_options(found.table, [action.option])
@@ -567,7 +578,8 @@ def _unenforced(table: Table, action: AlterAction) -> frozenset[str]:
 def _add_key(found: _Altered, node: KeyDefinition) -> None:
     if node.kind == "FOREIGN":
         if not (node.if_not_exists and asked_name(node).lower() in found.referring):
-            made = foreign_key_of(node, found.table.name)
+            is_mariadb = found.facts.dialect.may_be_mariadb
+            made = foreign_key_of(node, found.table.name, is_mariadb=is_mariadb)
             found.references.append(made)
             found.referring.add(made.name.lower())
         return

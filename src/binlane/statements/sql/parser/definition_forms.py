@@ -451,7 +451,8 @@ action =
     | [TO | AS | =] kind:"RENAME" table:object } -> AlterAction
   | ALTER {
       {KEY | INDEX} kind:"ALTER KEY" dropped_part words:visibility
-    | {CHECK | CONSTRAINT} kind:"ALTER CONSTRAINT" name:name words:{[NOT] ENFORCED} @mysql>=8
+    | CHECK kind:"ALTER CHECK" name:name words:{[NOT] ENFORCED} @mysql>=8
+    | CONSTRAINT kind:"ALTER CONSTRAINT" name:name words:{[NOT] ENFORCED} @mysql>=8
     | [COLUMN] kind:"ALTER COLUMN" dropped_part {
           words:{DROP DEFAULT}
         | SET { DEFAULT words:"SET DEFAULT" default_at:^ default:default_value
