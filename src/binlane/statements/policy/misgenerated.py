@@ -93,7 +93,7 @@ def _uninitialized(column: str, other: str) -> Refusal:
 
 
 def unversioned(facts: StatementFacts, before: Table | None) -> Refusal | None:
-    """MariaDB's error of DROP SYSTEM VERSIONING where there is none, before all others.
+    """MariaDB's error of DROP SYSTEM VERSIONING and AS ROW START where there is none, before all others.
 
     Args:
         facts: Those of an ALTER TABLE.
@@ -102,8 +102,15 @@ def unversioned(facts: StatementFacts, before: Table | None) -> Refusal | None:
     tree = facts.tree
     if not isinstance(tree, AlterTable) or before is None or not before.is_complete:
         return None
-    is_dropped = any(action.kind == "DROP SYSTEM VERSIONING" for action in tree.actions)
-    if not is_dropped or before.definition.is_versioned:
+    kinds = {action.kind for action in tree.actions}
+    has_row_times = "ADD SYSTEM VERSIONING" not in kinds and any(
+        column.storage.startswith("ROW") for action in tree.actions for column in action.columns
+    )
+    is_asked = "DROP SYSTEM VERSIONING" in kinds or has_row_times
+    is_versioned = before.definition.is_versioned or any(
+        column.row_time for column in before.definition.columns
+    )
+    if not is_asked or is_versioned:
         return None
     message = f"Table `{before.name.table}` is not system-versioned"
     return Refusal(4124, "HY000", "ER_VERS_NOT_VERSIONED", message)
