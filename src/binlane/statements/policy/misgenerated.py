@@ -59,7 +59,8 @@ def uninitialized(facts: StatementFacts, child: Table) -> Refusal | None:
         child: The table that it makes.
     """
     places = {column.name.lower(): at for at, column in enumerate(child.definition.columns)}
-    for column in _new_columns(facts):
+    new = {column.name.lower(): column for column in _new_columns(facts)}
+    for column in new.values():
         own = places.get(column.name.lower())
         if own is None:
             continue
@@ -70,13 +71,49 @@ def uninitialized(facts: StatementFacts, child: Table) -> Refusal | None:
                     continue
                 other = child.definition.columns[at]
                 if _is_later(other, at, own, is_generated=value is column.generated):
-                    message = (
-                        f"Expression for field `{column.name}` is referring to uninitialized "
-                        f"field `{other.name}`"
-                    )
-                    symbol = "ER_EXPRESSION_REFERS_TO_UNINIT_FIELD"
-                    return Refusal(4029, "01000", symbol, message)
+                    return _uninitialized(column.name, other.name)
+    # What stays as it is may stand elsewhere now.
+    for own, kept in enumerate(child.definition.columns):
+        for one in () if kept.name.lower() in new else _needs_of(kept):
+            at = places.get(one, own)
+            other = child.definition.columns[at]
+            is_generated = kept.generated is not None
+            if (
+                at != own
+                and _needs_of(other)
+                and _is_later(other, at, own, is_generated=is_generated)
+            ):
+                return _uninitialized(kept.name, other.name)
     return None
+
+
+def _uninitialized(column: str, other: str) -> Refusal:
+    message = f"Expression for field `{column}` is referring to uninitialized field `{other}`"
+    return Refusal(4029, "01000", "ER_EXPRESSION_REFERS_TO_UNINIT_FIELD", message)
+
+
+def unversioned(facts: StatementFacts, before: Table | None) -> Refusal | None:
+    """MariaDB's error of DROP SYSTEM VERSIONING and AS ROW START where there is none, before all others.
+
+    Args:
+        facts: Those of an ALTER TABLE.
+        before: The table as it was, with its options.
+    """
+    tree = facts.tree
+    if not isinstance(tree, AlterTable) or before is None or not before.is_complete:
+        return None
+    kinds = {action.kind for action in tree.actions}
+    has_row_times = "ADD SYSTEM VERSIONING" not in kinds and any(
+        column.storage.startswith("ROW") for action in tree.actions for column in action.columns
+    )
+    is_asked = "DROP SYSTEM VERSIONING" in kinds or has_row_times
+    is_versioned = before.definition.is_versioned or any(
+        column.row_time for column in before.definition.columns
+    )
+    if not is_asked or is_versioned:
+        return None
+    message = f"Table `{before.name.table}` is not system-versioned"
+    return Refusal(4124, "HY000", "ER_VERS_NOT_VERSIONED", message)
 
 
 def needed(facts: StatementFacts, before: Table | None) -> Refusal | None:

@@ -26,7 +26,12 @@ from binlane.statements.policy.misdeclared import (
     named_in_columns,
 )
 from binlane.statements.policy.misdefined import Parents, misdefined, misreferenced
-from binlane.statements.policy.misgenerated import changed_otherwise, needed, uninitialized
+from binlane.statements.policy.misgenerated import (
+    changed_otherwise,
+    needed,
+    uninitialized,
+    unversioned,
+)
 from binlane.statements.policy.misnamed import column_names, misnamed
 from binlane.statements.policy.privileges import denied
 from binlane.statements.policy.reasons import added_unsafe_defaults
@@ -852,6 +857,8 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             tree.query, facts, state.objects, server=state.server, database=statement.database
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
+    if state.server.is_mariadb and (error := unversioned(facts, table)) is not None:
+        return error
     error = disallowed(facts, state.objects, server=state.server, database=statement.database)
     if error is None and state.server.is_mariadb:
         error = changed_otherwise(facts, table)
@@ -928,7 +935,8 @@ def _misexpressed(
     """Columns that expressions of columns name."""
     named = named_in_columns(statement.facts, state.server)
     is_checked = not state.server.is_mariadb and "CHECK" in statement.facts.text.upper()
-    is_looked_at = bool(named) or is_checked
+    is_known = before is None or before.is_complete
+    is_looked_at = bool(named) or (is_checked and is_known)
     child = preview(state, statement, _last_name(statement.facts)) if is_looked_at else None
     if child is None or not child.is_complete:
         return None
