@@ -60,8 +60,8 @@ class LeftOut:
 
         Args:
             done: The position before the file. For the first one, the position before it, or before
-                an earlier file of which the replica has all that is in between: what came earlier
-                is not told of.
+                an earlier file of which the replica has all that is in between. Groups before that
+                are not told of.
             format_: The format of the file's events.
         """
         self._gtids.format = format_

@@ -1,4 +1,4 @@
-"""What is wrong in definitions: names that a body does not declare, expressions of columns.
+"""Faults of definitions: names that a body does not declare, expressions of columns.
 
 Of the body of a routine, trigger or event only what the servers' parsers find, in the order of the
 text; what statements name is looked up when they run. Of columns' expressions the functions that
@@ -105,15 +105,13 @@ class _Wrong(Exception):  # noqa: N818  # found, not raised by what runs
 
 @dataclass(slots=True)
 class _Scope:
-    """What can be named at a place, in small letters.
+    """Names that a place in a body can use, in small letters.
 
     Attributes:
-        outer: The scope around it.
-        variables: Local variables and parameters.
-        cursors: Cursors.
-        conditions: Conditions.
-        label: Of the block or loop, whether ITERATE may name it too.
-        is_handler: It is a handler's: labels around it are out of reach.
+        outer: Scope of the block around this one.
+        variables: Local variables and parameters declared here.
+        label: Label of the block or loop, and whether ITERATE may name it too.
+        is_handler: True for the scope of a handler: labels around it are out of reach.
     """
 
     outer: _Scope | None = None
@@ -149,7 +147,7 @@ class _Scope:
 
 
 def is_no_variable(name: str) -> bool:
-    """Whether there is surely no system variable of a name, in small letters."""
+    """Return True if surely no system variable has a name, given in small letters."""
     return name.isidentifier() and "_" not in name and name not in _SINGLE_WORDS
 
 
@@ -161,8 +159,8 @@ def misdeclared(
     Args:
         facts: Of CREATE PROCEDURE, FUNCTION, TRIGGER or EVENT, or of a compound statement.
         objects: The server's, for the columns of a trigger's table.
-        server: Whose texts are given.
-        database: The default one.
+        server: Server whose texts of errors are given.
+        database: Default database of the statement's session.
     """
     if facts.dialect.is_oracle:
         return None
@@ -401,7 +399,7 @@ class _Checks:
 
 
 def _commits(node: Node) -> bool:
-    """Whether a statement commits what is open."""
+    """Return True if a statement commits the open transaction."""
     if isinstance(node, Transaction):
         return node.verb in _TRANSACTIONS
     if isinstance(node, CreateTable | DropTables):
@@ -564,7 +562,7 @@ def disallowed_in_key(
 
 
 def _name_in_check(node: object, objects: Objects, database: str, dialect: Dialect) -> str | None:
-    """How errors call what a CHECK may not have; None if it may."""
+    """Return the name by which errors call a node that a CHECK may not have; None if it may."""
     found = _name(node, objects, database, dialect)
     if found is not None or not isinstance(node, Call) or node.database is not None:
         return None if found is None else found[0]
@@ -590,7 +588,10 @@ def _refused_in_check(node: object, name: str, shown: str, server: Server) -> Re
 def _name(
     node: object, objects: Objects, database: str, dialect: Dialect
 ) -> tuple[str, bool] | None:
-    """How MariaDB's errors call what may not be, and whether it only varies; None if it may."""
+    """Return the name by which MariaDB's errors call a refused node, and whether its value varies.
+
+    None if the node is allowed.
+    """
     if isinstance(node, Subquery):
         return "select ...", False
     if isinstance(node, UserVariable):

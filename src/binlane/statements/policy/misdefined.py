@@ -1,4 +1,4 @@
-"""What is wrong with the definition of a table: columns and keys that are there twice, or not at all.
+"""Faults of a table's definition: columns and keys that are there twice, or not at all.
 
 Only what is sure is told: of tables of which all is known. What it costs a table to have new values
 in its rows is the engine's, and not looked for.
@@ -79,7 +79,7 @@ class _Definition:
     Attributes:
         columns: Names in order, with whether they are AUTO_INCREMENT.
         keys: Those that are there first; the empty name is made up.
-        engine: In capitals.
+        engine: Name of the engine in capitals.
         hidden: Columns that stand in no list, in small letters.
         is_open: There are more columns, which are not known.
         asked: Keys that the statement asks for.
@@ -107,7 +107,7 @@ def misdefined(
     Args:
         facts: Of CREATE TABLE, ALTER TABLE, CREATE INDEX, DROP INDEX.
         table: As it was; None for CREATE TABLE.
-        server: Whose texts are given.
+        server: Server whose texts of errors are given.
         engine: Of a table that names none.
         selected: The columns that its query gives a new table; None: they are not known.
         disallowed: Finds the error of an expression for what no key may be made of.
@@ -237,7 +237,7 @@ class _Alteration:
             self._meaning.setdefault(meant, deque()).append(action)
 
     def _is_needless(self, action: AlterAction) -> bool:
-        """Whether MariaDB leaves out an action because of its IF EXISTS or IF NOT EXISTS."""
+        """Return True if MariaDB leaves out an action because of its IF EXISTS or IF NOT EXISTS."""
         if not action.if_exists:
             return False
         name = action.name.lower()
@@ -335,7 +335,7 @@ class _Alteration:
         return True
 
     def _has_added(self, columns: Iterable[tuple[str, bool]], name: str) -> bool:
-        """Whether MariaDB finds a column among those that the statement has added so far."""
+        """Return True if MariaDB finds a column among those that the statement has added so far."""
         return (
             self._server.is_mariadb
             and name.lower() not in self._names
@@ -379,7 +379,7 @@ class _Alteration:
         made.keys = keys
 
     def _look_at_drop(self, action: AlterAction) -> None:
-        """What is left of DROP means nothing, as far as all is known that it can mean."""
+        """Raise if a DROP names nothing, as far as all is known that it can name."""
         what = _DROPS.get(action.kind)
         if what is None:
             return
@@ -415,7 +415,7 @@ class _Alteration:
 
 
 def _check(made: _Definition, server: Server, disallowed: Disallowed) -> None:
-    """What the servers look at when a table is put together, in their order."""
+    """Check a table as the servers do when they put it together, in their order."""
     names = {*made.hidden}
     for name, _ in made.columns:
         if name.lower() in names:
@@ -486,7 +486,7 @@ def _look_for_columns_twice(key: Key) -> None:
 
 
 def _look_at_name(key: Key, taken: KeyNames) -> None:
-    """Whether there is a key of that name before it; one for a foreign key may come to nothing."""
+    """Raise if a key of that name stands before this one; a foreign key's own may come to nothing."""
     if key.parts == (_FOR_REFERENCE,):
         return
     name = key.name
@@ -502,14 +502,14 @@ def _look_at_name(key: Key, taken: KeyNames) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parents:
-    """What the foreign keys of a new or altered table are held against.
+    """Tables and rules against which the foreign keys of a new or altered table are checked.
 
     Attributes:
-        server: Whose rules and texts.
+        server: Server whose rules and texts of errors apply.
         find: A table by its name. None: there surely is none that foreign keys can refer to; raises
             `LookupError` where that is not known.
-        checks: foreign_key_checks.
-        must_be_unique: MySQL's restrict_fk_on_non_standard_key.
+        checks: Value of the session's foreign_key_checks.
+        must_be_unique: Value of MySQL's variable restrict_fk_on_non_standard_key.
         named: Names, in small letters, of the foreign keys of the child's database.
     """
 
@@ -528,7 +528,7 @@ def misreferenced(
     Args:
         facts: Of CREATE TABLE or ALTER TABLE.
         before: The table as it was; None for CREATE TABLE.
-        child: As it would be.
+        child: Table as the statement would make it.
         parents: What they may refer to.
     """
     if child.engine != "INNODB" or child.partitioning or not child.is_complete:
@@ -638,7 +638,7 @@ def _look_at_reference(
 
 
 def _look_at_child(key: ForeignKey, shown: str, child: Table) -> Refusal | None:
-    """What MySQL says of a table that cannot have a foreign key."""
+    """Return MySQL's error for a table that cannot have a foreign key; None if it can."""
     if child.is_temporary:
         return refusal(1215)
     if "SET NULL" not in (key.on_delete, key.on_update):
@@ -651,7 +651,7 @@ def _look_at_child(key: ForeignKey, shown: str, child: Table) -> Refusal | None:
 def _mismatch(
     key: ForeignKey, shown: str, child: Table, parent: Table, parents: Parents
 ) -> Refusal | None:
-    """What MySQL says of columns that do not fit; None if they may."""
+    """Return MySQL's error for columns that do not fit those of the parent; None if they do."""
     names = key.parent_columns or next(
         (one.columns for one in parent.keys if one.is_primary), key.columns
     )
@@ -678,7 +678,7 @@ def _columns_of(table: Table, names: Iterable[str]) -> list[TableColumn | None]:
 
 
 def _differ(one: TableColumn, other: TableColumn) -> bool:
-    """Whether two columns are surely of types that a foreign key cannot join: integers."""
+    """Return True if two columns surely have types that a foreign key cannot join: integers."""
     types = [_INTEGERS.get(column.type_name) for column in (one, other)]
     if None in types:
         return False

@@ -1,4 +1,4 @@
-"""What the servers refuse of generated columns and of defaults that are expressions.
+"""Errors of generated columns and of defaults that are expressions.
 
 Source: MariaDB 10.11 and 11.8, sql/sql_table.cc `mysql_prepare_alter_table`, sql/item.cc
 `Item_field::check_field_expression_processor`.
@@ -30,7 +30,7 @@ def changed_otherwise(facts: StatementFacts, before: Table | None) -> Refusal | 
     """1907: a column that becomes VIRTUAL, or is that no more; None if there is none.
 
     Args:
-        facts: Of ALTER TABLE.
+        facts: Facts of an ALTER TABLE statement.
         before: The table as it was.
     """
     tree = facts.tree
@@ -171,7 +171,7 @@ def _names(text: str, modes: Sequence[str]) -> frozenset[str]:
 
 
 def _is_later(other: TableColumn, at: int, own: int, *, is_generated: bool) -> bool:
-    """Whether a column has no value yet when an expression of another one is computed."""
+    """Return True if a column has no value yet when an expression of another one is computed."""
     has_default = other.default_form in ("call", "expression")
     if other.generated is None and not has_default:
         return False

@@ -77,13 +77,13 @@ _Locals = Callable[[str], bool]
 
 @dataclass(slots=True)
 class _Scope:
-    """What names can mean at a place.
+    """Tables and aliases that names can mean at a place.
 
     Attributes:
         tables: Their names or aliases, in small letters, with their columns; None: not known.
-        outer: The scope around it.
+        outer: Scope of the query around this one.
         aliases: Of the select list; None: not known.
-        common: Tables of WITH.
+        common: Columns of the tables that WITH makes.
     """
 
     tables: list[tuple[str, frozenset[str] | None]] = field(default_factory=list)
@@ -106,7 +106,7 @@ class _Scope:
         return self.outer is not None and self.outer.has(parts, by_alias=True)
 
     def common_table(self, name: str) -> tuple[bool, list[str] | None]:
-        """Whether WITH makes a table of this name, and its columns."""
+        """Return whether WITH makes a table of this name, and its columns."""
         if name in self.common:
             return True, self.common[name]
         return (False, None) if self.outer is None else self.outer.common_table(name)
@@ -128,10 +128,10 @@ def misnamed(
     """The error of a statement or definition that names wrong columns; None if it has none.
 
     Args:
-        facts: It.
-        objects: The server's.
-        server: Whose texts are given.
-        database: The default one.
+        facts: Facts of the statement or definition.
+        objects: Catalog of the server's objects.
+        server: Server whose texts of errors are given.
+        database: Default database of the statement's session.
         is_local: Which names are local variables, or rows of a trigger.
     """
     try:
@@ -270,7 +270,7 @@ class _Checks:
             self.values(row.items, scope, _IN_SELECT if is_later else _IN_VALUES)
 
     def wanted(self, tree: Insert) -> int | None:
-        """How many values a row must have; None where that is not known."""
+        """Return the number of values that a row must have; None where that is not known."""
         if tree.is_set:
             return None
         if tree.columns is not None:
@@ -329,8 +329,8 @@ class _Checks:
         """The tables of FROM; what is inside of them is looked at, too.
 
         Args:
-            tables: They.
-            outer: The scope around it.
+            tables: Tables of FROM, those between commas.
+            outer: Scope of the query around this one.
             is_changed: They are those of an UPDATE or DELETE.
         """
         scope = _Scope(outer=outer)
@@ -399,7 +399,7 @@ class _Checks:
             raise _Found(invalid_view(name))
 
     def is_broken(self, view: View, query: Query) -> bool:
-        """Whether a view names what is not there any more."""
+        """Return True if a view names an object that is gone."""
         try:
             self.inside(view).query(query, None)
         except _Found as found:
@@ -597,9 +597,9 @@ def unfilled(
     """The error of an INSERT whose rows surely lack a value; None if it has none.
 
     Args:
-        facts: Its own.
+        facts: Facts of the INSERT or REPLACE.
         table: Where to; without triggers that run before its rows.
-        server: Whose rules.
+        server: Server whose rules apply here.
         is_strict: sql_mode is strict for the table.
         is_kept: The table keeps rows that come before a wrong one.
     """

@@ -112,7 +112,7 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """The server's error for what a statement names and is not there; None if it has none.
 
     Args:
-        state: The session.
+        state: State of the session that runs it.
         statement: A statement of which the script states no error, or another one.
     """
     kind = statement.facts.effects.kind
@@ -163,7 +163,7 @@ _ADMINISTERED: Final = ("CHECKSUM TABLE", "CHECK TABLE")
 
 
 def is_stated_of_parser(statement: SessionStatement) -> bool:
-    """Whether the script states that the server's parser refuses a definition."""
+    """Return True if the script states that the server's parser refuses a definition."""
     kind = statement.facts.effects.kind
     is_definition = kind in DDL_KINDS or kind in TABLE_MAKING_KINDS
     of_mariadb = () if statement.facts.dialect.flavor == "mysql" else _OF_MARIADBS_PARSER
@@ -241,7 +241,7 @@ def _of_list(table: TableReference) -> Iterator[TableUse]:
 
 
 def _is_left_too(facts: StatementFacts) -> bool:
-    """Whether IF NOT EXISTS stands in a CREATE OR REPLACE."""
+    """Return True if IF NOT EXISTS stands in a CREATE OR REPLACE."""
     if isinstance(facts.tree, AccountStatement):
         return "IF NOT EXISTS" in facts.tree.options
     return facts.effects.if_exists
@@ -290,7 +290,7 @@ def _wrong_target(delete: Delete, statement: SessionStatement) -> Refusal | None
 
 
 def _means(target: ObjectName, use: TableUse | DerivedTable, statement: SessionStatement) -> bool:
-    """Whether a target may be a table of FROM: by its alias, which has no database, or its name."""
+    """Return True if a target may be a table of FROM: by its alias, which has no database, or its name."""
     fold = folded if statement.facts.dialect.lower_case_names else str
     if isinstance(use, DerivedTable) or use.alias is not None:
         return target.database is None and fold(use.alias or "") == target.name
@@ -579,7 +579,10 @@ _BUILT_IN: Final = frozenset(
 
 
 def _uninstalled(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """What MySQL does not find to uninstall; nobody asks a source for what it has."""
+    """Return MySQL's error for a plugin or component that is not there to uninstall.
+
+    None where a source runs the statement: nobody asks it for what it has.
+    """
     tree = statement.facts.tree
     assert isinstance(tree, Administration)
     if state.server.is_mariadb or state.logs_source:
@@ -625,7 +628,7 @@ def _table_exists(name: TableName) -> Refusal:
 
 
 def _is_taken(state: SessionState, name: TableName) -> bool:
-    """Whether a table that is not temporary, or a view, has a name."""
+    """Return True if a table that is not temporary, or a view, has a name."""
     return state.objects.base_table(name) is not None or _has_view(state, name)
 
 
@@ -730,7 +733,7 @@ _WRONG_LEVEL: Final = 1221
 
 
 def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> Refusal | None:
-    """What is wrong with the object of GRANT or REVOKE: of another level, or not there."""
+    """Return the error of the object of GRANT or REVOKE: of another level, or not there."""
     on, named = tree.on, {one.name for one in tree.privileges}
     names = named - {"ALL", "USAGE", "GRANT OPTION"}
     if on is None:
@@ -767,7 +770,7 @@ def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> R
 
 
 def _has_program(state: SessionState, kind: str, name: TableName) -> bool:
-    """Whether a routine or package is there, as far as that is known of its kind."""
+    """Return True if a routine or package is there, as far as that is known of its kind."""
     objects = state.objects
     if kind.startswith("PACKAGE") and not state.logs_source:
         package = body_of(name) if kind.endswith("BODY") else small(name)
