@@ -768,11 +768,22 @@ def _refusal_under_locks(
     if effects.kind not in _NEEDS_LOCKS or _looks_at_partitions(facts.tree):
         return None
     changed = tuple(_changed_under_locks(state, statement))
-    if state.server.is_mariadb:
-        for name, _, is_written in changed:
-            if is_written and name in locked.implied:
-                return refusal(_LOCKED_FOR_READ, name.table)
+    if state.server.is_mariadb and (error := _refused_in_order(locked, changed)) is not None:
+        return error
     return locked.refusal(changed)
+
+
+def _refused_in_order(
+    locked: LockedTables, changed: Iterable[tuple[TableName, str, bool]]
+) -> Refusal | None:
+    """Return MariaDB's error for tables that DDL changes, which it looks for one behind the other."""
+    held = {lock[0] for lock in locked.locks} | locked.implied
+    for name, alias, is_written in changed:
+        if name not in held:
+            return refusal(_NOT_LOCKED, alias)
+        if is_written and name in locked.implied:
+            return refusal(_LOCKED_FOR_READ, name.table)
+    return None
 
 
 def _refusal_under_read_lock(statement: SessionStatement) -> Refusal | None:
