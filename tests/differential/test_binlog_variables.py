@@ -146,13 +146,16 @@ def test_set_at_the_port_is_set_at_the_server(server: tuple[Flavor, Any], seed: 
             _compare(flavor, text, plain, port)
 
 
+_VERSIONS = {Flavor.MARIADB: (10, 11, 19), Flavor.MYSQL: (9, 7, 4)}
+
+
 def _compare(
     flavor: Flavor, text: str, plain: Connection[Cursor], port: Connection[Cursor]
 ) -> None:
     own = tuple(f"@@SESSION.{name}" for name in NAMES)
     own += tuple(f"@@GLOBAL.{name}" for name in NAMES if name != "sql_log_bin")
     others = ("@u", "@v", "@w", "@@autocommit", "@@lock_wait_timeout", "@@max_error_count")
-    facts = read(text, database="", dialect=Dialect(flavor=flavor.value))
+    facts = read(text, database="", dialect=Dialect(flavor=flavor.value, version=_VERSIONS[flavor]))
     assert facts.effects.stopped_at is None, text
     if not concerns(facts):
         return

@@ -334,11 +334,14 @@ def _key_fields(key: ForeignKey) -> list[object]:
         key.on_delete,
         key.on_update,
         key.name,
+        *((key.made_up, "index" if key.names_index else "") if key.made_up else ()),
     ]
 
 
 def _key_of(fields: Sequence[Sequence[str]]) -> ForeignKey:
-    table, columns, parent, parent_columns, on_delete, on_update, name = fields
+    # Stores of versions before have no names that servers make up.
+    table, columns, parent, parent_columns, on_delete, on_update, name, *more = fields
+    made_up, names_index = more or ("", "")
     return ForeignKey(
         table=TableName(*table),
         columns=tuple(columns),
@@ -347,4 +350,6 @@ def _key_of(fields: Sequence[Sequence[str]]) -> ForeignKey:
         on_delete=str(on_delete),
         on_update=str(on_update),
         name=str(name),
+        names_index=names_index == "index",
+        made_up=str(made_up),
     )

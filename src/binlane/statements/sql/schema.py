@@ -65,7 +65,7 @@ class ForeignKey:
         name: Name as given; empty if the server makes it up.
         parent_columns: Columns of `parent` that the key refers to.
         names_index: True if its name is that of its index alone, as MySQL has it without CONSTRAINT.
-    made_up: Name that the server gives a key without a name.
+        made_up: Name that the server gives a key without a name.
     """
 
     table: TableName

@@ -12,7 +12,6 @@ from binlane.binlogs.cat.text.progress import Progress
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
-from binlane.log.codec.load_data import ExecuteLoadQueryEvent
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import Flavor
@@ -132,10 +131,14 @@ class TextLines:
             return event
         if isinstance(body, TableMapEvent) and body.database in names:
             return replace(event, body=replace(body, database=names[body.database]))
-        is_mysql = self._text is not None and self._text.flavor is Flavor.MYSQL
-        if is_mysql and isinstance(body, QueryEvent):
+        if self._text is None or self._text.flavor is not Flavor.MYSQL:
+            return event
+        # Few ask for other names, and a small log takes longer to import for than to print.
+        from binlane.log.codec.load_data import ExecuteLoadQueryEvent  # noqa: PLC0415
+
+        if isinstance(body, QueryEvent):
             return replace(event, body=_renamed(body, names))
-        if is_mysql and isinstance(body, ExecuteLoadQueryEvent):
+        if isinstance(body, ExecuteLoadQueryEvent):
             return replace(event, body=replace(body, statement=_renamed(body.statement, names)))
         return event
 
