@@ -10,7 +10,7 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.live.provision.private_server import PrivateServer
-from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.session.planning_session import PlannedSession
 from tests.judged_statements import run_judged
 from tests.servers import ServerFactory, execute
 

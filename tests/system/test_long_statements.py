@@ -17,7 +17,8 @@ from binlane.live.gateway.judge import Reading
 from binlane.log.codec.packets.execution import Execution
 from binlane.log.codec.types import ColumnType
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
-from binlane.statements.session.group_plans import Planned, PlannedSession
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.planning_session import PlannedSession
 from binlane.statements.sql import reading
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.servers import Dialect
@@ -73,7 +74,7 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
     turn, is_over = 0, False
     execute_it = PlannedSession.execute
 
-    def noted(self: PlannedSession, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
+    def noted(self: PlannedSession, text: str, outcome: Outcome = NO_OUTCOME) -> StatementPlan:
         if text == "SET @a = 1":
             executed[turn] += 1
         return execute_it(self, text, outcome)

@@ -19,7 +19,7 @@ from pymysql.cursors import Cursor
 from binlane.live.port import port_session, unfollowed
 from binlane.live.provision.private_server import PrivateServer
 from binlane.statements.scope.scope import Scope
-from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.session.planning_session import PlannedSession
 from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import judged
 from tests.judged_statements import judging, logging_everything

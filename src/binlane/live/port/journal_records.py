@@ -10,12 +10,12 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.plan_bytes import decode_plans
 from binlane.binlogs.store.record_log import Place
 from binlane.errors import UnsupportedError
 from binlane.live.port.session_groups import Arrival, Point, Reason, Span, Statement, Stream
 from binlane.log.codec.buffer import Reader
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import decode_plans
 
 VERSION: Final = 4
 """Version of all records, plans included: another version is for another binlane."""

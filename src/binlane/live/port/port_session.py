@@ -95,7 +95,8 @@ from binlane.statements.programs.host import STEPS_BESIDE_OTHERS_MAX
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.programs.runner import is_program
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_plans import Planned, PlannedSession
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.planning_session import PlannedSession
 from binlane.statements.session.recurring import KnownEffect
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
@@ -477,7 +478,7 @@ class PortSession:
             return
         context = reader.last()
         planned = model.disconnect()
-        if planned.homeless and context is not None:
+        if planned.mark is not None and context is not None:
             await self._tracking.mark_end(planned, context, model)
 
     async def _begun(self) -> PlannedSession | None:
@@ -763,7 +764,7 @@ class PortSession:
             await self._read_context(model, reader, needs)
         return self._send(text, model, facts, reader, expected, needs)
 
-    def _as_rows(self, text: str, model: PlannedSession, expected: Planned) -> Planned:
+    def _as_rows(self, text: str, model: PlannedSession, expected: StatementPlan) -> StatementPlan:
         """Preview a statement of which nothing can be in binlogs as text."""
         model.have_rows(len(expected.numbers))
         return model.preview(text)
@@ -947,7 +948,7 @@ class PortSession:
             return
         known: KnownRead | KnownWrite | None = None
         if kind is StatementKind.SELECT:
-            is_silent = not (expected.groups or expected.homeless or expected.has_texts)
+            is_silent = not (expected.groups or expected.mark or expected.has_texts)
             if is_silent and not (expected.result.notes or may_run_programs(one.facts)):
                 known = KnownRead(circumstances)
         elif kind in _CHANGING and len(one.plans) == 1 and one.use is not None:
@@ -969,7 +970,7 @@ class PortSession:
         text: str,
         model: PlannedSession,
         reader: ContextReader,
-        expected: Planned,
+        expected: StatementPlan,
         effect: KnownEffect | None,
     ) -> Verdict | None:
         """Let a statement run whose kind is known; None if its context has to be asked for first."""
@@ -1014,7 +1015,9 @@ class PortSession:
                 shared.catalog.fit(self._catalog)
         return facts
 
-    async def _preview(self, model: PlannedSession, text: str, facts: StatementFacts) -> Planned:
+    async def _preview(
+        self, model: PlannedSession, text: str, facts: StatementFacts
+    ) -> StatementPlan:
         """Give the model's preview of a statement, once all objects are known that it uses."""
         expected = model.preview(text)
         while await self._read_missed(model, facts):
@@ -1046,7 +1049,7 @@ class PortSession:
         model: PlannedSession,
         reader: ContextReader,
         facts: StatementFacts,
-        expected: Planned,
+        expected: StatementPlan,
     ) -> Needs | None:
         """Give the needs of a statement's context; None where nothing of the statement is logged as text."""
         session, shared = model.session, self._tracking.shared
@@ -1063,7 +1066,11 @@ class PortSession:
         return reader.needs(expected.values, use)
 
     def _use(
-        self, model: PlannedSession, facts: StatementFacts, expected: Planned, needs: Needs | None
+        self,
+        model: PlannedSession,
+        facts: StatementFacts,
+        expected: StatementPlan,
+        needs: Needs | None,
     ) -> ContextUse | None:
         """Give a statement's use of its context; None where nobody has to look."""
         if needs is not None:
@@ -1080,7 +1087,7 @@ class PortSession:
         model: PlannedSession,
         facts: StatementFacts,
         reader: ContextReader,
-        expected: Planned,
+        expected: StatementPlan,
         needs: Needs | None,
     ) -> Verdict:
         """Note a statement as under way, in the journal, too, if it makes groups, and let it run."""
@@ -1229,7 +1236,7 @@ def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
     return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
 
 
-def _carried_out(model: PlannedSession, one: UnderWay, reply: Reply) -> Planned:
+def _carried_out(model: PlannedSession, one: UnderWay, reply: Reply) -> StatementPlan:
     """Let the model execute a statement whose outcome is known, and give its account."""
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))

@@ -21,7 +21,7 @@ from binlane.statements.check.hints import HINTS
 from binlane.statements.policy.refusals import Refusal, Why
 from binlane.statements.programs.runner import is_program
 from binlane.statements.scope.safety import ROW_HINT, SPLIT_HINT
-from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.session.planning_session import PlannedSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import DDL_KINDS, StatementFacts, StatementKind
