@@ -140,7 +140,7 @@ class LiveCatalog:
     """The objects of one source.
 
     Args:
-        source: Answers questions about objects.
+        source: Answers the questions about the objects.
         connections: Number of questions that are asked at the same time.
 
     Attributes:
