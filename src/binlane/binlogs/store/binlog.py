@@ -459,8 +459,7 @@ class Binlog:
         """Count what a cutter had to leave full since it was asked last; tell the first of a kind."""
         for reason in cutter.uncut.keys() - self.uncut.keys():
             _LOG.warning(
-                "binlog %s: row images stay full that were to be %s: %s "
-                "(further ones are only counted)",
+                "binlog %s: row images stay full instead of %s: %s (further ones are only counted)",
                 *(self.name, cutter.image.value, reason.value),
                 extra={"binlog": self.name},
             )
@@ -918,7 +917,7 @@ class Binlog:
         reason = error.strerror or str(error)
         if error.errno in NO_ROOM and not self._is_sync_lost and self._roll_back():
             return StoreFullError(
-                f"no room for more than {self.end}: {reason}",
+                f"no room behind {self.end}: {reason}",
                 path=str(self._directory),
                 hint="make room on the disk; the event groups that did not fit can then be added",
             )

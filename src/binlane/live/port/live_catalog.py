@@ -418,7 +418,7 @@ class LiveCatalog:
                 assert own is not None, "it is who asks"
                 await self._ask_own(question, own)
         raise StatementError(
-            f"{_NOT_TOLD}: it hangs on more than {_ROUNDS_MAX} objects one behind the other, or"
+            f"{_NOT_TOLD}: it depends on a chain of more than {_ROUNDS_MAX} objects, or"
             " they change all the time"
         )
 
@@ -598,7 +598,7 @@ class _Source:
             rows = session.ask(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {LOCK_TIMEOUT_S})")
             if rows != (("0",),):
                 raise StatementError(
-                    f"the transactions {gtids} are in its log, and not done after"
+                    f"the transactions {gtids} are in its log, but not committed after"
                     f" {LOCK_TIMEOUT_S} s",
                     hint="try again",
                 )

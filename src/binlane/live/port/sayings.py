@@ -269,7 +269,7 @@ class Hearing:
                     *(thread_id, number, last, plans, encoded), is_bound=answer.is_bound
                 )
         except ValueError as error:
-            logger.warning("a reply told of no GTID that can be read: %s", error)
+            logger.warning("the GTID in a reply cannot be read: %s", error)
             attributions.done(thread_id, number, None, [])
 
 

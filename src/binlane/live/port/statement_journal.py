@@ -138,7 +138,7 @@ class StatementJournal:
             for number in self._log.older:
                 self._remove(number)
         if self.failure:
-            logger.info("the port's journal is written again")
+            logger.info("the port's journal can be written again")
             self.failure = ""
 
     def _fail(self, error: StoreError) -> None:
