@@ -266,7 +266,7 @@ class Hearing:
                 plans = _Plans(encoded, count)
                 attributions.done(thread_id, number, last, plans, encoded, is_bound=is_bound)
         except ValueError as error:
-            logger.warning("a reply told of no GTID that can be read: %s", error)
+            logger.warning("the GTID in a reply cannot be read: %s", error)
             attributions.done(thread_id, number, None, [])
 
 

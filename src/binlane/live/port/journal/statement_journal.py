@@ -118,7 +118,7 @@ class StatementJournal:
         self._needs[last] = present.ends
         log.drop_stale()
         if self.failure:
-            logger.info("the port's journal is written again")
+            logger.info("the port's journal can be written again")
             self.failure = ""
 
     def _fail(self, error: StoreError) -> None:
