@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
-from binlane.live.port import statement_journal
 from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.journal import statement_journal
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition
