@@ -30,7 +30,7 @@ from binlane.statements.policy.engines import traits
 from binlane.statements.programs.runner import is_program
 from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.planning_session import PlannedSession
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
@@ -177,7 +177,7 @@ class GroupTracking:
 
     # Before a statement runs.
 
-    def intend(self, one: UnderWay, model: PlannedSession) -> None:
+    def intend(self, one: UnderWay, model: PlanningSession) -> None:
         """Tell of the groups that a statement will make."""
         if one.expected.groups and self.shared is not None:
             one.plans, expected = self._plans(one.expected, model), one.expected
@@ -186,7 +186,7 @@ class GroupTracking:
             )
             one.is_intended = True
 
-    def intend_unread(self, model: PlannedSession, *, is_for_all: bool = False) -> None:
+    def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.
 
         Args:
@@ -231,7 +231,7 @@ class GroupTracking:
         for kept in (self._unsettled, self._doubts, self._marks):
             kept.clear()
 
-    def _plans(self, planned: StatementPlan, model: PlannedSession) -> list[GroupPlan]:
+    def _plans(self, planned: StatementPlan, model: PlanningSession) -> list[GroupPlan]:
         """The plans of a statement's groups; none where their contents are not certain."""
         if self.spoils:
             return []
@@ -256,7 +256,11 @@ class GroupTracking:
             self._doubts.append(Doubt.of(one.facts, session))
 
     def follow(
-        self, one: UnderWay, planned: StatementPlan, model: PlannedSession, replies: Sequence[Reply]
+        self,
+        one: UnderWay,
+        planned: StatementPlan,
+        model: PlanningSession,
+        replies: Sequence[Reply],
     ) -> None:
         """Tell which groups are a statement's, or keep it until `settle`.
 
@@ -272,7 +276,11 @@ class GroupTracking:
             self._keep_for_mark(planned.mark, model)
 
     def _tell(
-        self, one: UnderWay, planned: StatementPlan, model: PlannedSession, replies: Sequence[Reply]
+        self,
+        one: UnderWay,
+        planned: StatementPlan,
+        model: PlanningSession,
+        replies: Sequence[Reply],
     ) -> None:
         if self.shared is None:
             _lose_unplanned(model, planned, ())
@@ -310,7 +318,7 @@ class GroupTracking:
         elif told.is_intended:
             shared.attributions.done(self.thread_id, told.number, None)
 
-    async def settle(self, model: PlannedSession) -> None:
+    async def settle(self, model: PlanningSession) -> None:
         """Ask for groups that the replies did not tell, and mark changes without a group at the source."""
         shared = self.shared
         unsettled, self._unsettled = self._unsettled, []
@@ -326,7 +334,7 @@ class GroupTracking:
         for draft, plan in marks:
             await self._mark(draft, plan, model)
 
-    async def _are_settled(self, shared: PortParts, model: PlannedSession) -> bool:
+    async def _are_settled(self, shared: PortParts, model: PlanningSession) -> bool:
         """True if statements ran on the objects that they were judged with."""
         doubts, self._doubts = self._doubts, []
         if not doubts:
@@ -367,7 +375,7 @@ class GroupTracking:
     # Changes of which the source logs nothing.
 
     async def mark_end(
-        self, planned: StatementPlan, context: StatementContext, model: PlannedSession
+        self, planned: StatementPlan, context: StatementContext, model: PlanningSession
     ) -> None:
         """Have binlogs drop temporary tables that the source drops by itself.
 
@@ -384,7 +392,7 @@ class GroupTracking:
         for draft, plan in marks:
             await self._mark(draft, plan, model)
 
-    def _keep_for_mark(self, draft: GroupPlan, model: PlannedSession) -> None:
+    def _keep_for_mark(self, draft: GroupPlan, model: PlanningSession) -> None:
         """Keep changes of which the source logs nothing until they are marked."""
         is_certain = self.shared is not None and not self.spoils
         session = model.session
@@ -395,7 +403,7 @@ class GroupTracking:
         if plan.binlogs:
             self._marks.append((draft, plan))
 
-    async def _mark(self, draft: GroupPlan, plan: GroupPlan, model: PlannedSession) -> None:
+    async def _mark(self, draft: GroupPlan, plan: GroupPlan, model: PlanningSession) -> None:
         """Have the source log a group for changes of which it logs nothing.
 
         Args:
@@ -425,7 +433,7 @@ class GroupTracking:
 
 
 def _lose_unplanned(
-    model: PlannedSession, planned: StatementPlan, plans: Sequence[GroupPlan]
+    model: PlanningSession, planned: StatementPlan, plans: Sequence[GroupPlan]
 ) -> None:
     """Let the model know which binlogs get the rows of a group in which it has texts.
 
@@ -438,14 +446,14 @@ def _lose_unplanned(
         _lose(model, draft, plans[place] if place < len(plans) else GroupPlan())
 
 
-def _lose(model: PlannedSession, draft: GroupPlan, plan: GroupPlan) -> None:
+def _lose(model: PlanningSession, draft: GroupPlan, plan: GroupPlan) -> None:
     """Let the model know which binlogs of a plan are not in the completed one."""
     for name, parts in draft.binlogs.items():
         if name not in plan.binlogs:
             model.lose(name, parts)
 
 
-def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) -> bool:
+def _leaves_nothing(facts: StatementFacts, model: PlanningSession, errno: int) -> bool:
     """True if a statement that failed has made no group for certain, so that nobody has to ask."""
     if facts.error is not None:
         return errno == _SYNTAX

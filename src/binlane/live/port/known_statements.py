@@ -1,6 +1,6 @@
 """Statements of a session of which it has run others that are alike.
 
-What `PlannedSession.unchanging` tells of leaves the session as it is, and makes one group, or none.
+What `PlanningSession.unchanging` tells of leaves the session as it is, and makes one group, or none.
 For the first one of a kind the plan is made by the model, and encoded, in full. Of those behind it
 two things differ: the text, and the AUTO_INCREMENT value that goes with it.
 """

@@ -96,7 +96,7 @@ from binlane.statements.programs.routines import trimmed
 from binlane.statements.programs.runner import is_program
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_fitting import StatementPlan
-from binlane.statements.session.planning_session import PlannedSession
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.recurring import KnownEffect
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
@@ -166,7 +166,7 @@ class PortSession:
         self._first_dialect = Dialect(flavor=self._flavor.value)
         self._shared: PortParts | None = None
         self._is_relayed = False
-        self._model: PlannedSession | None = None
+        self._model: PlanningSession | None = None
         self._reading: Reading | None = None
         self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
@@ -304,7 +304,7 @@ class PortSession:
 
     async def _judge_read(
         self,
-        model: PlannedSession,
+        model: PlanningSession,
         reader: ContextReader,
         texts: Sequence[str],
         *,
@@ -328,7 +328,7 @@ class PortSession:
         raise not_known(str(told), model) if isinstance(told, NotUnderstoodError) else told
 
     @staticmethod
-    def _reads_what_is_left(model: PlannedSession, statements: Sequence[ClientStatement]) -> bool:
+    def _reads_what_is_left(model: PlanningSession, statements: Sequence[ClientStatement]) -> bool:
         """True if a statement would see that something was asked before it.
 
         The statement is read in the character set that was known last: programs in statements that ran since
@@ -340,7 +340,7 @@ class PortSession:
         return reads_diagnostics(read(text, database=session.database, dialect=session.dialect))
 
     async def _read_context(
-        self, model: PlannedSession, reader: ContextReader, needs: Needs | None = None
+        self, model: PlanningSession, reader: ContextReader, needs: Needs | None = None
     ) -> None:
         """Ask for the session's context, and have the model read in its character set."""
         await reader.read(self._client.query_source, needs)
@@ -481,7 +481,7 @@ class PortSession:
         if planned.mark is not None and context is not None:
             await self._tracking.mark_end(planned, context, model)
 
-    async def _begun(self) -> PlannedSession | None:
+    async def _begun(self) -> PlanningSession | None:
         """The model, begun if there is none that can go on; None where no session is judged."""
         model = self._model
         return await self._begin() if model is None or self._begins_anew else model
@@ -491,7 +491,7 @@ class PortSession:
         """True if the model does not know the session's state, and begins anew before it goes on."""
         return self._is_out_of_step and not self._is_in_transaction
 
-    async def _begin(self) -> PlannedSession | None:
+    async def _begin(self) -> PlanningSession | None:
         """Begin to go along with the client's session, as it is now; None where none is judged."""
         parts = self._shared = await self._find_parts()
         if parts is None:
@@ -520,7 +520,7 @@ class PortSession:
         session.programs.effort.most = STEPS_BESIDE_OTHERS_MAX
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
-        model = self._model = PlannedSession(session)
+        model = self._model = PlanningSession(session)
         if self._reader is None:
             self._reader = ContextReader(circumstances.server)
         if not is_new:
@@ -535,7 +535,7 @@ class PortSession:
             await self._read_context(model, self._reader)
         return model
 
-    def _wants_tracking(self, model: PlannedSession) -> bool:
+    def _wants_tracking(self, model: PlanningSession) -> bool:
         """True if it matters from now on which groups of the source are the session's."""
         is_off = self._tracking.shared is None
         return is_off and model.needs_plans and not self._is_in_transaction
@@ -545,7 +545,7 @@ class PortSession:
         shared.catalog.fit(self._catalog)
         return shared.catalog.is_reached and self._catalog.store.tables is before
 
-    def _make_current(self, model: PlannedSession, shared: PortParts) -> None:
+    def _make_current(self, model: PlanningSession, shared: PortParts) -> None:
         definitions = shared.definitions()
         if definitions is not self._definitions:
             self._definitions = definitions
@@ -555,7 +555,7 @@ class PortSession:
     # Before a statement runs ----------------------------------------------------------------------
 
     async def _judge_unread(
-        self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
+        self, model: PlanningSession, reader: ContextReader, statement: ClientStatement
     ) -> Verdict:
         """Judge a command whose text is not known, or not with its values."""
         text = reader.read_text(statement.text) if statement.is_prepared else None
@@ -587,7 +587,7 @@ class PortSession:
         return Run(reader.owed(None))
 
     async def _judge_one(
-        self, model: PlannedSession, reader: ContextReader, text: str, *, is_prepared: bool
+        self, model: PlanningSession, reader: ContextReader, text: str, *, is_prepared: bool
     ) -> Verdict:
         facts = await self._known(model, text)
         answer = await self._answer(model, facts)
@@ -612,7 +612,7 @@ class PortSession:
             return replace(verdict, text=self._as_sent(told.source))
         return await self._judge_text(model, reader, text, facts)
 
-    async def _learn_prepared(self, model: PlannedSession, facts: StatementFacts) -> None:
+    async def _learn_prepared(self, model: PlanningSession, facts: StatementFacts) -> None:
         """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without."""
         tree = facts.tree
         if (
@@ -631,7 +631,7 @@ class PortSession:
         await self._long_texts.read(texts, session.database, session.dialect)
 
     async def _with_prepared_text(
-        self, model: PlannedSession, reader: ContextReader, facts: StatementFacts
+        self, model: PlanningSession, reader: ContextReader, facts: StatementFacts
     ) -> Rewritten | None:
         """A statement with the text that an expression gives; None for others."""
         asked = question_of_text(facts)
@@ -641,7 +641,7 @@ class PortSession:
         texts = with_text(facts, answer, reader.values.client_charset)
         return None if texts is None else Rewritten(source=texts[0], model=texts[1])
 
-    async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
+    async def _learn_variables(self, model: PlanningSession, facts: StatementFacts) -> bool:
         """Ask for user variables that the model does not know; True if there were any.
 
         A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and
@@ -668,7 +668,7 @@ class PortSession:
         return True
 
     async def _set_global(
-        self, model: PlannedSession, reader: ContextReader, told: Rewritten
+        self, model: PlanningSession, reader: ContextReader, told: Rewritten
     ) -> Verdict:
         """Run a SET that holds for later sessions, from the moment when the client is answered."""
         assert self._shared is not None, "the model goes along with the source"
@@ -690,7 +690,7 @@ class PortSession:
         self._warnings.follow(facts, [reply], planned.result.notes)
         return Give(OkAnswer(warnings=reply.warnings))
 
-    async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
+    async def _answer(self, model: PlanningSession, facts: StatementFacts) -> RowsAnswer | None:
         """The rows of a statement that asks for the binlogs' variables, or for warnings."""
         warnings, ask = self._warnings, self._client.query_source
         questions = warnings.questions(facts)
@@ -717,7 +717,7 @@ class PortSession:
                 )
         return RowsAnswer(result.heads, result.rows)
 
-    async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
+    async def _rewrite(self, model: PlanningSession, facts: StatementFacts) -> Rewritten:
         """Give the texts for the source and for the model of a statement on the binlogs' variables."""
         session = model.session
         known = known_of(session, self._warnings.count, self._tracking.client_value)
@@ -740,7 +740,7 @@ class PortSession:
 
     async def _judge_text(
         self,
-        model: PlannedSession,
+        model: PlanningSession,
         reader: ContextReader,
         text: str,
         facts: StatementFacts,
@@ -764,12 +764,12 @@ class PortSession:
             await self._read_context(model, reader, needs)
         return self._send(text, model, facts, reader, expected, needs)
 
-    def _as_rows(self, text: str, model: PlannedSession, expected: StatementPlan) -> StatementPlan:
+    def _as_rows(self, text: str, model: PlanningSession, expected: StatementPlan) -> StatementPlan:
         """Preview a statement of which nothing can be in binlogs as text."""
         model.have_rows(len(expected.numbers))
         return model.preview(text)
 
-    async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
+    async def _judge_several(self, model: PlanningSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
         before = model.snapshot()
         under_way: list[UnderWay] = []
@@ -812,7 +812,7 @@ class PortSession:
         written = None if values is None else written_text(text, values.client_charset)
         return text if written is None else text_of(written)
 
-    async def _rewrite_in_turn(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
+    async def _rewrite_in_turn(self, model: PlanningSession, facts: StatementFacts) -> Rewritten:
         """Rewrite one of several statements.
 
         Raises:
@@ -848,7 +848,7 @@ class PortSession:
         self,
         text: str,
         known: KnownRead | KnownWrite,
-        model: PlannedSession,
+        model: PlanningSession,
         reader: ContextReader,
         shared: PortParts,
     ) -> bool:
@@ -882,7 +882,7 @@ class PortSession:
         self._known_under_way = text, known, number, plans
         return True
 
-    def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
+    def _follow_known(self, one: _KnownUnderWay, model: PlanningSession, reply: Reply) -> bool:
         """Follow a statement of a known kind; False where it did not do the same as the others.
 
         Args:
@@ -918,7 +918,7 @@ class PortSession:
         return True
 
     def _looked_at(
-        self, one: _KnownUnderWay, model: PlannedSession, reader: ContextReader
+        self, one: _KnownUnderWay, model: PlanningSession, reader: ContextReader
     ) -> UnderWay:
         """Give a known statement in the form of an unknown one: nothing has changed meanwhile."""
         text, known, _, _ = one
@@ -968,7 +968,7 @@ class PortSession:
     def _let_run(
         self,
         text: str,
-        model: PlannedSession,
+        model: PlanningSession,
         reader: ContextReader,
         expected: StatementPlan,
         effect: KnownEffect | None,
@@ -987,7 +987,7 @@ class PortSession:
         return verdict
 
     async def _known(
-        self, model: PlannedSession, text: str, *, is_in_packet: bool = False
+        self, model: PlanningSession, text: str, *, is_in_packet: bool = False
     ) -> StatementFacts:
         """Give a statement's facts, once all objects are known that it uses.
 
@@ -1016,7 +1016,7 @@ class PortSession:
         return facts
 
     async def _preview(
-        self, model: PlannedSession, text: str, facts: StatementFacts
+        self, model: PlanningSession, text: str, facts: StatementFacts
     ) -> StatementPlan:
         """Give the model's preview of a statement, once all objects are known that it uses."""
         expected = model.preview(text)
@@ -1024,7 +1024,7 @@ class PortSession:
             expected = model.preview(text)
         return expected
 
-    async def _read_missed(self, model: PlannedSession, facts: StatementFacts) -> bool:
+    async def _read_missed(self, model: PlanningSession, facts: StatementFacts) -> bool:
         """Read objects that the model looked for and no text names; True if there were any."""
         assert self._shared is not None, "the model goes along with the source"
         catalog = self._shared.catalog
@@ -1039,14 +1039,14 @@ class PortSession:
         return bool(missed)
 
     async def _refusal(
-        self, result: StatementResult, facts: StatementFacts, model: PlannedSession
+        self, result: StatementResult, facts: StatementFacts, model: PlanningSession
     ) -> StatementError | None:
         assert self._shared is not None, "the model goes along with the source"
         return await self._refusals.of(result, facts, model, self._shared)
 
     def _needs(
         self,
-        model: PlannedSession,
+        model: PlanningSession,
         reader: ContextReader,
         facts: StatementFacts,
         expected: StatementPlan,
@@ -1067,7 +1067,7 @@ class PortSession:
 
     def _use(
         self,
-        model: PlannedSession,
+        model: PlanningSession,
         facts: StatementFacts,
         expected: StatementPlan,
         needs: Needs | None,
@@ -1084,7 +1084,7 @@ class PortSession:
     def _send(
         self,
         text: str,
-        model: PlannedSession,
+        model: PlanningSession,
         facts: StatementFacts,
         reader: ContextReader,
         expected: StatementPlan,
@@ -1125,7 +1125,7 @@ class PortSession:
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
     def _follow_turn(
-        self, model: PlannedSession, reader: ContextReader, behind: deque[_Replied]
+        self, model: PlanningSession, reader: ContextReader, behind: deque[_Replied]
     ) -> int:
         """Follow the first of some statements, and take them out.
 
@@ -1138,7 +1138,7 @@ class PortSession:
             warnings = self._follow(model, reader, one, replies)
         return warnings
 
-    def _let_others_know(self, model: PlannedSession, behind: Iterable[_Replied]) -> None:
+    def _let_others_know(self, model: PlanningSession, behind: Iterable[_Replied]) -> None:
         """Let no session be judged meanwhile by objects that the source has no more."""
         assert self._shared is not None, "the model goes along with the source"
         for one, replies in behind:
@@ -1148,7 +1148,7 @@ class PortSession:
                 )
 
     async def _follow_rest(
-        self, model: PlannedSession, reader: ContextReader, behind: deque[_Replied]
+        self, model: PlanningSession, reader: ContextReader, behind: deque[_Replied]
     ) -> None:
         """Follow many statements, in turns with other sessions."""
         while behind:
@@ -1158,7 +1158,9 @@ class PortSession:
         self._long_texts.forget()
         await self._tracking.settle(model)
 
-    def _more_warnings(self, model: PlannedSession, one: UnderWay, replies: Sequence[Reply]) -> int:
+    def _more_warnings(
+        self, model: PlanningSession, one: UnderWay, replies: Sequence[Reply]
+    ) -> int:
         """Predict the result of `_follow` for a statement from the model's preview."""
         notes = sum(note.is_told for note in one.expected.result.notes)
         return notes - self._hides(model.session, one, replies)
@@ -1176,7 +1178,7 @@ class PortSession:
 
     def _follow(
         self,
-        model: PlannedSession,
+        model: PlanningSession,
         reader: ContextReader,
         one: UnderWay,
         replies: Sequence[Reply],
@@ -1236,14 +1238,14 @@ def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
     return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
 
 
-def _carried_out(model: PlannedSession, one: UnderWay, reply: Reply) -> StatementPlan:
+def _carried_out(model: PlanningSession, one: UnderWay, reply: Reply) -> StatementPlan:
     """Let the model execute a statement whose outcome is known, and give its account."""
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
     return model.execute(one.text, _outcome(one.facts, reply))
 
 
-def _is_as_active(model: PlannedSession, *, is_active: bool) -> bool:
+def _is_as_active(model: PlanningSession, *, is_active: bool) -> bool:
     """True if the model's transaction has begun to work if the source's has, or has by now.
 
     No reply tells how much of a failed statement was left there, and with autocommit=0 much that changes no

@@ -25,7 +25,7 @@ from binlane.statements.session.state import SessionState
 from binlane.statements.sql.servers import RowImage
 
 
-class PlannedSession:
+class PlanningSession:
     """A session that plans the content of its source's groups in each binlog.
 
     Args:

@@ -18,7 +18,7 @@ from binlane.statements.policy.server import Server
 from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
 from binlane.statements.session.log_events import SOURCE_LOG, printed
-from binlane.statements.session.planning_session import PlannedSession
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.servers import RowImage
@@ -50,10 +50,10 @@ _THREE: Final = (
 )
 
 
-def _session(flavor: str = "mariadb", definitions: str = _THREE) -> PlannedSession:
+def _session(flavor: str = "mariadb", definitions: str = _THREE) -> PlanningSession:
     objects = SchemaCatalog(Flavor(flavor))
     objects.load(_SCHEMA)
-    return PlannedSession(
+    return PlanningSession(
         Session(
             server=Server.parse(flavor),
             objects=objects,
@@ -64,7 +64,7 @@ def _session(flavor: str = "mariadb", definitions: str = _THREE) -> PlannedSessi
     )
 
 
-def _run(session: PlannedSession, *statements: str) -> StatementPlan:
+def _run(session: PlanningSession, *statements: str) -> StatementPlan:
     """Run statements; what the last one is. A preview always says the same before."""
     planned = None
     for statement in statements:
@@ -446,9 +446,9 @@ def test_texts_that_wait_need_plans_though_all_log_rows_by_now() -> None:
 # What must always hold -----------------------------------------------------------------------------
 
 
-def _planned_session(flavor: str, schema: list[str], definitions: str | None) -> PlannedSession:
+def _planned_session(flavor: str, schema: list[str], definitions: str | None) -> PlanningSession:
     objects = session_of(flavor, schema).objects
-    return PlannedSession(
+    return PlanningSession(
         Session(
             server=Server.parse(flavor),
             objects=objects,
@@ -511,7 +511,7 @@ def test_yardsticks(flavor: str) -> None:
     for record in records(flavor):
         if record.number % _EVERY:
             continue
-        session = PlannedSession(
+        session = PlanningSession(
             Session(
                 server=Server.parse(flavor),
                 objects=recorded_objects(flavor).copy(),
