@@ -114,7 +114,7 @@ class CatalogConnections:
             rows = session.ask(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {LOCK_TIMEOUT_S})")
             if rows != (("0",),):
                 raise StatementError(
-                    f"the transactions {gtids} are in its log, and not done after"
+                    f"the transactions {gtids} are in its log, but not committed after"
                     f" {LOCK_TIMEOUT_S} s",
                     hint="try again",
                 )

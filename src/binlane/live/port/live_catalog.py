@@ -439,7 +439,7 @@ class LiveCatalog:
                 assert own is not None, "it is who asks"
                 await self._ask_own(question, own)
         raise StatementError(
-            f"{NOT_TOLD}: it hangs on more than {_ROUNDS_MAX} objects one behind the other, or"
+            f"{NOT_TOLD}: it depends on a chain of more than {_ROUNDS_MAX} objects, or"
             " they change all the time"
         )
 
