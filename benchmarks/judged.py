@@ -283,7 +283,7 @@ def _ready(relay: Relay, judge: PortSession) -> _Ready:
     return _Ready(
         relay,
         relay.capabilities | tracking,
-        judge._client.thread_id,  # noqa: SLF001
+        judge._tracking.thread_id,  # noqa: SLF001
         judge._tracking.shared is not None,  # noqa: SLF001
     )
 

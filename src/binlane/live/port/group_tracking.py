@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from binlane.errors import NotLoggableError, StatementError
 from binlane.live.gateway.handler import SessionContext
@@ -21,6 +21,7 @@ from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtid
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.doubts import Doubt
 from binlane.live.port.group_planning import GroupPlanning
+from binlane.live.port.known_statements import Foreseen
 from binlane.live.port.parts import PortParts
 from binlane.live.port.statement_context import StatementContext
 from binlane.log.codec.format import flavor_of
@@ -70,6 +71,25 @@ class UnderWay:
     rewritten: Rewritten | None = None
     sent_s: float = 0.0
 
+    @property
+    def number(self) -> int:
+        """Number of the statement in its session."""
+        return self.expected.number
+
+
+class Intended(Protocol):
+    """A statement that the source runs, as far as its groups are told of."""
+
+    @property
+    def number(self) -> int:
+        """Number of the statement in its session."""
+        ...
+
+    @property
+    def is_intended(self) -> bool:
+        """True if the statement's plans were given to `Attributions`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Told:
@@ -100,7 +120,9 @@ class GroupTracking:
         shared: State that sessions share; None as long as nothing is told of this session's groups.
         thread_id: Thread of the session at the source.
         planning: The plans of the transaction.
-        spoils: True if nothing of the transaction is planned any more: its groups go as rows.
+        spoils: True if nothing of the transaction is planned any more: its groups go as rows. So it is, too,
+            while the model does not know the session's state, and with temporary tables unknown to it.
+        client: Client's session on the source.
         client_value: Value of the variable of `TRACKING` for the client, where it is another one at the
             source; None elsewhere.
         hides_gtids: True if the source tells GTIDs that the client has not asked for.
@@ -117,7 +139,10 @@ class GroupTracking:
         self.spoils = False
         self.client_value: str | None = None
         self.hides_gtids = False
-        self._client = client
+        self.client = client
+        self._is_out_of_step = False
+        # Temporary tables may be there of which the model does not know.
+        self._hides_tables = False
         self._last = ""
         # Time at which the last statement was sent that the source has answered.
         self._there_s = 0.0
@@ -138,18 +163,18 @@ class GroupTracking:
         await shared.marker.open()
         there_s = time.monotonic()
         if self.client_value is None:
-            asked = await self._client.query_source(
+            asked = await self.client.query_source(
                 f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
             )
-            await self._client.run_at_source(telling_gtids(self._flavor))
+            await self.client.run_at_source(telling_gtids(self._flavor))
             self.note(asked.texts()[0][0] or "")
         if self._flavor is Flavor.MARIADB:
-            asked = await self._client.query_source(
+            asked = await self.client.query_source(
                 "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
             )
             self._last, logged = (value or "" for value in asked.texts()[0])
         else:
-            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
+            asked = await self.client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
         self._there_s, self.shared = there_s, shared
         position = parse_position(logged, self._flavor.value)
@@ -169,6 +194,30 @@ class GroupTracking:
         self.shared = None
         self.note(None)
         self.planning.clear()
+        self.spoils = self._is_out_of_step = self._hides_tables = False
+
+    def begin_anew(self, *, is_in_transaction: bool) -> None:
+        """Plan groups again: the model knows the session's state.
+
+        Args:
+            is_in_transaction: True if a transaction is open, whose changes may not be known.
+        """
+        self._is_out_of_step = False
+        self.spoils = is_in_transaction or self._hides_tables
+
+    def lose_step(self, *, hides_tables: bool) -> None:
+        """Plan nothing until the model knows the session's state again.
+
+        Args:
+            hides_tables: True if the session may have temporary tables that the model does not know.
+        """
+        self._is_out_of_step = self.spoils = True
+        self._hides_tables |= hides_tables
+
+    def end_transaction(self) -> None:
+        """Forget the contexts of a transaction that is over."""
+        self.planning.clear()
+        self.spoils = self._is_out_of_step or self._hides_tables
 
     def note(self, client_value: str | None) -> None:
         """Note the client's value of the variable of `TRACKING`; None for the source's value."""
@@ -185,6 +234,33 @@ class GroupTracking:
                 self.thread_id, expected.number, one.plans, is_split=_is_split(expected)
             )
             one.is_intended = True
+
+    def intend_known(self, number: int, plans: Foreseen) -> bool:
+        """Tell of the group that a statement of a known kind will make; False where nothing is told.
+
+        Args:
+            number: Number of the statement in its session.
+            plans: Plan of the statement's group.
+        """
+        if self.shared is None:
+            return False
+        self.shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
+        return True
+
+    def follow_known(self, number: int, reply: Reply, plans: Foreseen | None = None) -> None:
+        """Tell which group is that of a statement of a known kind.
+
+        Args:
+            number: Number of the statement in its session.
+            reply: Reply of the source to the statement.
+            plans: Plan of the statement's group; None for the one that was intended.
+        """
+        assert self.shared is not None, "the statement was intended"
+        last = self.told((reply,))
+        if last is None or plans is None:
+            self.shared.attributions.done(self.thread_id, number, last)
+        else:
+            self.shared.attributions.done(self.thread_id, number, last, plans, plans.encoded())
 
     def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.
@@ -204,19 +280,19 @@ class GroupTracking:
             plans = () if replies else None
             self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
 
-    def withdraw(self, under_way: Iterable[UnderWay]) -> None:
+    def withdraw(self, under_way: Iterable[Intended]) -> None:
         """Tell that statements were not sent: their intended groups do not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
-                self.shared.attributions.done(self.thread_id, one.expected.number, None)
+                self.shared.attributions.done(self.thread_id, one.number, None)
 
-    def muddle(self, under_way: Sequence[UnderWay], replies: Sequence[Reply]) -> None:
+    def muddle(self, under_way: Sequence[Intended], replies: Sequence[Reply]) -> None:
         """Tell that replies came, and nobody knows which of them are to which statement."""
         if self.shared is not None:
             last = self.told(replies)
             for one in under_way:
                 told = last if one is under_way[-1] else None
-                self.shared.attributions.done(self.thread_id, one.expected.number, told, ())
+                self.shared.attributions.done(self.thread_id, one.number, told, ())
 
     def stumbled(self, numbers: Iterable[int]) -> None:
         """Tell that nothing is certain of statements that were intended, nor of those that are unsettled.
@@ -356,7 +432,7 @@ class GroupTracking:
         last, done = one.last, shared.attributions.done
         if one.is_untold and self._flavor is Flavor.MARIADB:
             # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
-            asked = await self._client.query_source("SELECT @@last_gtid LIMIT 1")
+            asked = await self.client.query_source("SELECT @@last_gtid LIMIT 1")
             told = asked.texts()[0][0] or ""
             last, self._last = told if told != self._last else None, told
         elif one.is_untold:
@@ -429,7 +505,7 @@ class GroupTracking:
             model.lose(name, draft.binlogs[name])
 
     def _warn(self, error: StatementError) -> None:
-        logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
+        logger.warning("%s: %s", self.client.peer, error, extra={"peer": self.client.peer})
 
 
 def _lose_unplanned(
