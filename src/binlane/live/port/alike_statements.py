@@ -15,7 +15,7 @@ from binlane.live.port.known_statements import (
     KnownWrite,
     known_write,
 )
-from binlane.statements.session.recurring import KnownEffect
+from binlane.statements.session.statement_template import StatementTemplate
 from binlane.statements.sql.facts import StatementKind
 
 _ALIKE_MAX: Final = 256
@@ -53,9 +53,9 @@ class AlikeStatements:
 
     def __init__(self, session: FollowedSession) -> None:
         self._session = session
-        self._known: dict[KnownEffect, KnownRead | KnownWrite] = {}
+        self._known: dict[StatementTemplate, KnownRead | KnownWrite] = {}
 
-    def begin(self, text: str, effect: KnownEffect) -> Repeated | None:
+    def begin(self, text: str, effect: StatementTemplate) -> Repeated | None:
         """Tell of a statement that is now sent; None if it is like no other one.
 
         Args:
@@ -135,7 +135,7 @@ class AlikeStatements:
             is_intended=one.is_intended,
         )
 
-    def keep(self, one: UnderWay, effect: KnownEffect) -> None:
+    def keep(self, one: UnderWay, effect: StatementTemplate) -> None:
         """Keep the common part of a statement and those that are alike.
 
         Args:

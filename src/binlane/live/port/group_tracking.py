@@ -29,10 +29,9 @@ from binlane.log.codec.types import Flavor
 from binlane.positions import parse_position
 from binlane.statements.policy.engines import traits
 from binlane.statements.programs.runner import is_program
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.planning_session import PlanningSession
-from binlane.statements.session.report import StatementResult
+from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
 

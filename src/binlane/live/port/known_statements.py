@@ -15,9 +15,9 @@ from binlane.live.port.context_use import ContextUse
 from binlane.live.port.session_values import SessionValues
 from binlane.log.codec.types import EventType
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.group_plan import EncodedEvent, Generated, GroupPlan, Part, TextPart
 from binlane.statements.session.plan_bytes import EVENT_HEAD, encode_plans
+from binlane.statements.session.report import StatementPlan
 
 _QUERY: Final = int(EventType.QUERY)
 _INTVAR: Final = int(EventType.INTVAR)

@@ -45,11 +45,12 @@ from binlane.statements.session.missing import (
     no_database,
     unparsed,
 )
-from binlane.statements.session.recurring import Attempt, Foreseen, Recurring
+from binlane.statements.session.recurring import Attempt, Recurring
 from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.statements.session.safety import ScopeSafety
 from binlane.statements.session.settings import execute_set, refusal_in_function, system_value
 from binlane.statements.session.state import Execution, Handler, SessionState, SessionStatement
+from binlane.statements.session.statement_template import ExpectedResult
 from binlane.statements.session.transaction import BinlogCaches, PreparedXa, Transaction
 from binlane.statements.session.transactions import execute_lock, fails_read_only, is_forbidden
 from binlane.statements.session.variables import OF_BINLOGS, Variables
@@ -328,18 +329,18 @@ class Session:
             statement: Text of the statement, as for `execute`.
             outcome: Result of the execution, as for `execute`.
         """
-        foreseen = self.foresee(statement, outcome)
-        if foreseen is not None:
-            return foreseen.result
+        expected = self.expect(statement, outcome)
+        if expected is not None:
+            return expected.result
         before = self.snapshot()
         try:
             return self.execute(statement, outcome)
         finally:
             self.restore(before)
 
-    def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
+    def expect(self, statement: str, outcome: Outcome = NO_OUTCOME) -> ExpectedResult | None:
         """Return the known effects of a statement from others like it; else None."""
-        return self.recurring.foresee(_bare(statement), outcome)
+        return self.recurring.expect(_bare(statement), outcome)
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
         state = self.state

@@ -277,7 +277,7 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (told,) = session.execute(text).binlogs.values()
         events = [event.info for event in told.events if event.type == "Annotate_rows"]
         assert events in ([], [text], texts)
-        kept = [len(place.kept) for place in known.places.values()]
+        kept = [len(place.templates) for place in known.places.values()]
         assert sum(kept) + len(kept) <= 10
 
 
