@@ -27,13 +27,8 @@ from binlane.statements.programs.trace import Trace
 from binlane.statements.session import log_events
 from binlane.statements.session.context_events import context_events, random_seeds
 from binlane.statements.session.ddl import apply, preview
-from binlane.statements.session.decision import (
-    Decided,
-    decide,
-    give_notes,
-    recorders_of,
-    refusal_beyond_locks,
-)
+from binlane.statements.session.decision import Decided, decide, give_notes, recorders_of
+from binlane.statements.session.lock_refusals import refusal_beyond_locks
 from binlane.statements.session.log_events import Body
 from binlane.statements.session.rows import LoggedRows, logged_rows, trace_of, with_null_ids
 from binlane.statements.session.state import (

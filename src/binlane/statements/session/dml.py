@@ -29,17 +29,15 @@ from binlane.statements.programs.trace import RowRun, Trace
 from binlane.statements.programs.ways import Condition, NoWays
 from binlane.statements.session import log_events
 from binlane.statements.session.context_events import context_events, value_events
-from binlane.statements.session.decision import (
-    Decided,
-    decide,
+from binlane.statements.session.decision import Decided, decide, give_notes
+from binlane.statements.session.lock_refusals import (
     fails_at_once,
     fails_before_locking,
-    forget,
-    give_notes,
     is_not_locked,
 )
 from binlane.statements.session.log_events import SOURCE_LOG, Body
 from binlane.statements.session.logged_texts import load_event
+from binlane.statements.session.resolved_shape import forget
 from binlane.statements.session.rows import (
     LoggedRows,
     holds_for_all,
@@ -255,7 +253,7 @@ def _was_foreseen(state: SessionState, decided: Decided, trace: Trace) -> bool:
     accessed = {access.name for access in decided.resolved.accesses}
     unforeseen = next((run.table for run in trace.runs if run.table not in accessed), None)
     if unforeseen is not None:
-        forget(decided.plan)
+        forget(decided.shape)
         state.programs.effort.unfollowed = f"{unforeseen.plain} was not known at the decision"
     return unforeseen is None
 

@@ -46,7 +46,7 @@ from binlane.statements.policy.refusals import (
     unsafe_default_is_added,
 )
 from binlane.statements.session.ddl import preview
-from binlane.statements.session.decision import is_unsafe_default_added
+from binlane.statements.session.lock_refusals import is_unsafe_default_added
 from binlane.statements.session.state import SessionState, SessionStatement
 from binlane.statements.session.transactions import begins_transaction
 from binlane.statements.sql.accounts import (

@@ -17,10 +17,10 @@ from typing import Final, TypeVar
 
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.scope.transaction import TransactionWrites
-from binlane.statements.session.decision import Plan, plan_of
-from binlane.statements.session.literals import has_alike_effects
+from binlane.statements.session.alike_effects import has_alike_effects
 from binlane.statements.session.log_events import Body
 from binlane.statements.session.report import BinlogResult, StatementResult
+from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_template import (
     CacheFlags,
@@ -55,10 +55,10 @@ class Recurring:
         self._split: tuple[str, Dialect, Key] | None = None
         self._expected: ExpectedResult | None = None
 
-    def plan(self, facts: StatementFacts) -> Plan:
-        """The plan of a statement of the client."""
+    def shape(self, facts: StatementFacts) -> ResolvedShape:
+        """Return the resolved shape of a statement of the client."""
         state = self._state
-        return plan_of(facts, state.opening(state.database))
+        return shape_of(facts, state.opening(state.database))
 
     def expect(self, text: str, outcome: Outcome) -> ExpectedResult | None:
         """Return the effects that a statement will have, if they are known; see `again`."""
@@ -269,17 +269,17 @@ class Attempt:
             return False
         if facts.effects.kind in _ENDS and self._place.has_savepoints:
             return False
-        plan = self._recurring.plan(facts)
-        if plan.may_recur is None:
-            plan.may_recur = has_alike_effects(plan, state.objects)
-        if plan.may_recur:
+        shape = self._recurring.shape(facts)
+        if shape.may_recur is None:
+            shape.may_recur = has_alike_effects(shape, state.objects)
+        if shape.may_recur:
             if state.safety is not None:
                 state.safety.added = TransactionWrites()
             self._transaction = state.transaction.copy()
             self._binlogs = [
                 (one.transaction_cache.events.copy(), _flags(one)) for one in state.binlogs.values()
             ]
-        return plan.may_recur
+        return shape.may_recur
 
     def was(self, state: SessionState, result: StatementResult) -> None:
         """Keep the statement's effects, if they do not depend on its text."""

@@ -72,8 +72,8 @@ from binlane.statements.sql.tree.statements import Delete, Update
 
 def trace_of(state: SessionState, statement: SessionStatement, decided: Decided) -> Trace:
     """Follow a statement that runs; called once for it, as it assigns user variables."""
-    plan = decided.plan
-    known = plan.traces.get(statement.outcome)
+    shape = decided.shape
+    known = shape.traces.get(statement.outcome)
     if known is not None:
         return Trace(runs=known.runs, annotation=_annotation(state, statement))
     resolved = decided.resolved
@@ -94,8 +94,8 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     found = _without_rows_of_nothing(trace(traced, state.host, environment), resolved)
     if sequences:
         return _follow_sequences(state, statement, resolved, found, sequences)
-    if plan.is_alone and found.error is None:
-        plan.traces[statement.outcome] = found
+    if shape.is_alone and found.error is None:
+        shape.traces[statement.outcome] = found
     return found
 
 

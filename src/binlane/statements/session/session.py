@@ -29,14 +29,9 @@ from binlane.statements.scope.definition import Definition
 from binlane.statements.session import creates, ddl, drops, lookups, settings, transactions
 from binlane.statements.session.context_events import SessionUse
 from binlane.statements.session.creates import execute_create_select
-from binlane.statements.session.decision import (
-    Plan,
-    fails_under_locks,
-    plan_of,
-    refusal_beyond_locks,
-)
 from binlane.statements.session.dml import execute_rows
 from binlane.statements.session.drops import drop_at_disconnect
+from binlane.statements.session.lock_refusals import fails_under_locks, refusal_beyond_locks
 from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.missing import (
     OPEN_OR_RUN,
@@ -47,6 +42,7 @@ from binlane.statements.session.missing import (
 )
 from binlane.statements.session.recurring import Attempt, Recurring
 from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
+from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
 from binlane.statements.session.safety import ScopeSafety
 from binlane.statements.session.settings import execute_set, refusal_in_function, system_value
 from binlane.statements.session.state import Execution, Handler, SessionState, SessionStatement
@@ -412,7 +408,7 @@ class Session:
         if not objects.has_programs:
             return False
         if facts.shape is not None:
-            return self.recurring.plan(facts).may_branch
+            return self.recurring.shape(facts).may_branch
         return any(
             objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
         ) or any(
@@ -452,7 +448,7 @@ class Session:
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
-        resolved = self._plan(facts, database).resolved
+        resolved = self._shape(facts, database).resolved
         return resolved if facts.shift is None else resolved.moved(facts.shift)
 
     def executed(self, facts: StatementFacts) -> Sequence[StatementFacts]:
@@ -471,21 +467,21 @@ class Session:
 
     def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """Return the same as `resolved`, with the places of the first statement of its shape."""
-        return self._plan(facts, database).resolved
+        return self._shape(facts, database).resolved
 
     def misnamed(
         self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
     ) -> Refusal | None:
         """The error of columns that a statement names and that are not there."""
-        if self._plan(facts, database).misnamed is None:
+        if self._shape(facts, database).misnamed is None:
             return None
         return misnamed(
             facts, self.objects, server=self.server, database=database, is_local=is_local
         )
 
-    def _plan(self, facts: StatementFacts, database: str) -> Plan:
-        """Return the plan of all statements of the same shape."""
-        return plan_of(facts, replace(self.state.opening(database), assume_engine=None))
+    def _shape(self, facts: StatementFacts, database: str) -> ResolvedShape:
+        """Return what is known of all statements of the same shape."""
+        return shape_of(facts, replace(self.state.opening(database), assume_engine=None))
 
     def depends_on(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.statements.policy.used_objects import body_use
-from binlane.statements.session.decision import Plan
+from binlane.statements.session.resolved_shape import ResolvedShape
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import StatementFacts, StatementKind
 from binlane.statements.sql.schema import Table
@@ -27,16 +27,16 @@ _KINDS: Final = (
 )
 
 
-def has_alike_effects(plan: Plan, objects: SchemaCatalog) -> bool:
-    """True if statements of a plan that differ in literals alone do the same."""
-    facts, resolved = plan.facts, plan.resolved
+def has_alike_effects(shape: ResolvedShape, objects: SchemaCatalog) -> bool:
+    """True if statements of a shape that differ in literals alone do the same."""
+    facts, resolved = shape.facts, shape.resolved
     return not (
         facts.effects.kind not in _KINDS
-        or plan.may_branch
+        or shape.may_branch
         or resolved.errors
         or resolved.notes
         or resolved.functions
-        or plan.random_tables
+        or shape.random_tables
         or resolved.is_delayed
         or facts.user_variables
         or facts.has_into
@@ -45,27 +45,27 @@ def has_alike_effects(plan: Plan, objects: SchemaCatalog) -> bool:
         or any(
             access.table.is_sequence or access.table.is_temporary for access in resolved.accesses
         )
-        or _has_variables_in_triggers(plan, objects)
-        or _may_be_given_ids(plan)
+        or _has_variables_in_triggers(shape, objects)
+        or _may_be_given_ids(shape)
         or _may_be_proven_empty(facts)
     )
 
 
-def _has_variables_in_triggers(plan: Plan, objects: SchemaCatalog) -> bool:
+def _has_variables_in_triggers(shape: ResolvedShape, objects: SchemaCatalog) -> bool:
     """True if a trigger reads user variables, which are no part of the session's state here."""
     return any(
         facts.user_variables
-        for access in plan.resolved.accesses
+        for access in shape.resolved.accesses
         if access.changes
         for trigger in objects.triggers(access.name)
         for facts in body_use(trigger.body, trigger.name.database, trigger.dialect).facts
     )
 
 
-def _may_be_given_ids(plan: Plan) -> bool:
+def _may_be_given_ids(shape: ResolvedShape) -> bool:
     """True if a literal can be the value of an AUTO_INCREMENT column, or let the server choose it."""
-    facts = plan.facts
-    for access in plan.resolved.accesses:
+    facts = shape.facts
+    for access in shape.resolved.accesses:
         column = access.table.auto_increment
         if column is None or not access.changes:
             continue
