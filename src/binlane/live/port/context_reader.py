@@ -342,7 +342,7 @@ class ContextReader:
         None where it is not known: the statement is logged as rows.
         """
         values, clock, asked = self.values, self._clock, self._asked
-        clock.begin()
+        clock.was_given_back = False
         if values is None or self.is_dirty:
             return None
         if needs.use.routines:
@@ -388,7 +388,7 @@ class ContextReader:
             return False
         if self._clock.fixed is not None or self._clock.held is not None:
             return False
-        self._clock.begin()
+        self._clock.was_given_back = False
         return True
 
     def _values_in_routine(self, values: SessionValues) -> SessionValues | None:
@@ -406,7 +406,7 @@ class ContextReader:
             use: Use that the statement makes of its context; None where it is not known.
         """
         clock = self._clock
-        clock.begin()
+        clock.was_given_back = False
         if clock.held is None:
             return ()
         if (facts is not None and reads_diagnostics(facts)) or clock.may_stay(use):

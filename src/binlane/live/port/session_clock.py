@@ -28,6 +28,7 @@ class SessionClock:
         fixed: Microseconds of the timestamp that the client has set; None where the source's clock runs.
         held: Time at which binlane's own timestamp was set in the session; None without one.
         may_be_fixed: True if the client may have set a timestamp.
+        was_given_back: True if binlane's timestamp ends before the statement that is sent now.
 
     Args:
         clock: Gives the seconds since 1970.
@@ -41,7 +42,7 @@ class SessionClock:
         self._offset_s = 0.0
         self._measured_s = 0.0
         self._last_set = 0
-        self._was_given_back = False
+        self.was_given_back = False
 
     @property
     def has_drifted(self) -> bool:
@@ -71,10 +72,6 @@ class SessionClock:
             self.may_be_fixed = False
             self._offset_s, self._measured_s = float(timestamp) - middle_s, middle_s
 
-    def begin(self) -> None:
-        """Note that a statement is about to be sent, before which nothing is given back yet."""
-        self._was_given_back = False
-
     def set_for(self, context: StatementContext) -> str:
         """Give the statement that sets the time of a statement, and note the time in its context."""
         now = max(int(self.source_s * _MICRO), self._last_set + 1)
@@ -89,7 +86,7 @@ class SessionClock:
 
     def give_back(self) -> tuple[str, ...]:
         """Give the statements that end binlane's timestamp."""
-        self._was_given_back = self.held is not None
+        self.was_given_back = self.held is not None
         if self.held is None:
             return ()
         self.held = None
@@ -97,7 +94,7 @@ class SessionClock:
 
     def unsent(self) -> None:
         """Note that the statements that were to end the timestamp were perhaps not sent."""
-        if self._was_given_back:
+        if self.was_given_back:
             self.held = self.now()
 
 
