@@ -28,7 +28,6 @@ from typing import Any, Final
 
 import pymysql
 
-from binlane.binlogs.routing.plan import GroupPlan
 from binlane.client.settings import ServerUrl
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.handler import SessionContext
@@ -52,6 +51,7 @@ from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition, parse_position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import set_up
 from tests.recording_judge import JudgingHandler

@@ -19,7 +19,7 @@ from pymysql.cursors import Cursor
 from binlane.live.port import followed, unread
 from binlane.live.provision.private_server import PrivateServer
 from binlane.statements.scope.scope import Scope
-from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import judged
 from tests.judged_statements import judging, logging_everything
@@ -315,7 +315,7 @@ def test_a_fault_in_judging(
     error: Exception,
 ) -> None:
     with judging(prepared, (logging_everything(mode),)) as (port, _):
-        _fail(monkeypatch, PlannedSession, name, error)
+        _fail(monkeypatch, PlanningSession, name, error)
         with port.connect(database="d") as connection:
             # The model goes along from here on.
             assert _answers(connection, ["SET timestamp = 1000000000"]) == [0]
@@ -353,7 +353,7 @@ def test_a_fault_in_following(
 def test_a_fault_in_a_scope(prepared: PrivateServer, monkeypatch: pytest.MonkeyPatch) -> None:
     scoped = replace(logging_everything(LoggingMode.ROW), scope=Scope.nothing())
     with judging(prepared, (scoped,)) as (port, _):
-        _fail(monkeypatch, PlannedSession, "preview", KeyError("x"))
+        _fail(monkeypatch, PlanningSession, "preview", KeyError("x"))
         with port.connect(database="d") as connection:
             (answer,) = _answers(connection, [_INSERT])
             assert isinstance(answer, tuple)

@@ -149,7 +149,7 @@ class AlikeStatements:
             return
         known: KnownRead | KnownWrite | None = None
         if kind is StatementKind.SELECT:
-            is_silent = not (expected.groups or expected.homeless or expected.has_texts)
+            is_silent = not (expected.groups or expected.mark or expected.has_texts)
             if is_silent and not (expected.result.notes or may_run_programs(one.facts)):
                 known = KnownRead(circumstances)
         elif kind in CHANGING and len(one.plans) == 1 and one.use is not None:

@@ -25,8 +25,6 @@ from pathlib import Path
 from threading import Condition, Lock, RLock
 from typing import Final, NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan, Text
-from binlane.binlogs.routing.plan_bytes import encode_plans
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.errors import StoreError
 from binlane.live.port.journal import journal_records as records
@@ -50,6 +48,8 @@ from binlane.live.port.session_groups import (
 )
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import AnyGtid, Position
+from binlane.statements.session.group_plan import GroupPlan, TextPart
+from binlane.statements.session.plan_bytes import encode_plans
 
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
@@ -1004,7 +1004,7 @@ def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) 
 def _hangs_on_reply(plan: GroupPlan) -> bool:
     """True if a plan holds values that only a reply tells: the ids that the server chose."""
     return any(
-        isinstance(part, Text)
+        isinstance(part, TextPart)
         and any(
             event.type_code == EventType.INTVAR and event.body[:1] == _INSERT_ID_KIND
             for event in part.events

@@ -49,7 +49,8 @@ from binlane.log.codec.packets.results import ResultSet
 from binlane.names import quote
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.programs.runner import is_program
-from binlane.statements.session.group_plans import Planned, PlannedSession
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.recurring import KnownEffect
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
@@ -141,7 +142,9 @@ class Followed(PassingJudge):
         expected = model.preview_known(text)
         return None if expected is None else self._let_run(text, expected, effect)
 
-    def _let_run(self, text: str, expected: Planned, effect: KnownEffect | None) -> Verdict | None:
+    def _let_run(
+        self, text: str, expected: StatementPlan, effect: KnownEffect | None
+    ) -> Verdict | None:
         """Let a statement run whose kind is known; None if its context has to be asked for first."""
         session = self.session
         facts = session.facts_of(text)
@@ -318,7 +321,7 @@ class Followed(PassingJudge):
         return Run(owed, text=None if is_same else session.as_sent("\n;".join(sources)))
 
     def _send(
-        self, text: str, facts: StatementFacts, expected: Planned, needs: Needs | None
+        self, text: str, facts: StatementFacts, expected: StatementPlan, needs: Needs | None
     ) -> tuple[UnderWay, Verdict]:
         """Note a statement as under way, in the journal, too, if it makes groups, and let it run."""
         session = self.session
@@ -525,7 +528,7 @@ class Followed(PassingJudge):
             return  # the source may be writing
         context = self.session.reader.last()
         planned = self.session.model.disconnect()
-        if planned.homeless and context is not None:
+        if planned.mark is not None and context is not None:
             await self.session.tracking.mark_end(planned, context, self.session.model)
 
 
@@ -538,14 +541,14 @@ def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
     return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
 
 
-def _carried_out(model: PlannedSession, one: UnderWay, reply: Reply) -> Planned:
+def _carried_out(model: PlanningSession, one: UnderWay, reply: Reply) -> StatementPlan:
     """Let the model execute a statement whose outcome is known, and give its account."""
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
     return model.execute(one.text, _outcome(one.facts, reply))
 
 
-def _is_as_active(model: PlannedSession, *, is_active: bool) -> bool:
+def _is_as_active(model: PlanningSession, *, is_active: bool) -> bool:
     """True if the model's transaction has begun to work if the source's has, or has by now.
 
     No reply tells how much of a failed statement was left there, and with autocommit=0 much that changes no

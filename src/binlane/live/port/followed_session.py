@@ -28,7 +28,8 @@ from binlane.log.codec.types import ColumnType
 from binlane.statements.programs.host import STEPS_BESIDE_OTHERS_MAX
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_plans import Planned, PlannedSession
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
@@ -80,7 +81,7 @@ class FollowedSession:
 
     client: SessionContext
     shared: PortParts
-    model: PlannedSession
+    model: PlanningSession
     objects: SchemaCatalog
     definitions: tuple[Definition, ...]
     reader: ContextReader
@@ -137,7 +138,7 @@ class FollowedSession:
         found = cls(
             client=client,
             shared=shared,
-            model=PlannedSession(session),
+            model=PlanningSession(session),
             objects=objects,
             definitions=definitions,
             reader=ContextReader(circumstances.server) if before is None else before.reader,
@@ -247,7 +248,7 @@ class FollowedSession:
             texts = [trimmed(server_text(content_of(tree.source, facts), facts.dialect).read)]
         await self.long_texts.read(texts, session.database, session.dialect)
 
-    async def preview(self, text: str, facts: StatementFacts) -> Planned:
+    async def preview(self, text: str, facts: StatementFacts) -> StatementPlan:
         """Give the model's preview of a statement, once all objects are known that it uses.
 
         Raises:
@@ -303,7 +304,7 @@ class FollowedSession:
         """The reason why a statement must not run; None if it may, or the source will say the reason."""
         return await self.refusals.of(result, facts, self.model, self.shared)
 
-    def needs(self, facts: StatementFacts, expected: Planned) -> Needs | None:
+    def needs(self, facts: StatementFacts, expected: StatementPlan) -> Needs | None:
         """Give the needs of a statement's context; None where nothing of the statement is logged as text.
 
         Args:
@@ -324,7 +325,7 @@ class FollowedSession:
         return self.reader.needs(expected.values, use)
 
     def use(
-        self, facts: StatementFacts, expected: Planned, needs: Needs | None
+        self, facts: StatementFacts, expected: StatementPlan, needs: Needs | None
     ) -> ContextUse | None:
         """Give a statement's use of its context; None where nobody has to look."""
         if needs is not None:

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final, Protocol
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.errors import NotLoggableError, StatementError
 from binlane.live.gateway.handler import SessionContext
 from binlane.live.gateway.judge import Reply
 from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.doubts import Doubt
-from binlane.live.port.group_planning import GroupPlanning, bases
+from binlane.live.port.group_planning import GroupPlanning
 from binlane.live.port.known_statements import Foreseen
 from binlane.live.port.parts import PortParts
 from binlane.live.port.statement_context import StatementContext
@@ -30,7 +29,9 @@ from binlane.log.codec.types import Flavor
 from binlane.positions import parse_position
 from binlane.statements.policy.engines import traits
 from binlane.statements.programs.runner import is_program
-from binlane.statements.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
@@ -61,7 +62,7 @@ class UnderWay:
 
     text: str
     facts: StatementFacts
-    expected: Planned
+    expected: StatementPlan
     context: StatementContext | None = None
     use: ContextUse | None = None
     catalog_version: object = None
@@ -112,21 +113,6 @@ class _Told:
     is_untold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Homeless:
-    """Changes that binlogs are to have, and of which the source logs nothing.
-
-    Attributes:
-        planned: The model's account of the statement.
-        parts: Parts of the changes by binlog.
-        ends: End events by binlog, as in a plan.
-    """
-
-    planned: Planned
-    parts: Mapping[str, tuple[Part, ...]]
-    ends: Mapping[str, EncodedEvent | None]
-
-
 class GroupTracking:
     """Plans one session's groups, and tells `Attributions` which they are.
 
@@ -164,7 +150,8 @@ class GroupTracking:
         self._unread = 0
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
-        self._homeless: list[_Homeless] = []
+        # Plans of groups that are to be marked, as the model has them, and completed.
+        self._marks: list[tuple[GroupPlan, GroupPlan]] = []
 
     async def begin(self, shared: PortParts) -> None:
         """Have the source tell the session's groups by their GTIDs from now on.
@@ -239,7 +226,7 @@ class GroupTracking:
 
     # Before a statement runs.
 
-    def intend(self, one: UnderWay, model: PlannedSession) -> None:
+    def intend(self, one: UnderWay, model: PlanningSession) -> None:
         """Tell of the groups that a statement will make."""
         if one.expected.groups and self.shared is not None:
             one.plans, expected = self._plans(one.expected, model), one.expected
@@ -275,7 +262,7 @@ class GroupTracking:
         else:
             self.shared.attributions.done(self.thread_id, number, last, plans, plans.encoded())
 
-    def intend_unread(self, model: PlannedSession, *, is_for_all: bool = False) -> None:
+    def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.
 
         Args:
@@ -317,22 +304,22 @@ class GroupTracking:
         if self.shared is not None:
             for number in (*numbers, *unsettled):
                 self.shared.attributions.done(self.thread_id, number, None, ())
-        for kept in (self._unsettled, self._doubts, self._homeless):
+        for kept in (self._unsettled, self._doubts, self._marks):
             kept.clear()
 
-    def _plans(self, planned: Planned, model: PlannedSession) -> list[GroupPlan]:
+    def _plans(self, planned: StatementPlan, model: PlanningSession) -> list[GroupPlan]:
         """The plans of a statement's groups; none where their contents are not certain."""
         if self.spoils:
             return []
         definitions, objects = model.session.definitions or (), model.session.objects
-        return [self.planning.plan(group, definitions, objects) for group in planned.groups]
+        return [self.planning.complete(group, definitions, objects) for group in planned.groups]
 
     # Behind it.
 
     @property
     def is_settled(self) -> bool:
         """True if all groups were told of the statements that were followed."""
-        return not (self._unsettled or self._doubts or self._homeless or self._unread)
+        return not (self._unsettled or self._doubts or self._marks or self._unread)
 
     def doubt(self, one: UnderWay, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
@@ -345,7 +332,11 @@ class GroupTracking:
             self._doubts.append(Doubt.of(one.facts, session))
 
     def follow(
-        self, one: UnderWay, planned: Planned, model: PlannedSession, replies: Sequence[Reply]
+        self,
+        one: UnderWay,
+        planned: StatementPlan,
+        model: PlanningSession,
+        replies: Sequence[Reply],
     ) -> None:
         """Tell which groups are a statement's, or keep it until `settle`.
 
@@ -357,11 +348,15 @@ class GroupTracking:
         """
         self._there_s = max(self._there_s, one.sent_s)
         self._tell(one, planned, model, replies)
-        if planned.homeless:
-            self._find_home(planned, model)
+        if planned.mark is not None:
+            self._keep_for_mark(planned.mark, model)
 
     def _tell(
-        self, one: UnderWay, planned: Planned, model: PlannedSession, replies: Sequence[Reply]
+        self,
+        one: UnderWay,
+        planned: StatementPlan,
+        model: PlanningSession,
+        replies: Sequence[Reply],
     ) -> None:
         if self.shared is None:
             _lose_unplanned(model, planned, ())
@@ -399,11 +394,11 @@ class GroupTracking:
         elif told.is_intended:
             shared.attributions.done(self.thread_id, told.number, None)
 
-    async def settle(self, model: PlannedSession) -> None:
+    async def settle(self, model: PlanningSession) -> None:
         """Ask for groups that the replies did not tell, and mark changes without a group at the source."""
         shared = self.shared
         unsettled, self._unsettled = self._unsettled, []
-        homeless, self._homeless = self._homeless, []
+        marks, self._marks = self._marks, []
         if shared is None:
             return
         if not await self._are_settled(shared, model):
@@ -412,10 +407,10 @@ class GroupTracking:
         for one in unsettled:
             await self._find_last(shared, one)
         self.answer_unread(())  # by now it is told of each statement of the packet
-        for what in homeless:
-            await self._mark(what, model)
+        for draft, plan in marks:
+            await self._mark(draft, plan, model)
 
-    async def _are_settled(self, shared: PortParts, model: PlannedSession) -> bool:
+    async def _are_settled(self, shared: PortParts, model: PlanningSession) -> bool:
         """True if statements ran on the objects that they were judged with."""
         doubts, self._doubts = self._doubts, []
         if not doubts:
@@ -456,7 +451,7 @@ class GroupTracking:
     # Changes of which the source logs nothing.
 
     async def mark_end(
-        self, planned: Planned, context: StatementContext, model: PlannedSession
+        self, planned: StatementPlan, context: StatementContext, model: PlanningSession
     ) -> None:
         """Have binlogs drop temporary tables that the source drops by itself.
 
@@ -467,34 +462,35 @@ class GroupTracking:
         """
         self.planning.know(planned.numbers, context)
         self.spoils = False
-        self._find_home(planned, model)
-        homeless, self._homeless = self._homeless, []
-        for what in homeless:
-            await self._mark(what, model)
+        if planned.mark is not None:
+            self._keep_for_mark(planned.mark, model)
+        marks, self._marks = self._marks, []
+        for draft, plan in marks:
+            await self._mark(draft, plan, model)
 
-    def _find_home(self, planned: Planned, model: PlannedSession) -> None:
+    def _keep_for_mark(self, draft: GroupPlan, model: PlanningSession) -> None:
         """Keep changes of which the source logs nothing until they are marked."""
-        parts: dict[str, tuple[Part, ...]] = {}
-        ends: dict[str, EncodedEvent | None] = {}
-        for name, groups in planned.homeless.items():
-            made = self.planning.parts((part for group in groups for part in group), {})
-            if made is None or self.shared is None or self.spoils:
-                _lose(model, name, groups)
-                continue
-            parts[name] = made
-            if len(groups) == 1:
-                ends |= self.planning.ends({name: planned.homeless_ends[name][0]}, groups[0])
-        if parts:
-            self._homeless.append(_Homeless(planned, parts, ends))
+        is_certain = self.shared is not None and not self.spoils
+        session = model.session
+        plan = GroupPlan()
+        if is_certain:
+            plan = self.planning.complete(draft, session.definitions or (), session.objects)
+        _lose(model, draft, plan)
+        if plan.binlogs:
+            self._marks.append((draft, plan))
 
-    async def _mark(self, homeless: _Homeless, model: PlannedSession) -> None:
-        """Have the source log a group for changes of which it logs nothing."""
+    async def _mark(self, draft: GroupPlan, plan: GroupPlan, model: PlanningSession) -> None:
+        """Have the source log a group for changes of which it logs nothing.
+
+        Args:
+            draft: Plan of the group, as the model has it.
+            plan: The same plan with all values.
+            model: Model of the client's session.
+        """
         shared = self.shared
         assert shared is not None, "nothing is kept for a mark else"
-        parts, done = homeless.parts, shared.attributions.done
+        done = shared.attributions.done
         if shared.has_marks:
-            based = bases(model.session.definitions or (), parts)
-            plan = GroupPlan(binlogs=parts, bases=based, ends=homeless.ends)
             number = model.count()
             shared.attributions.intend(self.thread_id, number, [plan])
             try:
@@ -505,14 +501,16 @@ class GroupTracking:
             else:
                 done(self.thread_id, number, last, is_bound=self._flavor is Flavor.MYSQL)
                 return
-        for name in parts:
-            _lose(model, name, homeless.planned.homeless[name])
+        for name in plan.binlogs:
+            model.lose(name, draft.binlogs[name])
 
     def _warn(self, error: StatementError) -> None:
         logger.warning("%s: %s", self.client.peer, error, extra={"peer": self.client.peer})
 
 
-def _lose_unplanned(model: PlannedSession, planned: Planned, plans: Sequence[GroupPlan]) -> None:
+def _lose_unplanned(
+    model: PlanningSession, planned: StatementPlan, plans: Sequence[GroupPlan]
+) -> None:
     """Let the model know which binlogs get the rows of a group in which it has texts.
 
     Args:
@@ -520,19 +518,18 @@ def _lose_unplanned(model: PlannedSession, planned: Planned, plans: Sequence[Gro
         planned: The model's account of a statement.
         plans: Plans of the statement's groups; empty where nothing of them is certain.
     """
-    for place, group in enumerate(planned.groups):
-        given = plans[place].binlogs if place < len(plans) else ()
-        for name, parts in group.binlogs.items():
-            if name not in given:
-                _lose(model, name, [parts])
+    for place, draft in enumerate(planned.groups):
+        _lose(model, draft, plans[place] if place < len(plans) else GroupPlan())
 
 
-def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
-    for group in groups:
-        model.lose(name, group)
+def _lose(model: PlanningSession, draft: GroupPlan, plan: GroupPlan) -> None:
+    """Let the model know which binlogs of a plan are not in the completed one."""
+    for name, parts in draft.binlogs.items():
+        if name not in plan.binlogs:
+            model.lose(name, parts)
 
 
-def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) -> bool:
+def _leaves_nothing(facts: StatementFacts, model: PlanningSession, errno: int) -> bool:
     """True if a statement that failed has made no group for certain, so that nobody has to ask."""
     if facts.error is not None:
         return errno == _SYNTAX
@@ -545,11 +542,11 @@ def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) ->
     return False
 
 
-def _is_split(planned: Planned) -> bool:
+def _is_split(planned: StatementPlan) -> bool:
     """True if a statement commits what was done before it, and then makes a group of its own."""
     if len(planned.groups) != _AND_ITS_OWN:
         return False
-    numbers = [number for number, _ in planned.groups[0].sections]
+    numbers = planned.groups[0].numbers
     return bool(numbers) and all(number < planned.number for number in numbers)
 
 
