@@ -557,7 +557,7 @@ def _part(
     if isinstance(part, Rows):
         return made
     if part.is_another(annotated(rows)):
-        raise CodecError("the source ran another text")
+        raise CodecError("the source ran another text than the session sent")
     timestamp = part.timestamp or (rows or group.events)[0].header.timestamp
     events = [
         _event(group, one, format_, flags=one.flags, timestamp=timestamp) for one in part.events

@@ -589,7 +589,7 @@ class Binlog:
         if error.errno in NO_ROOM and not self._files.open.is_sync_lost and self._files.roll_back():
             self._contents, self._next_memory = replace(self._published_contents), None
             return StoreFullError(
-                f"no room for more than {self.end}: {reason}",
+                f"no room behind {self.end}: {reason}",
                 path=str(self._directory),
                 hint="make room on the disk; the event groups that did not fit can then be added",
             )

@@ -73,8 +73,7 @@ class ImageCutters:
         """Count what a cutter had to leave full since it was asked last; tell the first of a kind."""
         for reason in cutter.uncut.keys() - self.uncut.keys():
             _LOG.warning(
-                "binlog %s: row images stay full that were to be %s: %s "
-                "(further ones are only counted)",
+                "binlog %s: row images stay full instead of %s: %s (further ones are only counted)",
                 *(self._binlog, cutter.image.value, reason.value),
                 extra={"binlog": self._binlog},
             )

@@ -51,7 +51,7 @@ class IncidentSearch:
             except (BinlaneError, OSError) as error:
                 # It is read again at the next start; who reads that file is told, too.
                 logger.warning(
-                    "binlog %s: whether INCIDENTs stand in files of an older binlane is not known: %s",
+                    "binlog %s: files of an older binlane cannot be searched for INCIDENTs: %s",
                     *(name, error),
                     extra={"binlog": name},
                 )

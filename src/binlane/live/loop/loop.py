@@ -385,7 +385,7 @@ class RoutingLoop:
                     self._turn()
             self._end()
         except BaseException as error:
-            logger.exception("the routing loop fails")
+            logger.exception("routing loop: failed")
             self.crash = error
             self._wake_readers([])
 

@@ -726,7 +726,9 @@ def test_a_text_that_the_source_did_not_run_is_in_no_binlog(
         run.take(source)
         run.wait()
         assert [has_rows(group) for group in run.groups(0)] == list(map(has_rows, source.groups))
-        reason = "what was planned cannot stand there: the source ran another text"
+        reason = (
+            "what was planned cannot stand there: the source ran another text than the session sent"
+        )
         assert run.outputs[0].counts.rows_instead == {reason: sum(map(has_rows, source.groups))}
 
 
