@@ -491,7 +491,7 @@ def test_a_binlog_may_stop_at_what_does_not_come_through_the_port(
         assert gtids(run.groups(0)) == gtids(source.groups[:first])
         assert str(source.groups[first].gtid) in run.outputs[0].failure
         assert gtids(run.groups(2)) == gtids(source.groups)
-        run.outputs[0].accept(run.router.position)
+        run.outputs[0].go_on(run.router.position, forgets_source=False)
         run.outputs[0].failure = ""
         run.router = Router(run.outputs[0].binlog.reached, run.substitution)
         run.take(source, 512)
