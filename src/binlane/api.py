@@ -29,7 +29,7 @@ from binlane.tables.ranges.read import LogState, filter_state_of, read_range
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.terms import FilterTerms
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
     from binlane.tables.landing.engine import Engine
     from binlane.tables.landing.progress import LandingReport, Progress
     from binlane.tables.ranges.files import LogFile
@@ -224,7 +224,7 @@ def _is_for_kernels(path: str) -> bool:
 
 
 def _scan_files(
-    paths: Iterable[str], want: Want, keys: str | None, catalog: SchemaCatalog | None
+    paths: Iterable[str], want: Want, keys: str | None, catalog: LoggedObjects | None
 ) -> Iterator[pa.RecordBatch]:
     """Large files by kernels; the others, whose reading takes less than loading those, without."""
     pieces = [piece for path in paths for piece in _ranges(path, keys)]
@@ -257,15 +257,15 @@ def _warn(notes: Iterable[str]) -> None:
         warnings.warn(note, stacklevel=3)
 
 
-def _catalog(schema: Path) -> SchemaCatalog:
+def _catalog(schema: Path) -> LoggedObjects:
     """Return the catalog of the objects in a schema file.
 
     Raises:
         StoreError: If it cannot be read.
     """
-    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415 - for this argument only
+    from binlane.statements.sql.logged_objects import LoggedObjects  # noqa: PLC0415 - for this argument only
 
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     data = b"".join(open_chunks(fspath(schema)))
     catalog.load(data.decode("utf-8", "surrogateescape"))
     return catalog

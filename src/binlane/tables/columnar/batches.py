@@ -51,7 +51,7 @@ from binlane.tables.columnar.told import (
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.state import FilterState
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 STATEMENT_TYPES: Final = frozenset(
     {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY}
@@ -96,7 +96,7 @@ class ChangeBatcher:
         columns: Collection[str] | None = None,
         rows_max: int = ROWS_MAX_DEFAULT,
         new_builder: BuilderFactory = ScalarBatchBuilder,
-        catalog: SchemaCatalog | None = None,
+        catalog: LoggedObjects | None = None,
         change_names: tuple[str, ...] = CHANGE_NAMES,
         tells: bool = False,
         prepared: Prepared | None = None,

@@ -297,7 +297,7 @@ class Landing:
         Raises:
             ConfigError: If it has none of them.
         """
-        there = set(self._lander.definitions.catalog.tables)
+        there = set(self._lander.definitions.tables)
         there |= {TableName(*name.split(".", 1)) for name in self.progress.tables}
         scope = scope_of(self._settings.tables)
         missing = sorted(scope.log_tables - there)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from binlane.log.codec.event import Event
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.told import statement_of
 from binlane.tables.ranges.facts import FileFacts, XaPlace
 from binlane.tables.ranges.files import LogFile
@@ -33,7 +33,7 @@ class _Cursor:
     fingerprint: str = ""
     number: int = 0
     position: int = 0
-    catalog: SchemaCatalog = field(default_factory=SchemaCatalog)
+    catalog: LoggedObjects = field(default_factory=LoggedObjects)
     prepared: dict[str, tuple[LogFile, FileFacts, XaPlace]] = field(default_factory=dict)
     filter_state: FilterState | None = None
 
@@ -76,7 +76,7 @@ class LogHistory:
         return self._at.filter_state
 
     @property
-    def catalog(self) -> SchemaCatalog:
+    def catalog(self) -> LoggedObjects:
         """The tables as the log's statements tell them up to where the log is followed."""
         return self._at.catalog
 

@@ -24,7 +24,7 @@ from binlane.tables.ranges.statements import statement_at
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.state import FilterState
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class LogState:
     """
 
     prepared: Prepared
-    catalog: SchemaCatalog | None = None
+    catalog: LoggedObjects | None = None
     filter_state: FilterState | None = None
 
 

@@ -17,7 +17,7 @@ from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.inner import expanded_all
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.logged_statements import logged_statement
 from binlane.tables.columnar.table_schema import table_schema
 from binlane.tables.columnar.unify import common_type
@@ -103,13 +103,13 @@ class SchemaWatch:
         return any(TableName(each.database, each.table) == self._table for each in maps)
 
     @staticmethod
-    def _follow(facts: FileFacts, low: int, high: int, catalog: SchemaCatalog) -> None:
+    def _follow(facts: FileFacts, low: int, high: int, catalog: LoggedObjects) -> None:
         for query in facts.queries:
             if low <= query.event.position < high:
                 catalog.feed(query.event)
 
     def _find(
-        self, facts: FileFacts, part: LogRange, start: int, catalog: SchemaCatalog
+        self, facts: FileFacts, part: LogRange, start: int, catalog: LoggedObjects
     ) -> SchemaChange | None:
         flavor = facts.format.flavor
         for group in read_groups_of(part):

@@ -23,7 +23,7 @@ from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import group_events
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import CHANGE_TYPES
 from binlane.tables.ranges.items import Trouble, Want
@@ -249,7 +249,7 @@ CATALOGUED = [
 @pytest.mark.parametrize("name", CATALOGUED)
 def test_logged_ddl_tells_names_and_types(name: str, tmp_path: Path) -> None:
     for piece in files_of(name, tmp_path):
-        known = replace(piece, catalog=SchemaCatalog())
+        known = replace(piece, catalog=LoggedObjects())
         kernels = read([known], WIDE, by_kernels=True)
         assert kernels[0]
         assert_same(kernels, read([known], WIDE, by_kernels=False))
@@ -261,14 +261,14 @@ def test_logged_ddl_tells_names_and_types(name: str, tmp_path: Path) -> None:
 
 def test_a_range_goes_on_with_what_is_known_at_its_start(tmp_path: Path) -> None:
     (piece,) = files_of("md1011_types_flavour", tmp_path)[:1]
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     parts = []
     for part in cut(piece, 1):
         parts.append(replace(part, catalog=pickle.loads(pickle.dumps(catalog))))
         for event in walk([Path(piece.uri).read_bytes()], file=piece.uri):
             if part.start <= event.position < (part.stop or 0):
                 catalog.feed(event)
-    whole = read([replace(piece, catalog=SchemaCatalog())], WIDE, by_kernels=True)
+    whole = read([replace(piece, catalog=LoggedObjects())], WIDE, by_kernels=True)
     assert_same(read(parts, WIDE, by_kernels=True), whole)
 
 
@@ -276,7 +276,7 @@ def test_uuids_and_addresses_are_text(tmp_path: Path) -> None:
     fixture = fixture_set("md1011_types_flavour")
     found: dict[str, list[Any]] = {"UUID": [], "INET4": [], "INET6": []}
     for piece in files_of("md1011_types_flavour", tmp_path):
-        catalog = SchemaCatalog()
+        catalog = LoggedObjects()
         for item in read_range(replace(piece, catalog=catalog), Want(change_columns=("_op",))):
             if not isinstance(item, pa.RecordBatch):
                 continue
