@@ -19,7 +19,7 @@ from binlane.log.grouping.inner import expanded_all
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.logged_statements import logged_statement
-from binlane.tables.columnar.table_schema import table_schema
+from binlane.tables.columnar.table_schema import ReadOptions, table_schema
 from binlane.tables.columnar.unify import common_type
 from binlane.tables.ranges.facts import FileFacts, LoggedQuery
 from binlane.tables.ranges.files import read_groups_of
@@ -144,10 +144,8 @@ class SchemaWatch:
         found = table_schema(
             table_map,
             flavor=flavor,
-            wanted=self._columns,
             columns=columns,
-            change_names=(),
-            may_clash=True,
+            options=ReadOptions(columns=self._columns, change_columns=(), may_clash=True),
         ).arrow
         unfit = []
         for field in found:
