@@ -22,7 +22,8 @@ from statistics import median
 
 from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Rows, RowsPiece, Text
 from binlane.binlogs.routing.plan_bytes import encode_plans
-from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions
 from binlane.log.codec.types import EventType, Flavor
 from binlane.names import TableName
 from binlane.positions import Gtid, GtidPosition
