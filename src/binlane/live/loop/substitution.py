@@ -41,7 +41,8 @@ from binlane.binlogs.routing.rows import table_name
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
-from binlane.live.port.attributions import Attributions, ReadGroup, Watch
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, Watch
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format

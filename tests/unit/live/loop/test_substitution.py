@@ -24,7 +24,8 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.loop.router import Router
 from binlane.live.loop.substitution import PAST_THE_PORT, Substitution
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.session_groups import Reason
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
