@@ -37,6 +37,7 @@ from binlane.live.gateway.machine import Relay
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import Gateway
 from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.marks import Marker
 from binlane.live.port.parts import PortParts
@@ -135,7 +136,7 @@ async def _measure(
     )
     flavor = Flavor.MARIADB
     attributions = Attributions(directory, flavor)
-    catalog = LiveCatalog(settings)
+    catalog = LiveCatalog(CatalogConnections(settings))
     await catalog.start()
     mode = LoggingMode.ROW if setting == "relay" else LoggingMode[setting.upper()]
     definitions = tuple(

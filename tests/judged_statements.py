@@ -13,6 +13,7 @@ from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Part, Text
 from binlane.binlogs.routing.plan_bytes import encode_plans
 from binlane.live.gateway.handler import SessionContext
 from binlane.live.port.attributions import Attributions
+from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.marks import Marker
 from binlane.live.port.parts import PortParts
@@ -145,7 +146,7 @@ def judging(
     position = {Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"}[flavor]
     ((logged,),) = execute(source, f"SELECT @@GLOBAL.{position}")
     settings = settings_of(source)
-    attributions, catalog = _Listening(flavor), LiveCatalog(settings)
+    attributions, catalog = _Listening(flavor), LiveCatalog(CatalogConnections(settings))
     attributions.begin(parse_position(logged, flavor.value))
     definitions = definitions or _definitions()
     parts = PortParts(

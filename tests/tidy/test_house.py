@@ -10,7 +10,7 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 48,
+    "modules over 600 lines": 47,
     "functions over 6 parameters": 53,
     "classes with more than 15 fields changed outside __init__": 5,
     "class names for more than one class": 103,

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
 from binlane.binlogs.routing.routed_group import OmissionKind
 from binlane.binlogs.routing.spans import SpanCounts
-from binlane.binlogs.store.binlog import Binlog, Published
+from binlane.binlogs.store.binlog import Binlog
+from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import Activity
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.live.capture.backoff import Backoff

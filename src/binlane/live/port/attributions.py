@@ -28,11 +28,12 @@ from typing import Final, NamedTuple
 from binlane.binlogs.routing.plan import GroupPlan, Text
 from binlane.binlogs.routing.plan_bytes import encode_plans
 from binlane.binlogs.store.disk import Disk, LocalDisk
-from binlane.binlogs.store.record_log import Place
 from binlane.errors import StoreError
-from binlane.live.port import journal_records as records
-from binlane.live.port.group_journal import GroupJournal
-from binlane.live.port.recovery import Recovery
+from binlane.live.port.journal import journal_records as records
+from binlane.live.port.journal.group_journal import GroupJournal
+from binlane.live.port.journal.journal_replay import Recovery
+from binlane.live.port.journal.record_log import Place
+from binlane.live.port.journal.statement_journal import Present, StatementJournal
 from binlane.live.port.session_groups import (
     Arrival,
     Point,
@@ -47,7 +48,6 @@ from binlane.live.port.session_groups import (
     point_of,
     told_of,
 )
-from binlane.live.port.statement_journal import Present, StatementJournal, head_of
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import AnyGtid, Position
 
@@ -262,9 +262,9 @@ class Attributions:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             if encoded is None:
                 encoded = encode_plans(plans)
-            bits = has_older * records.OLDER_BIT | is_split * records.SPLIT_BIT
-            bits |= is_for_all * records.ALL_BIT
-            body = records.intent_body(thread_id, number, encoded, bits)
+            bits = has_older * records.HAS_OLDER | is_split * records.IS_SPLIT
+            bits |= is_for_all * records.IS_FOR_ALL
+            body = records.statement_body(thread_id, number, bits, "", encoded)
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
@@ -320,8 +320,8 @@ class Attributions:
                 encoded = b"" if statement is not None else _NO_PLANS
             elif encoded is None:
                 encoded = encode_plans(plans)
-            bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
-            body = records.answer_body(thread_id, number, last or "", encoded, bits)
+            bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
+            body = records.statement_body(thread_id, number, bits, last or "", encoded)
             place = journal.write(records.ANSWER, body)
         with self._lock:
             groups = self._session(thread_id)
@@ -340,7 +340,7 @@ class Attributions:
 
     def lost(self, thread_id: int) -> None:
         """Say that a session ended with a statement under way: it gets no reply."""
-        self._write(records.LOST, records.thread_body(thread_id))
+        self._write(records.LOST, records.dump(thread_id))
         with self._lock:
             self._session(thread_id).lose()
             self._end_waiting()
@@ -357,7 +357,7 @@ class Attributions:
 
     def taken_from(self, thread_id: int, start: Mapping[Stream, int]) -> None:
         """Do the same as `taken`, with the last number of each stream in place of the position."""
-        self._write(records.TAKEN, records.taken_body(thread_id, start, self._run))
+        self._write(records.TAKEN, records.dump((thread_id, self._run, start)))
         with self._lock:
             before = self._sessions.get(thread_id)
             if before is not None:
@@ -375,7 +375,7 @@ class Attributions:
 
     def given(self, thread_id: int) -> None:
         """Say that a session ended."""
-        self._write(records.GIVEN, records.thread_body(thread_id))
+        self._write(records.GIVEN, records.dump(thread_id))
         with self._lock:
             groups = self._session(thread_id)
             groups.give()
@@ -916,9 +916,8 @@ class Attributions:
                 for stream, last in groups.told.items():
                     ends[stream] = max(last, ends.get(stream, 0))
             return Present(
-                self._epoch,
+                records.sessions_body(self._epoch, ends, self._sessions),
                 ends,
-                [head_of(thread_id, groups) for thread_id, groups in self._sessions.items()],
                 [
                     (thread_id, statement)
                     for thread_id, groups in self._sessions.items()
@@ -954,9 +953,11 @@ class Attributions:
                     statements.clear()
                 return
             ends = dict(self._read) if journal.is_file_due else self._moved
-            reading = records.Reading(*(self._epoch, self._run, ends, arrivals, doubts, found))
+            progress = records.ReadProgress(
+                *(self._epoch, self._run, ends, arrivals, doubts, found)
+            )
             self._moved, self._must_save, self._doubts = {}, False, doubts
-        journal.write(reading)
+        journal.write(progress)
         if gone:
             with self._lock:
                 for statements, count in gone:

@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.store.record_log import Place
+from binlane.live.port.journal.record_log import Place
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
 
 Stream = str

@@ -29,6 +29,7 @@ from binlane.live.gateway.transport import Gateway
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.substitution import Substitution
 from binlane.live.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
+from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.certificates import port_context
 from binlane.live.service.archive import Archive
@@ -155,7 +156,7 @@ class Service:
                     journal_max_bytes=settings.port.journal_max_bytes, is_relayed=has_workers
                 ),
             )
-            catalog = LiveCatalog(settings.source)
+            catalog = LiveCatalog(CatalogConnections(settings.source))
             substitution = Substitution(
                 attributions, settings.port.bypass, news if has_workers else catalog
             )

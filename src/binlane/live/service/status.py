@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from binlane.binlogs.store.binlog import Published
+from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.incidents import Incident, stopping_text
 from binlane.live.answers.port import Port
 from binlane.live.answers.statements import ConnectedReplica, Statements

@@ -15,8 +15,8 @@ import pytest
 
 from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Text
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
-from binlane.live.port import statement_journal
 from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.journal import statement_journal
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition

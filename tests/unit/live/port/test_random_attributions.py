@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Text
-from binlane.live.port import statement_journal
 from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.journal import statement_journal
 from binlane.live.port.sayings import Hearing, Sayings, SentSayings
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
