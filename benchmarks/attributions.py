@@ -20,7 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions
 from binlane.log.codec.types import EventType, Flavor
 from binlane.log.grouping.sections import RowsPiece
 from binlane.names import TableName

@@ -35,7 +35,8 @@ from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.machine import Relay
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import Gateway
-from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.marks import Marker

@@ -31,7 +31,6 @@ from binlane.binlogs.routing.planned import MARKS
 from binlane.binlogs.routing.planned_route import (
     CHANGED_DEFINITION,
     PlannedRouting,
-    Threads,
     route_planned,
     route_rows,
     threads_of_plan,
@@ -42,7 +41,8 @@ from binlane.binlogs.routing.rows import table_name
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
-from binlane.live.port.attributions import Attributions, ReadGroup, Watch
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, Watch
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
@@ -363,7 +363,7 @@ class Substitution:
         accepted = output.accepted
         is_accepted = accepted is not None and gtid is not None and accepted.covers(gtid)
         if self._bypass is Bypass.STOP and not is_accepted:
-            output.stopped_at = gtid
+            output.stop_before(gtid)
             raise StoreError(
                 f"binlog {output.name}: group {gtid} changes rows in its scope and did not come "
                 "through the port",
@@ -381,9 +381,7 @@ class Substitution:
         for reason in outcome.reasons:
             self.count(output, gtid, reason)
         output.lose_threads(outcome.lost)
-        threads = output.threads
-        if not outcome.made <= threads.made:
-            output.threads = Threads(outcome.made | threads.made, threads.lost)
+        output.note_made(outcome.made)
 
     @staticmethod
     def count(

@@ -48,7 +48,7 @@ class AlikeStatements:
     """Knowledge of a session's statements, by the effect that statements have in common.
 
     Args:
-        session: The client's session.
+        session: The client's session, as it is followed.
     """
 
     def __init__(self, session: FollowedSession) -> None:
@@ -60,7 +60,7 @@ class AlikeStatements:
 
         Args:
             text: Text of the client's statement.
-            effect: Effect of the statement.
+            effect: Effect that all such statements have.
         """
         known = self._known.get(effect)
         if known is None:
@@ -140,7 +140,7 @@ class AlikeStatements:
 
         Args:
             one: A statement that is sent as it came.
-            effect: Effect of the statement.
+            effect: Effect that all such statements have.
         """
         session = self._session
         kind, expected, reader = one.facts.effects.kind, one.expected, session.reader

@@ -104,7 +104,7 @@ class FollowedSession:
 
         Args:
             shared: State that all sessions of the port share.
-            tracking: The session's groups.
+            tracking: Tells of the session's groups.
             long_texts: Long texts of the session's commands.
             before: The session as it was followed before it got out of step; None for a first beginning.
             is_new: True if nothing has run in the session that may have left anything behind.

@@ -164,7 +164,7 @@ class Unread(NotFollowed):
         """Let a command run of which nothing is known, or refuse it.
 
         Args:
-            shared: State that sessions share.
+            shared: State that the sessions of the port share.
         """
         # Every binlog may have the rows of all that the session does.
         if shared.global_values() or not are_unscoped_rows(shared.definitions()):

@@ -36,7 +36,7 @@ class VariableAnswers:
     """Answers statements on the binlogs' variables and on warnings in one session.
 
     Args:
-        session: The client's session.
+        session: The client's session, as it is followed.
     """
 
     def __init__(self, session: FollowedSession) -> None:

@@ -24,7 +24,8 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.loop.router import Router
 from binlane.live.loop.substitution import PAST_THE_PORT, Substitution
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.session_groups import Reason
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
@@ -491,7 +492,7 @@ def test_a_binlog_may_stop_at_what_does_not_come_through_the_port(
         assert gtids(run.groups(0)) == gtids(source.groups[:first])
         assert str(source.groups[first].gtid) in run.outputs[0].failure
         assert gtids(run.groups(2)) == gtids(source.groups)
-        run.outputs[0].accept(run.router.position)
+        run.outputs[0].go_on(run.router.position, forgets_source=False)
         run.outputs[0].failure = ""
         run.router = Router(run.outputs[0].binlog.reached, run.substitution)
         run.take(source, 512)

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
@@ -219,7 +220,7 @@ def test_the_journal_has_no_more_bytes_than_it_may(tmp_path: Path, *, is_restart
         attributions = Attributions(folder, Flavor.MARIADB, settings)
         attributions.begin(at(0))
     else:
-        attributions._known.clear()
+        attributions._state.findings.clear()
     found = [attributions.find(group(number)) for number in range(1, 401)]
     forgotten = Unattributed(Reason.FORGOTTEN, frozenset((THREAD,)))
     assert found[-1] == plan("400")
@@ -250,7 +251,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from binlane.log.codec.types import Flavor
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from tests.unit.live.port.test_journal import THREAD, at, group, gtid, plan
 
 settings = AttributionSettings(wait_s=0.0, file_bytes=3000)

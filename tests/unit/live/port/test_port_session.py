@@ -22,7 +22,7 @@ from binlane.live.gateway.judge import (
     Reply,
     Run,
 )
-from binlane.live.port.attributions import ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.port_session import PortSession
 from binlane.live.port.session_groups import Unattributed
 from binlane.log.codec.packets.flags import ServerStatus

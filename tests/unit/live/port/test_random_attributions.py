@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
 from binlane.live.port.sayings import Hearing, Sayings, SentSayings
 from binlane.live.port.session_groups import Reason, Unattributed
