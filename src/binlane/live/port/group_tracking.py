@@ -21,7 +21,6 @@ from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtid
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.doubts import Doubt
 from binlane.live.port.group_planning import GroupPlanning
-from binlane.live.port.known_statements import Foreseen
 from binlane.live.port.parts import PortParts
 from binlane.live.port.statement_context import StatementContext
 from binlane.log.codec.format import flavor_of
@@ -234,7 +233,7 @@ class GroupTracking:
             )
             one.is_intended = True
 
-    def intend_known(self, number: int, plans: Foreseen) -> bool:
+    def intend_known(self, number: int, plans: Sequence[GroupPlan]) -> bool:
         """Tell of the group that a statement of a known kind will make; False where nothing is told.
 
         Args:
@@ -243,10 +242,12 @@ class GroupTracking:
         """
         if self.shared is None:
             return False
-        self.shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
+        self.shared.attributions.intend(self.thread_id, number, plans)
         return True
 
-    def follow_known(self, number: int, reply: Reply, plans: Foreseen | None = None) -> None:
+    def follow_known(
+        self, number: int, reply: Reply, plans: Sequence[GroupPlan] | None = None
+    ) -> None:
         """Tell which group is that of a statement of a known kind.
 
         Args:
@@ -256,10 +257,7 @@ class GroupTracking:
         """
         assert self.shared is not None, "the statement was intended"
         last = self.told((reply,))
-        if last is None or plans is None:
-            self.shared.attributions.done(self.thread_id, number, last)
-        else:
-            self.shared.attributions.done(self.thread_id, number, last, plans, plans.encoded())
+        self.shared.attributions.done(self.thread_id, number, last, None if last is None else plans)
 
     def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.
