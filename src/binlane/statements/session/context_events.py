@@ -29,7 +29,8 @@ from binlane.statements.programs.trace import Trace
 from binlane.statements.session import log_events
 from binlane.statements.session.decision import Decided
 from binlane.statements.session.log_events import Body
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.evaluation.statements import expressions_at, leaves_to_server
 from binlane.statements.sql.facts import (
     FunctionUse,

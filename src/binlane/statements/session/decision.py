@@ -29,11 +29,8 @@ from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.report import Note
 from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
 from binlane.statements.session.safety import changes_of
-from binlane.statements.session.state import (
-    SessionState,
-    SessionStatement,
-    TemporaryChange,
-)
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement, TemporaryChange
 from binlane.statements.sql.facts import (
     Shift,
     StatementFacts,

@@ -15,11 +15,9 @@ from binlane.statements.policy.refusals import (
     refusal,
 )
 from binlane.statements.policy.resolution import ResolvedStatement
-from binlane.statements.session.state import (
-    LockedTables,
-    SessionState,
-    SessionStatement,
-)
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
+from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.transactions import begins_transaction
 from binlane.statements.sql.facts import (
     DDL_KINDS,

@@ -15,7 +15,8 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.statements.session import ddl, transactions
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.table_definitions import TableDefinition

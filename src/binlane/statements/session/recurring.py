@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.scope.transaction import TransactionWrites
 from binlane.statements.session.alike_effects import has_alike_effects
+from binlane.statements.session.caches import BinlogCaches
 from binlane.statements.session.log_events import Body
 from binlane.statements.session.report import BinlogResult, StatementResult
 from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
@@ -31,7 +32,7 @@ from binlane.statements.session.statement_template import (
     StatementTemplate,
     TemplateKey,
 )
-from binlane.statements.session.transaction import BinlogCaches, Transaction
+from binlane.statements.session.transaction import Transaction
 from binlane.statements.sql.facts import StatementFacts, StatementKind
 from binlane.statements.sql.reading import Key, key_of, pattern
 from binlane.statements.sql.servers import Dialect

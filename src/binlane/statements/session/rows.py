@@ -28,11 +28,12 @@ from binlane.statements.programs.routines import silent
 from binlane.statements.programs.trace import RowRun, Trace, Traced, changed_rows
 from binlane.statements.programs.tracer import trace
 from binlane.statements.session import log_events
+from binlane.statements.session.caches import BinlogCaches, WriteContext
 from binlane.statements.session.context_events import SessionUse
 from binlane.statements.session.decision import Decided
 from binlane.statements.session.log_events import Body, ChangedRows
-from binlane.statements.session.state import SequenceValues, SessionState, SessionStatement
-from binlane.statements.session.transaction import BinlogCaches, WriteContext
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SequenceValues, SessionStatement
 from binlane.statements.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
 from binlane.statements.sql.evaluation.key_ranges import cannot_be_met
 from binlane.statements.sql.evaluation.statements import (

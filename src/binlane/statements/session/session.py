@@ -20,15 +20,16 @@ from binlane.statements.policy.privileges import Identity, denied, denied_inside
 from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
-from binlane.statements.policy.server import Isolation, Server
+from binlane.statements.policy.server import Server
 from binlane.statements.programs import runner
 from binlane.statements.programs.environment import SessionEnvironment, name_variables
-from binlane.statements.programs.host import InnerStatement, ProgramState, SessionValues
+from binlane.statements.programs.host import InnerStatement, SessionValues
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session import creates, ddl, drops, lookups, settings, transactions
+from binlane.statements.session.caches import BinlogCaches
 from binlane.statements.session.context_events import SessionUse
-from binlane.statements.session.creates import execute_create_select
+from binlane.statements.session.creates_with_rows import execute_create_select
 from binlane.statements.session.dml import execute_rows
 from binlane.statements.session.drops import drop_at_disconnect
 from binlane.statements.session.lock_refusals import fails_under_locks, refusal_beyond_locks
@@ -40,21 +41,25 @@ from binlane.statements.session.missing import (
     no_database,
     unparsed,
 )
+from binlane.statements.session.object_consequences import consequences
 from binlane.statements.session.recurring import Attempt, Recurring
 from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
 from binlane.statements.session.safety import ScopeSafety
-from binlane.statements.session.settings import execute_set, refusal_in_function, system_value
-from binlane.statements.session.state import Execution, Handler, SessionState, SessionStatement
+from binlane.statements.session.session_view import SessionView
+from binlane.statements.session.settings import execute_set, refusal_in_function
+from binlane.statements.session.state import Handler, SessionState
+from binlane.statements.session.statement_state import Execution, SessionStatement
 from binlane.statements.session.statement_template import ExpectedResult
-from binlane.statements.session.transaction import BinlogCaches, PreparedXa, Transaction
+from binlane.statements.session.transaction import PreparedXa, Transaction
 from binlane.statements.session.transactions import execute_lock, fails_read_only, is_forbidden
 from binlane.statements.session.variables import OF_BINLOGS, Variables
 from binlane.statements.session.ways import follow
+from binlane.statements.session.xa import execute_xa, leave_xa_at_end
 from binlane.statements.sql.accounts import ROOT, AccountName, default_roles
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
-from binlane.statements.sql.evaluation.values import Text, Value
+from binlane.statements.sql.evaluation.values import Text
 from binlane.statements.sql.facts import (
     DDL_KINDS,
     READING_KINDS,
@@ -66,7 +71,7 @@ from binlane.statements.sql.facts import (
 from binlane.statements.sql.parser import TOO_DEEP
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import Routine, Trigger
-from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage
+from binlane.statements.sql.servers import LoggingMode
 from binlane.statements.sql.tokens import ServerText, server_text
 from binlane.statements.sql.tree.definitions import AccountStatement, CreateView
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
@@ -86,7 +91,7 @@ _DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementK
 """Statements that the server keeps, and logs, without executable comments."""
 
 
-class Session:
+class Session(SessionView):
     """A session of `root@localhost`.
 
     Attributes:
@@ -146,105 +151,11 @@ class Session:
         left = before.state.prepared_xa.left
         self.state.prepared_xa = PreparedXa(dict(left), dict(left))
 
-    @property
-    def definitions(self) -> Sequence[Definition] | None:
-        """The binlogs as they are now; None for one of the server's own."""
-        safety = self.state.safety
-        return None if safety is None else safety.definitions
-
-    @property
-    def dialect(self) -> Dialect:
-        """Return the dialect in which the session's texts are read."""
-        return self.state.variables.settings.dialect
-
-    @property
-    def server(self) -> Server:
-        """Return the server whose rules are followed."""
-        return self.state.server
-
-    @property
-    def objects(self) -> SchemaCatalog:
-        """The server's objects."""
-        return self.state.objects
-
-    @property
-    def database(self) -> str:
-        """The default database."""
-        return self.state.database
-
-    @property
-    def collation(self) -> str:
-        """collation_connection."""
-        if self.state.variables.connection is not None:
-            return self.state.variables.connection[1]
-        return self.server.default_collation("utf8mb4")
-
-    @property
-    def programs(self) -> ProgramState:
-        """Return the session's memory for its programs."""
-        return self.state.programs
-
-    @property
-    def is_in_transaction(self) -> bool:
-        """True in a transaction of several statements: BEGIN or autocommit=0."""
-        return self.state.is_in_transaction
-
-    @property
-    def is_transaction_active(self) -> bool:
-        """True if a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
-        return self.state.transaction.is_active
-
     def begin_to_work(self) -> None:
         """Know that the transaction has begun to work, if nothing of it is logged yet."""
         if not self.state.transaction.is_active:
             self.recurring.leave()
             self.state.transaction.is_active = True
-
-    @property
-    def logs_rows_alone(self) -> bool:
-        """True if every binlog has the session's changes as rows; sql_log_bin is not regarded."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.ROW
-        return state.safety.logs_rows_alone
-
-    @property
-    def row_image(self) -> RowImage:
-        """The columns of rows that binlogs are to have: binlog_row_image."""
-        return self.state.variables.settings.row_image
-
-    @property
-    def may_log_rows(self) -> bool:
-        """True if every binlog may have the session's changes as rows: none has statements alone."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is not LoggingMode.STATEMENT
-        modes = {one.logging_mode for one in state.safety.definitions}
-        return LoggingMode.STATEMENT not in modes
-
-    @property
-    def has_row_binlogs(self) -> bool:
-        """True if some binlog has all changes of the session as rows, or there is no binlog."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.ROW
-        modes = {one.logging_mode for one in state.safety.definitions}
-        return not modes or LoggingMode.ROW in modes
-
-    @property
-    def locks_reads(self) -> bool:
-        """True if the transaction's isolation level protects rows that a change only reads."""
-        return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
-
-    @property
-    def has_scopes(self) -> bool:
-        """True if some binlog does not log everything."""
-        safety = self.state.safety
-        return safety is not None and any(not one.scope.is_unscoped for one in safety.definitions)
-
-    def system_variable(self, name: str) -> Value:
-        """Return the value of `@@name` as far as it is known."""
-        return system_value(self.state.variables, name)
 
     def begin_with(self, values: Mapping[str, str], before: Session | None = None) -> None:
         """Take over the values of the binlogs' variables with which a session begins.
@@ -272,34 +183,6 @@ class Session:
         """
         self.recurring.leave()
         self.state.variables.know_global(values)
-
-    def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
-        """Return the value of a variable of the binlogs; empty where nobody has set it.
-
-        Args:
-            name: Name of the variable, in lower case.
-            is_global: Return the value that sessions begin with.
-
-        Returns:
-            The value in capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
-            binlogs, MIXED where they differ, and the source's own without any: ROW.
-        """
-        variables = self.state.variables
-        values = variables.global_values if is_global else variables.values
-        if name != "binlog_format" or (variables.is_format_set and not is_global):
-            return values.get(name, "")
-        safety = self.state.safety
-        modes = set() if safety is None else {mode.value for mode in safety.modes.values()}
-        modes = modes or {LoggingMode.ROW.value}
-        return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
-
-    def quote(self, name: TableName) -> str:
-        """Return a name as texts that the server writes have it."""
-        return self.state.quote(name)
-
-    def has_sql_mode(self, mode: str) -> bool:
-        """True if a mode, in capitals, is one of sql_mode."""
-        return mode in self.state.variables.text("sql_mode").split(",")
 
     def execute(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
         """Run one statement.
@@ -565,7 +448,7 @@ class Session:
         state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
-        transactions.leave_xa_at_end(state)
+        leave_xa_at_end(state)
         # The text of the session's end is in UTF-8, whatever character set the client had.
         with state.variables.running(None):
             if state.server.is_mariadb:
@@ -670,7 +553,7 @@ class Session:
             self._run_program(statement)
         else:
             handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
-            with ddl.consequences(state, statement.facts):
+            with consequences(state, statement.facts):
                 handler(state, statement)
 
     def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
@@ -812,7 +695,7 @@ _HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
         StatementKind.SAVEPOINT: transactions.set_savepoint,
         StatementKind.ROLLBACK_TO: transactions.roll_back_to,
         StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
-        StatementKind.XA: transactions.execute_xa,
+        StatementKind.XA: execute_xa,
         StatementKind.LOCK: execute_lock,
         StatementKind.SESSION: lookups.look_or_use,
         StatementKind.HANDLER: lookups.handle,

@@ -16,8 +16,8 @@ from binlane.statements.policy.refusals import Refusal
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.host import Host
 from binlane.statements.session.dml import execute_rows
-from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.session.transactions import refusal_in_xa
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.variables import (
     ACCESS_NAMES,
     DIRECT,
@@ -28,6 +28,7 @@ from binlane.statements.session.variables import (
     misspelt,
     plain,
 )
+from binlane.statements.session.xa import refusal_in_xa
 from binlane.statements.sql.accounts import AccountName, Grantee, default_roles, roles_of
 from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text, Value, plain_text

@@ -16,11 +16,12 @@ from binlane.statements.policy.refusals import Refusal
 from binlane.statements.programs.host import LoggedVariable
 from binlane.statements.scope.transaction import TransactionWrites
 from binlane.statements.session import log_events
+from binlane.statements.session.caches import BinlogCaches, Cache
 from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
 from binlane.statements.session.log_events import SOURCE_LOG, Body
 from binlane.statements.session.report import BinlogResult, StatementPlan, StatementResult
 from binlane.statements.session.state import SessionState
-from binlane.statements.session.transaction import BinlogCaches, Cache, Runs, Transaction
+from binlane.statements.session.transaction import Runs, Transaction
 from binlane.statements.sql.reading import Key
 from binlane.statements.sql.servers import Dialect, LoggingFormat
 

@@ -18,17 +18,13 @@ from binlane.statements.policy.refusals import Outcome
 from binlane.statements.policy.server import Server
 from binlane.statements.programs.host import ProgramState
 from binlane.statements.session import recurring
+from binlane.statements.session.caches import BinlogCaches, Cache
 from binlane.statements.session.recurring import Recurring
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
-from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.session.transaction import (
-    BinlogCaches,
-    Cache,
-    EngineChanges,
-    EngineUse,
-    Transaction,
-)
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
+from binlane.statements.session.transaction import EngineChanges, EngineUse, Transaction
 from binlane.statements.session.variables import Variables
 from binlane.statements.sql.catalog import SchemaCatalog
 from tests.unit.statements.session.test_recorded_sessions import VECTORS, session_of
