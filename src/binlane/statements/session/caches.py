@@ -1,4 +1,10 @@
-"""The two caches of a binlog in a session, and what is written of them."""
+"""The two caches of a binlog in a session, and the times when their content becomes part of the log.
+
+Both servers' rules of commit, rollback and savepoints (seed 004's R-rules as they are implemented) tell these
+times. Other modules decide the effects of a statement on tables, and its success.
+
+Source: MariaDB 10.11 sql/log.cc, MySQL 9.7 sql/binlog.cc.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,9 @@
 """Carrying out CREATE TABLE and CREATE SEQUENCE.
 
-Where MariaDB's OR REPLACE fails, the old table may be gone already. In row format, CREATE TABLE … SELECT logs
-the definition and the rows as one transaction. Functions of the query may write to other tables: their rows
-are logged with the new table's, in MariaDB those of tables without transactions before the definition. MySQL
-does not allow such functions.
+Where MariaDB's OR REPLACE fails, the old table may be gone already.
 
-Source: MariaDB 10.11 sql/sql_table.cc `mysql_create_table_no_lock`; MySQL 9.7 sql/sql_class.cc
-`THD::is_ddl_gtid_compatible`; seed 004, R-log-create-select-statement-format and
-R-log-create-select-row-format; MariaDB 10.11 sql/sql_insert.cc `select_create`, sql/log.cc
-`log_drop_table`.
+Source: MariaDB 10.11 sql/sql_table.cc `mysql_create_table_no_lock`, sql/log.cc `log_drop_table`; MySQL 9.7
+sql/sql_class.cc `THD::is_ddl_gtid_compatible`.
 """
 
 from __future__ import annotations
@@ -24,9 +19,9 @@ from binlane.statements.policy.engines import traits
 from binlane.statements.policy.reasons import default_sequences
 from binlane.statements.session import log_events
 from binlane.statements.session.context_events import random_seeds
-from binlane.statements.session.ddl import apply, preview
 from binlane.statements.session.decision import recorders_of
 from binlane.statements.session.log_events import Body
+from binlane.statements.session.object_consequences import apply, preview
 from binlane.statements.session.state import SessionState, write_directly
 from binlane.statements.session.statement_state import SessionStatement, TemporaryChange
 from binlane.statements.session.transaction import (

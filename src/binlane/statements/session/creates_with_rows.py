@@ -1,4 +1,12 @@
-"""CREATE … SELECT: a table that is made and filled by one statement."""
+"""Carrying out CREATE … SELECT, which makes a table and fills it.
+
+In row format the definition and the rows are logged as one transaction. Functions of the query may write to
+other tables: their rows are logged with the new table's, in MariaDB those of tables without transactions
+before the definition. MySQL does not allow such functions.
+
+Source: seed 004, R-log-create-select-statement-format and R-log-create-select-row-format; MariaDB 10.11
+sql/sql_insert.cc `select_create`.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +20,10 @@ from binlane.statements.session import log_events
 from binlane.statements.session.caches import BinlogCaches, WriteContext
 from binlane.statements.session.context_events import context_events
 from binlane.statements.session.creates import Creation, begin_creation
-from binlane.statements.session.ddl import apply
 from binlane.statements.session.decision import Decided, decide, give_notes
 from binlane.statements.session.lock_refusals import refusal_beyond_locks
 from binlane.statements.session.log_events import Body
+from binlane.statements.session.object_consequences import apply
 from binlane.statements.session.rows import LoggedRows, logged_rows, trace_of, with_null_ids
 from binlane.statements.session.state import SessionState, write_directly
 from binlane.statements.session.statement_state import SessionStatement, TemporaryChange

@@ -18,7 +18,6 @@ from binlane.statements.policy.reasons import (
     default_sequences,
     gives_unsafe_default,
 )
-from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.session.alter_phases import (
     AT_ONCE,
     IN_PHASES,
@@ -29,16 +28,20 @@ from binlane.statements.session.context_events import random_seeds, views_behind
 from binlane.statements.session.decision import note_unsafe, recorders_of
 from binlane.statements.session.log_events import START_ALTER, Body
 from binlane.statements.session.logged_texts import account_text, definition_text
+from binlane.statements.session.object_consequences import (
+    LOCKS,
+    apply,
+    apply_to,
+    only_renames,
+    preview,
+)
 from binlane.statements.session.state import SessionState, write_directly
 from binlane.statements.session.statement_state import SessionStatement, TemporaryChange
 from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.transaction import EngineChanges
 from binlane.statements.session.transactions import KEY_CACHE
 from binlane.statements.sql.accounts import Changed, change
-from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import (
-    TABLE_MAKING_KINDS,
-    StatementFacts,
     StatementKind,
 )
 from binlane.statements.sql.schema import Table
@@ -81,7 +84,6 @@ _UNLOGGED_FLUSH: Final = frozenset(
 )
 _UNDONE_KINDS: Final = frozenset((StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE))
 """Statements that have done nothing where they fail: the server says so, whatever binlogs would."""
-LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
 
 
@@ -208,13 +210,6 @@ def _opened(state: SessionState, statement: SessionStatement) -> tuple[Table, ..
     names = (*names, *(use.name for view in views for use in view.facts.tables))
     tables = (state.objects.table(name) for name in names)
     return tuple(table for table in tables if table is not None)
-
-
-def only_renames(facts: StatementFacts) -> bool:
-    """True if a statement is an ALTER TABLE that only renames its table."""
-    tree = facts.tree
-    actions = tree.actions if isinstance(tree, AlterTable) else ()
-    return bool(facts.effects.renames) and all(one.kind == "RENAME" for one in actions)
 
 
 def _dropped_with_database(state: SessionState, statement: SessionStatement) -> list[Body]:
@@ -489,46 +484,6 @@ _ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, SessionStatement],
 )
 
 
-# Changes of the objects ---------------------------------------------------------------------------
-
-
-def apply(state: SessionState, statement: SessionStatement) -> None:
-    """Change the objects as a statement does."""
-    known = len(state.objects.problems)
-    _apply(state.objects, state, statement)
-    if len(state.objects.problems) > known:
-        problem = state.objects.problems[-1]
-        state.programs.effort.unfollowed = f"what it makes is not known: {problem.message}"
-
-
-def preview(state: SessionState, statement: SessionStatement, name: TableName) -> Table | None:
-    """The table that a statement is about to make."""
-    objects = state.objects.copy()
-    _apply(objects, state, statement)
-    effects = statement.facts.effects
-    if effects.kind in TABLE_MAKING_KINDS and not effects.is_temporary:
-        # A temporary table of that name does not hide it from the statement that makes it.
-        return objects.base_table(name)
-    return objects.table(name)
-
-
-def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatement) -> None:
-    variables = state.variables
-    objects.apply(
-        statement.sql,
-        database=statement.database,
-        dialect=statement.facts.dialect,
-        generates_primary_key=variables.is_on("sql_generate_invisible_primary_key", default=False),
-        engine=variables.text("default_storage_engine") or variables.text("storage_engine") or None,
-        temporary_engine=variables.text("default_tmp_storage_engine") or None,
-        connection=variables.connection,
-        context=variables.context,
-        environment=SessionEnvironment(state.host),
-        account=state.identity.account,
-        knows_accounts=state.knows_accounts,
-    )
-
-
 # Work that MariaDB has done when a statement fails ------------------------------------------------
 
 
@@ -568,7 +523,7 @@ def _changed_accounts(state: SessionState, statement: SessionStatement) -> Chang
 def _change_accounts(state: SessionState, statement: SessionStatement) -> Body | None:
     """Change the accounts that can be changed; the text of some failed statements is logged."""
     is_done = _changed_accounts(state, statement).is_done
-    _apply(state.objects, state, statement)
+    apply_to(state.objects, state, statement)
     is_logged = is_done and statement.outcome.error in _LOGGED_IN_PART
     return state.query(statement.text, statement.database) if is_logged else None
 
@@ -597,6 +552,3 @@ def _drop_tables_of(state: SessionState, database: str) -> Body | None:
         return None
     listed = ",".join(state.quote(name.table) for name in dropped)
     return state.query(f"DROP TABLE IF EXISTS {listed}", database)
-
-
-# State for prepared and later statements ------------------------------------------------------------

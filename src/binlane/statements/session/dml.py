@@ -1,16 +1,8 @@
-"""Statements that read or change rows, and the events that they append to each binlog's caches.
+"""Statements that read or change rows: which of them are carried out, and what is known of their rows.
 
-The rows of MariaDB's INSERT DELAYED and REPLACE DELAYED are inserted by another thread, in transactions and
-with a binlog_format of its own, the server's. Where that format is STATEMENT, and where other tables take
-part, the statement is an ordinary INSERT.
-
-Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc,
-sql/handler.cc and sql/sql_insert.cc `Delayed_insert::handle_inserts`, MySQL 9.7 sql/binlog.cc and
-sql/handler.cc.
-
-
-UPDATE and DELETE of tables that hold no rows, BLACKHOLE's: measured on MariaDB 10.11.19, whose
-optimizer asks the engine how many rows a key has, and on MySQL 9.7.4.
+Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc and sql/handler.cc,
+MySQL 9.7 sql/binlog.cc and sql/handler.cc. UPDATE and DELETE of tables that hold no rows, BLACKHOLE's:
+measured on MariaDB 10.11.19, whose optimizer asks the engine how many rows a key has, and on MySQL 9.7.4.
 """
 
 from __future__ import annotations
@@ -333,9 +325,6 @@ def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
     for access in resolved.accesses:
         if access.changes - _WITHOUT_NEW_ROWS:
             state.empty_tables.discard(access.name)
-
-
-# INSERT DELAYED -----------------------------------------------------------------------------------
 
 
 def looks_up_nothing(facts: StatementFacts, resolved: ResolvedStatement, server: Server) -> bool:

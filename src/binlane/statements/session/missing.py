@@ -45,8 +45,8 @@ from binlane.statements.policy.refusals import (
     refusal,
     unsafe_default_is_added,
 )
-from binlane.statements.session.ddl import preview
 from binlane.statements.session.lock_refusals import is_unsafe_default_added
+from binlane.statements.session.object_consequences import preview
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.transactions import begins_transaction

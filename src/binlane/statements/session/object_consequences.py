@@ -1,4 +1,4 @@
-"""What prepared and later statements find after a statement has changed objects."""
+"""The consequences of changed objects for prepared and later statements."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from binlane.names import TableName
 from binlane.statements.policy.reasons import (
     has_random_default,
 )
-from binlane.statements.session.ddl import LOCKS, only_renames
+from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.session.rows import release_ranges
 from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.unchanged import note_emptied
+from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
@@ -22,6 +24,7 @@ from binlane.statements.sql.facts import (
     StatementFacts,
     StatementKind,
 )
+from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.tree.definitions import (
     AlterTable,
@@ -247,3 +250,51 @@ def _note_empty(state: SessionState, facts: StatementFacts, emptied: TableName |
     is_asked = state.server.has(Fact.UPDATES_AS_QUERIES)
     if is_asked and table is not None and table.engine in _COUNTING_ENGINES:
         state.empty_tables.add(emptied)
+
+
+LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
+
+
+def only_renames(facts: StatementFacts) -> bool:
+    """True if a statement is an ALTER TABLE that only renames its table."""
+    tree = facts.tree
+    actions = tree.actions if isinstance(tree, AlterTable) else ()
+    return bool(facts.effects.renames) and all(one.kind == "RENAME" for one in actions)
+
+
+def apply(state: SessionState, statement: SessionStatement) -> None:
+    """Change the objects as a statement does."""
+    known = len(state.objects.problems)
+    apply_to(state.objects, state, statement)
+    if len(state.objects.problems) > known:
+        problem = state.objects.problems[-1]
+        state.programs.effort.unfollowed = f"what it makes is not known: {problem.message}"
+
+
+def preview(state: SessionState, statement: SessionStatement, name: TableName) -> Table | None:
+    """The table that a statement is about to make."""
+    objects = state.objects.copy()
+    apply_to(objects, state, statement)
+    effects = statement.facts.effects
+    if effects.kind in TABLE_MAKING_KINDS and not effects.is_temporary:
+        # A temporary table of that name does not hide it from the statement that makes it.
+        return objects.base_table(name)
+    return objects.table(name)
+
+
+def apply_to(objects: SchemaCatalog, state: SessionState, statement: SessionStatement) -> None:
+    """Change some objects as a statement does."""
+    variables = state.variables
+    objects.apply(
+        statement.sql,
+        database=statement.database,
+        dialect=statement.facts.dialect,
+        generates_primary_key=variables.is_on("sql_generate_invisible_primary_key", default=False),
+        engine=variables.text("default_storage_engine") or variables.text("storage_engine") or None,
+        temporary_engine=variables.text("default_tmp_storage_engine") or None,
+        connection=variables.connection,
+        context=variables.context,
+        environment=SessionEnvironment(state.host),
+        account=state.identity.account,
+        knows_accounts=state.knows_accounts,
+    )

@@ -56,7 +56,7 @@ class EncodedPlans(Sequence[GroupPlan]):
         encoded: The bytes of the plans, as `encode_plans` gives them.
 
     Args:
-        count: Number of the plans.
+        count: Number of plans in the bytes.
         make: Makes the plans; None: they are decoded.
     """
 

@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 from binlane.errors import StatementError
-from binlane.names import TableName
 from binlane.statements.policy.misnamed import misnamed
 from binlane.statements.policy.privileges import Identity, denied, denied_inside
 from binlane.statements.policy.reasons import Reason, symbol
@@ -26,20 +24,24 @@ from binlane.statements.programs.environment import SessionEnvironment, name_var
 from binlane.statements.programs.host import InnerStatement, SessionValues
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session import creates, ddl, drops, lookups, settings, transactions
+from binlane.statements.session import settings, transactions
 from binlane.statements.session.caches import BinlogCaches
 from binlane.statements.session.context_events import SessionUse
-from binlane.statements.session.creates_with_rows import execute_create_select
-from binlane.statements.session.dml import execute_rows
 from binlane.statements.session.drops import drop_at_disconnect
+from binlane.statements.session.early_errors import (
+    CREATES_PROGRAMS,
+    hangs_on_unknown,
+    is_told_by_objects,
+    not_understood,
+    refusal_at_once,
+    syntax_error,
+)
+from binlane.statements.session.handlers import HANDLERS, do_nothing
 from binlane.statements.session.lock_refusals import fails_under_locks, refusal_beyond_locks
 from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.missing import (
-    OPEN_OR_RUN,
     is_stated_of_parser,
     missing,
-    no_database,
-    unparsed,
 )
 from binlane.statements.session.object_consequences import consequences
 from binlane.statements.session.recurring import Attempt, Recurring
@@ -47,24 +49,21 @@ from binlane.statements.session.report import BinlogResult, Note, StatementResul
 from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
 from binlane.statements.session.safety import ScopeSafety
 from binlane.statements.session.session_view import SessionView
-from binlane.statements.session.settings import execute_set, refusal_in_function
-from binlane.statements.session.state import Handler, SessionState
+from binlane.statements.session.settings import refusal_in_function
+from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import Execution, SessionStatement
 from binlane.statements.session.statement_template import ExpectedResult
 from binlane.statements.session.transaction import PreparedXa, Transaction
-from binlane.statements.session.transactions import execute_lock, fails_read_only, is_forbidden
+from binlane.statements.session.transactions import fails_read_only, is_forbidden
 from binlane.statements.session.variables import OF_BINLOGS, Variables
 from binlane.statements.session.ways import follow
-from binlane.statements.session.xa import execute_xa, leave_xa_at_end
+from binlane.statements.session.xa import leave_xa_at_end
 from binlane.statements.sql.accounts import ROOT, AccountName, default_roles
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
 from binlane.statements.sql.evaluation.values import Text
 from binlane.statements.sql.facts import (
     DDL_KINDS,
-    READING_KINDS,
-    TABLE_DROPPING_KINDS,
-    WRITING_KINDS,
     StatementFacts,
     StatementKind,
 )
@@ -73,7 +72,6 @@ from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import LoggingMode
 from binlane.statements.sql.tokens import ServerText, server_text
-from binlane.statements.sql.tree.definitions import AccountStatement, CreateView
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 
@@ -81,13 +79,7 @@ _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
 _DEADLOCK: Final = 1213
 """For which engines roll back the whole transaction, not the statement alone."""
-_CREATES_PROGRAMS: Final = frozenset(
-    {
-        *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
-        StatementKind.CREATE_PACKAGE,
-    }
-)
-_DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
+_DEFINITIONS: Final = CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
 """Statements that the server keeps, and logs, without executable comments."""
 
 
@@ -234,10 +226,10 @@ class Session(SessionView):
         if not is_understood and self._defines(text):
             return self._result()
         if facts.error is not None:
-            state.fail(_syntax_error(facts, outcome))
+            state.fail(syntax_error(facts, outcome))
             return self._result()
         if facts.effects.stopped_at is not None:
-            unanalysed = _unanalysed(facts)
+            unanalysed = not_understood(facts)
             state.abandon(facts, None, unanalysed.reason)
             return self._result(unanalysed=unanalysed)
         sql, logged = had.read, had.logged
@@ -411,7 +403,7 @@ class Session(SessionView):
         state = self.state
         facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
-            state.programs.effort.unfollowed = _unanalysed(facts).reason
+            state.programs.effort.unfollowed = not_understood(facts).reason
             return None
         statement = SessionStatement(
             sql=inner.sql,
@@ -529,13 +521,13 @@ class Session(SessionView):
             binlog.status_vars = state.variables.status_vars()
             binlog.is_compressing = state.compresses
             state.is_row_now(name)
-        if self._hangs_on_unknown(statement.facts):
+        if hangs_on_unknown(state, statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
         if is_stated_of_parser(statement):
             state.fail_as_stated(statement)
             return
-        failure = self._refusal_at_once(statement)
+        failure = refusal_at_once(state, statement)
         if failure is not None:
             state.fail(failure)
             return
@@ -544,7 +536,7 @@ class Session(SessionView):
         begins = transactions.begins_transaction(statement.facts)
         if not begins and fails_read_only(state, statement):
             return
-        failure = missing(state, statement) if _is_told_by_objects(statement) else None
+        failure = missing(state, statement) if is_told_by_objects(statement) else None
         if failure is not None and failure.errno != statement.outcome.error:
             statement = statement.failing(failure)
         if is_forbidden(state, statement):
@@ -552,36 +544,9 @@ class Session(SessionView):
         elif runner.is_program(statement.facts):
             self._run_program(statement)
         else:
-            handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
+            handler = HANDLERS.get(statement.facts.effects.kind, do_nothing)
             with consequences(state, statement.facts):
                 handler(state, statement)
-
-    def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
-        """Return the refusal of a statement that is found before its objects are looked at."""
-        state, facts = self.state, statement.facts
-        failure = unparsed(state, statement) or no_database(statement)
-        if not statement.is_condition:
-            failure = failure or transactions.refusal_behind_table(state, facts)
-        failure = failure or _denied_at_once(state, statement)
-        if failure is None and transactions.begins_transaction(facts):
-            failure = transactions.begin_with_table(state, statement)
-        return failure
-
-    def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
-        """True if a statement names programs that nobody knows; one that makes them anew does not."""
-        unknown = self.state.unknown_programs
-        if not unknown:
-            return False
-        effects = facts.effects
-        if effects.kind in _CREATES_PROGRAMS and facts.is_or_replace:
-            self.state.unknown_programs -= {*effects.objects}
-            return False
-        named = {
-            *effects.objects,
-            *effects.calls,
-            *(TableName(use.database or self.database, use.name) for use in facts.functions),
-        }
-        return not unknown.isdisjoint(named)
 
     def _run_program(self, statement: SessionStatement) -> None:
         state = self.state
@@ -617,52 +582,8 @@ def _bare(statement: str) -> str:
     return statement.strip().rstrip(";").rstrip()
 
 
-def _denied_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Return the refusal of a denied statement that commits nothing before it is denied."""
-    is_asked = statement.succeeds and statement.facts.effects.kind in OPEN_OR_RUN
-    asked = state.asked(statement.facts, statement.database) if is_asked else None
-    return None if asked is None else denied(asked)
-
-
 def _global_values(objects: SchemaCatalog) -> dict[str, str]:
     return {name: value.strip().strip("'\"").upper() for name, value in objects.settings().items()}
-
-
-def _syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
-    """Return the error of a statement outside of the server's grammar: nothing of the session changes."""
-    error, token = facts.error, facts.effects.stopped_at
-    assert error is not None, "the caller has looked"
-    assert token is not None, "it says where"
-    return Refusal(
-        *(outcome.error or error.errno, error.sqlstate, "ER_PARSE_ERROR", str(error)),
-        is_stated=outcome.error is not None,
-        why=(Why(offset=token.offset, length=max(1, len(token.text))),),
-    )
-
-
-def _unanalysed(facts: StatementFacts) -> Unanalysed:
-    token = facts.effects.stopped_at
-    assert token is not None
-    text = token.text[:80]
-    where = f"at {text!r}" if text else "at the end of the statement"
-    return Unanalysed(
-        reason=facts.too_much or f"the statement is not understood {where}",
-        offset=token.offset,
-        length=max(1, len(token.text)),
-    )
-
-
-def _is_told_by_objects(statement: SessionStatement) -> bool:
-    """True if objects tell why a statement fails, whatever error the script states.
-
-    The knowledge of accounts is not complete, DROP TABLE goes on behind a missing table, and ALTER VIEW opens
-    the tables of its query before it looks for the view.
-    """
-    if statement.succeeds:
-        return True
-    facts = statement.facts
-    is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
-    return not (is_of_several or isinstance(facts.tree, AccountStatement | CreateView))
 
 
 def _merged(notes: Sequence[Note]) -> list[Note]:
@@ -673,31 +594,3 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
     told = [note for note in notes if note.is_told]
     first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
-
-
-def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
-    """Carry out a statement that changes nothing that is logged."""
-    if not statement.succeeds:
-        state.fail_as_stated(statement)
-
-
-_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
-    {
-        **dict.fromkeys(WRITING_KINDS | READING_KINDS, execute_rows),
-        **dict.fromkeys(DDL_KINDS, ddl.execute_ddl),
-        **dict.fromkeys(creates.KINDS, creates.execute_create),
-        StatementKind.CREATE_TABLE_SELECT: execute_create_select,
-        **dict.fromkeys(TABLE_DROPPING_KINDS, drops.execute_drop),
-        StatementKind.SET: execute_set,
-        StatementKind.BEGIN: transactions.begin,
-        StatementKind.COMMIT: transactions.commit,
-        StatementKind.ROLLBACK: transactions.roll_back,
-        StatementKind.SAVEPOINT: transactions.set_savepoint,
-        StatementKind.ROLLBACK_TO: transactions.roll_back_to,
-        StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
-        StatementKind.XA: execute_xa,
-        StatementKind.LOCK: execute_lock,
-        StatementKind.SESSION: lookups.look_or_use,
-        StatementKind.HANDLER: lookups.handle,
-    }
-)

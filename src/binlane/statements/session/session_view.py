@@ -1,4 +1,4 @@
-"""What can be read of a session: its default database, its modes, its variables."""
+"""A session as others read it: its default database, its modes, its variables."""
 
 from __future__ import annotations
 

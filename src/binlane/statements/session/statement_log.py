@@ -1,4 +1,12 @@
-"""One statement of rows in the binlogs' caches: its text, or its rows."""
+"""The events that a statement of rows appends to each binlog's caches: its text, or its rows.
+
+The rows of MariaDB's INSERT DELAYED and REPLACE DELAYED are inserted by another thread, in transactions and
+with a binlog_format of its own, the server's. Where that format is STATEMENT, and where other tables take
+part, the statement is an ordinary INSERT.
+
+Source: MariaDB 10.11 sql/log.cc and sql/sql_insert.cc `Delayed_insert::handle_inserts`, MySQL 9.7
+sql/binlog.cc.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A transaction: the storage engines' view of it, and the two caches of each binlog.
-
-The engines that took part, and those of their changes that cannot be rolled back, are the same for all
-binlogs. Both servers' rules of commit, rollback and savepoints (seed 004's R-rules as they are implemented)
-tell when the content of a binlog's caches becomes part of the log. Other modules decide the effects of a
-statement on tables, and its success.
+"""A transaction: the storage engines' view of it, which is the same for all binlogs.
 
 Source: MariaDB 10.11 sql/log.cc, MySQL 9.7 sql/binlog.cc.
 """
@@ -174,9 +169,6 @@ class PreparedXa:
     def copy(self) -> PreparedXa:
         """Copy the present state."""
         return PreparedXa(self.held.copy(), self.left.copy())
-
-
-# Changes of a statement ---------------------------------------------------------------------------
 
 
 def engine_changes_of(

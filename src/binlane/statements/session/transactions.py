@@ -1,4 +1,4 @@
-"""Carrying out BEGIN, COMMIT, ROLLBACK and savepoints; XA transactions, and the logging of their phases."""
+"""Carrying out BEGIN, COMMIT, ROLLBACK, savepoints and LOCK TABLES."""
 
 from __future__ import annotations
 
@@ -183,9 +183,6 @@ def _forget(state: SessionState, start: int, end: int | None = None) -> None:
 
 def _no_savepoint(name: str) -> Refusal:
     return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"SAVEPOINT {name} does not exist")
-
-
-# XA -----------------------------------------------------------------------------------------------
 
 
 _ALWAYS: Final = frozenset(
