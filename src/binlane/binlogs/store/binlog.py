@@ -24,7 +24,7 @@ from typing import Final
 from binlane.binlogs.routing.compressing import compressed, knows_compressed
 from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.queries import without_tables_info
-from binlane.binlogs.routing.routed_group import RoutedGroup, prepared_with
+from binlane.binlogs.routing.routed_group import BinlogPart, RoutedGroup, prepared_with
 from binlane.binlogs.routing.row_images import ImageCutter, Uncut
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import NO_ROOM, Disk, DiskFile
@@ -324,6 +324,29 @@ class Binlog:
             self._save()
         self._next_memory = memory
 
+    def take(self, part: BinlogPart) -> None:
+        """Add a part that routing gives, to be published by the next `sync`.
+
+        Raises:
+            StoreFullError: As `append`.
+            StoreError: As `append`.
+        """
+        if part.rotates_at is not None:
+            self.rotate(part.rotates_at)
+        if part.memory is not None:
+            self.remember(part.memory)
+        if part.group is not None:
+            self.append_new(part.group)
+        elif part.data:
+            data = self._cut_placed(part.data) if part.cutter is None else part.data
+            self._append_placed(data, groups=part.groups, clock=part.clock)
+            if part.cutter is not None:
+                self._note_uncut(part.cutter)
+        if part.gtid is not None:
+            self.advance(part.gtid)
+        if part.done is not None:
+            self.advance_to(part.done)
+
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
 
@@ -437,13 +460,13 @@ class Binlog:
             self._unsearched = before[1]
             raise
 
-    def cut_placed(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
-        """Give the bytes for `append_placed`, with the row images that the binlog is to have."""
+    def _cut_placed(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
+        """Give the bytes for `_append_placed`, with the row images that the binlog is to have."""
         cutter = self.cutter
         if cutter is None:
             return data
         cut = cutter.placed(data, self.size_bytes, self.format)
-        self.note_uncut(cutter)
+        self._note_uncut(cutter)
         return cut
 
     def _cut(self, group: RoutedGroup) -> tuple[Event, ...]:
@@ -452,10 +475,10 @@ class Binlog:
         if cutter is None:
             return group.events
         cut = cutter.events(group.events, self.source_format)
-        self.note_uncut(cutter)
+        self._note_uncut(cutter)
         return cut
 
-    def note_uncut(self, cutter: ImageCutter) -> None:
+    def _note_uncut(self, cutter: ImageCutter) -> None:
         """Count what a cutter had to leave full since it was asked last; tell the first of a kind."""
         for reason in cutter.uncut.keys() - self.uncut.keys():
             _LOG.warning(
@@ -475,7 +498,7 @@ class Binlog:
 
         return with_tables_info(events, self.source_format)
 
-    def append_placed(
+    def _append_placed(
         self, data: bytes | bytearray | memoryview, *, groups: int, clock: int = 0
     ) -> None:
         """Add bytes of whole event groups that were made for the place where the binlog ends.
