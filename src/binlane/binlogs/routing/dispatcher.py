@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from binlane.binlogs.routing.large import LargePart, feed_parts
 from binlane.binlogs.routing.memory import Memory
-from binlane.binlogs.routing.plan import GroupPlan, Text, basis_of
 from binlane.binlogs.routing.planned_spans import RawGroup, planned_bytes, raw_group
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedBinlog, Routing, prepared_with
 from binlane.binlogs.routing.spans import SpanRouter
@@ -33,6 +32,7 @@ from binlane.log.kernels import route_layout as lay
 from binlane.names import TableName
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
 
 if TYPE_CHECKING:
     from binlane.binlogs.routing.planned_route import Threads
@@ -330,7 +330,7 @@ def _streamed(large: LargeGroup, binlog: RoutedBinlog, plan: GroupPlan | str) ->
         return LargePart(binlog, large, is_left_out=True)
     if {part.section for part in parts} != set(range(len(plan.sections))):
         return None
-    has_text = any(isinstance(part, Text) for part in parts)
+    has_text = any(isinstance(part, TextPart) for part in parts)
     return LargePart(binlog, large, plan.image, TOO_LARGE if has_text else "")
 
 

@@ -16,7 +16,6 @@ from typing import Final
 
 from binlane.binlogs.routing.dispatcher import Dispatcher, PlanPendingError, RunGroups
 from binlane.binlogs.routing.makers import marked
-from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
 from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.errors import PeerError
 from binlane.live.gateway.log_texts import shown
@@ -191,7 +190,7 @@ class Router:
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 on_fault(output, error)
             else:
-                output.last_timestamp = run.last_timestamp
+                output.note_routed(run.last_timestamp)
         self.last_timestamp = run.last_timestamp
 
     def _append(self, output: Output, place: int, taken: _Run) -> None:
@@ -242,7 +241,7 @@ class Router:
             raise _anonymous(f"{group.file}:{group.position}")
         for output in outputs:
             self._guarded(output, partial(self._give, output, group), on_fault)
-            output.last_timestamp = group.timestamp
+            output.note_routed(group.timestamp)
         if group.gtid is not None and self.position is not None:
             self.position = self.position.advance(group.gtid)
         self.last_timestamp = group.timestamp
@@ -266,7 +265,7 @@ class Router:
             return
         for output, parts in zip(lacking, made, strict=True):
             self._guarded(output, partial(self._write, output, parts, large.gtid), on_fault)
-            output.last_timestamp = large.timestamp
+            output.note_routed(large.timestamp)
         self.last_timestamp = large.timestamp
 
     @staticmethod
@@ -300,10 +299,7 @@ class Router:
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
             if first.body.created:
-                # The source counts its connections anew. Sessions that ended with the process
-                # before may be of behind this start, until all is read that was there then.
-                is_anew = output.complete_s is not None
-                output.threads = NO_THREADS if is_anew else Threads(lost=output.threads.lost)
+                output.restart_source()
         else:
             plans = self._plans(output, waits=waits)
             part = self._dispatcher.group_part(group, output.binlog, plans)

@@ -27,7 +27,6 @@ from binlane.binlogs.routing.makers import (
     thread_of_raw,
     threads_of_run,
 )
-from binlane.binlogs.routing.plan import GroupPlan
 from binlane.binlogs.routing.planned import MARKS
 from binlane.binlogs.routing.planned_route import Threads, threads_of_plan
 from binlane.binlogs.routing.routed_group import BinlogPart
@@ -35,7 +34,8 @@ from binlane.binlogs.routing.rows import table_name
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
-from binlane.live.port.attributions import Attributions, ReadGroup, Watch
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, Watch
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent
@@ -44,6 +44,7 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
+from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 
 PAST_THE_PORT: Final = Reason.STRANGER.value
@@ -279,9 +280,7 @@ class Substitution:
             is_told = self._tell_bypass(output, gtid, reason)
             self.count(output, gtid, reason, is_told=is_told)
         output.lose_threads(part.lost)
-        threads = output.threads
-        if not part.made <= threads.made:
-            output.threads = Threads(part.made | threads.made, threads.lost)
+        output.note_made(part.made)
 
     def require(self, output: Output, gtid: AnyGtid) -> None:
         """See that it is known what a group is to a binlog, before it is decoded.
@@ -310,7 +309,7 @@ class Substitution:
         accepted = output.accepted
         is_accepted = accepted is not None and gtid is not None and accepted.covers(gtid)
         if self._bypass is Bypass.STOP and not is_accepted:
-            output.stopped_at = gtid
+            output.stop_before(gtid)
             raise StoreError(
                 f"binlog {output.name}: group {gtid} changes rows in its scope and did not come "
                 "through the port",
