@@ -508,6 +508,7 @@ class PortSession:
             definitions=self._definitions,
             database=circumstances.database,
             logs_source=True,
+            program_errors=parts.program_errors,
         )
         for name, value in circumstances.variables.items():
             if name not in NAMES:
