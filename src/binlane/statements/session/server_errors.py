@@ -12,37 +12,23 @@ from binlane.statements.sql.tree.statements import CallProcedure
 
 _OF_THE_PARSER: Final = frozenset(
     {
-        *(
-            1046,
-            1064,
-            1066,
-            1115,
-            1253,
-            1273,
-            1303,
-            1314,
-            1319,
-            1320,
-            1324,
-            1327,
-            1330,
-            1331,
-            1332,
-            1333,
-        ),
-        *(1337, 1338, 1351, 1363, 1413, 1415, 1422, 1479, 1480, 1492, 1901),
-        *range(1308, 1311),
+        *(1046, 1064, 1066, 1115, 1253, 1273, 1303, *range(1308, 1311), 1313, 1314, 1319, 1320),
+        *(1324, 1327, *range(1330, 1334), 1337, 1338, 1351, 1362, 1363, 1413, 1415, 1422),
+        *(1479, 1480, 1492, 1901),
     }
 )
 """Errors of definitions before which a server has done nothing, and has committed nothing."""
+_OF_BODIES: Final = frozenset((1054, 1193))
+"""Errors of the parser in the bodies of programs; elsewhere the servers find them later."""
+_WITH_BODIES: Final = frozenset(
+    (StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER, StatementKind.CREATE_EVENT)
+)
 _NAMED_TWICE: Final = 1066
 _OR_REPLACE_IF_NOT_EXISTS: Final = 1221
 _NO_STATEMENT: Final = Refusal(
     *(1064, "42000", "ER_PARSE_ERROR"),
     "You have an error in your SQL syntax: a procedure is called by its name alone in bodies only",
 )
-
-
 _OF_MARIADBS_PARSER: Final = frozenset((1294, 4128))
 """Likewise, of MariaDB: ON UPDATE of what is no time, and what no partition may be made of."""
 
@@ -53,6 +39,8 @@ def is_stated_of_parser(statement: SessionStatement) -> bool:
     is_definition = kind in DDL_KINDS or kind in TABLE_MAKING_KINDS
     of_mariadb = () if statement.facts.dialect.flavor == "mysql" else _OF_MARIADBS_PARSER
     errno = statement.outcome.error
+    if errno in _OF_BODIES and kind in _WITH_BODIES:
+        return True
     if errno == _OR_REPLACE_IF_NOT_EXISTS and statement.facts.is_or_replace:
         return True
     if errno == _NAMED_TWICE and kind is StatementKind.CREATE_VIEW:
