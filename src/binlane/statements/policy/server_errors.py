@@ -89,7 +89,7 @@ class ServerErrors:
         Args:
             facts: Facts of the INSERT or REPLACE.
             table: Table that gets the rows; it has no BEFORE trigger.
-            server: Server whose rules apply.
+            server: Server whose rules decide on values.
             is_strict: True if sql_mode is strict for the table.
             is_kept: True if the table keeps rows that come before a wrong one.
         """
