@@ -15,7 +15,8 @@ from typing import Final, Protocol
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.incidents import Incident, stopping_text
 from binlane.live.answers.port import Port
-from binlane.live.answers.statements import ConnectedReplica, Statements
+from binlane.live.answers.replica_dumps import ConnectedReplica
+from binlane.live.answers.statements import Statements
 from binlane.live.capture.source_facts import Finding, Weight
 from binlane.live.gateway.counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
@@ -155,7 +156,7 @@ class StatusKeeper:
         """
         now_s = time.time()
         readers = defaultdict(list)
-        for replica in tuple(self._statements.replicas):
+        for replica in tuple(self._statements.dumps.replicas.values()):
             readers[replica.binlog].append(replica)
         archive = self._settings.archive
         return Status(
@@ -169,7 +170,7 @@ class StatusKeeper:
             process=process_status(),
             port=self._port_status(),
             archive_uri="" if archive is None else archive.uri,
-            refused=self._statements.refused,
+            refused=self._statements.dumps.refused,
         )
 
     def _binlog_status(
