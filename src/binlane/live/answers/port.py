@@ -48,7 +48,7 @@ _PRIVILEGES: Final = (
 logger = logging.getLogger(__name__)
 
 
-class Binlogs(Protocol):
+class JudgedBinlogs(Protocol):
     """The binlogs' settings for which statements are judged."""
 
     @property
@@ -94,7 +94,7 @@ class Port:
     def __init__(
         self,
         settings: SourceSettings,
-        binlogs: Binlogs,
+        binlogs: JudgedBinlogs,
         sayings: Sayings,
         catalog: LiveCatalog,
         *,
