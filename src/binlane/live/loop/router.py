@@ -16,7 +16,6 @@ from typing import Final
 
 from binlane.binlogs.route.large import LargePart
 from binlane.binlogs.routing.makers import marked
-from binlane.binlogs.routing.plan import GroupPlan
 from binlane.binlogs.routing.planned_route import route_rows
 from binlane.binlogs.routing.planned_spans import RawGroup, raw_group
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind, Routing
@@ -45,6 +44,7 @@ from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 
 logger = logging.getLogger(__name__)

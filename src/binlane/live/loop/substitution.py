@@ -27,7 +27,6 @@ from binlane.binlogs.routing.makers import (
     thread_of_raw,
     threads_of_run,
 )
-from binlane.binlogs.routing.plan import GroupPlan, Text, basis_of
 from binlane.binlogs.routing.planned import MARKS
 from binlane.binlogs.routing.planned_route import (
     CHANGED_DEFINITION,
@@ -42,7 +41,8 @@ from binlane.binlogs.routing.rows import table_name
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
-from binlane.live.port.attributions import Attributions, ReadGroup, Watch
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, Watch
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
@@ -53,6 +53,7 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
+from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
 from binlane.statements.sql.servers import LoggingMode, RowImage
 
 PAST_THE_PORT: Final = Reason.STRANGER.value
@@ -423,7 +424,7 @@ class Substitution:
             return LargeChoice(output, has_rows=False)
         if {part.section for part in parts} != set(range(len(found.sections))):
             return LargeChoice(output, needs_whole=True)
-        has_text = any(isinstance(part, Text) for part in parts)
+        has_text = any(isinstance(part, TextPart) for part in parts)
         return LargeChoice(output, reason=TOO_LARGE if has_text else "", image=found.image)
 
 
