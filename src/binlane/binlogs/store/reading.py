@@ -15,8 +15,13 @@ from typing import Final
 from binlane.binlogs.store.catalog import BinlogRecord, Catalog
 from binlane.binlogs.store.chunks import base_name, open_chunks
 from binlane.binlogs.store.file_facts import FileFacts, closed_file
-from binlane.binlogs.store.files import BINLOGS_DIRECTORY, BinlogFile, file_number, read_index
-from binlane.binlogs.store.heads import read_head
+from binlane.binlogs.store.files import (
+    BINLOGS_DIRECTORY,
+    BinlogFile,
+    file_number,
+    read_head,
+    read_index,
+)
 from binlane.binlogs.store.incidents import Incident, incident_of, merged
 from binlane.errors import CodecError, StoreError, TruncatedError
 from binlane.log.codec.control import FormatDescriptionEvent

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.files import BinlogFile
-from binlane.binlogs.store.heads import read_head
+from binlane.binlogs.store.files import BinlogFile, read_head
 from binlane.binlogs.store.incidents import stopping_text
 from binlane.errors import HINT_ERRNO, Diagnostic
 from binlane.live.answers.access import (
@@ -52,7 +51,7 @@ class ShowStatements:
     Args:
         binlogs: The binlogs that the statements are about.
         access: Says which binlogs a session may see.
-        dumps: Knows the replicas.
+        dumps: The dumps of connected replicas.
         port: Knows if statements are judged; None where none are.
     """
 

@@ -51,9 +51,9 @@ async def wait_until_complete(
     binlogs one that is stopped is shown as it stands.
 
     Args:
-        binlogs: All binlogs.
-        session: The session that asks.
-        name: Name of the binlog.
+        binlogs: All binlogs of the store.
+        session: The client session that asks.
+        name: Name of the binlog to wait for.
         is_named: True if the session's statement names the binlog.
 
     Raises:

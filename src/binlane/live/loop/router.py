@@ -114,7 +114,7 @@ class Router:
         """
         own, substitution = RunGroups(), self._substitution
         for output in outputs:
-            if output.drops_temporary:
+            if output.temporary.drops_all:
                 self._guarded(output, output.drop_temporary, on_fault)
         if substitution is not None:
             substitution.noted(item)
@@ -400,7 +400,8 @@ class Router:
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
             if first.body.created:
-                output.restart_source()
+                is_complete = output.complete_s is not None
+                output.temporary.restart_source(is_complete=is_complete)
         else:
             self._route(output, group, waits=waits)
 

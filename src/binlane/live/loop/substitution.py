@@ -287,7 +287,7 @@ class Substitution:
         if isinstance(found, GroupPlan):
             if not found.binlogs and _is_mark(group):
                 self.count(output, group.gtid, _UNSAID)
-            outcome = route_planned(group, found, *place, threads=output.threads)
+            outcome = route_planned(group, found, *place, threads=output.temporary.threads)
             self._note(output, group.gtid, outcome)
             return outcome.routing
         reason = "" if found is None else found.reason.value
@@ -304,9 +304,9 @@ class Substitution:
     def _doubt(output: Output, found: Unattributed) -> None:
         """Note that nobody knows what a group was: it may have made temporary tables."""
         if found.threads is None:
-            output.lose_threads(output.threads.made)
+            output.temporary.lose(output.temporary.threads.made)
         else:
-            output.lose_threads(found.threads)
+            output.temporary.lose(found.threads)
 
     def _find(
         self, output: Output, group: ReadGroup | None, *, waits: bool = False
@@ -380,8 +380,8 @@ class Substitution:
     def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
         for reason in outcome.reasons:
             self.count(output, gtid, reason)
-        output.lose_threads(outcome.lost)
-        output.note_made(outcome.made)
+        output.temporary.lose(outcome.lost)
+        output.temporary.note_made(outcome.made)
 
     @staticmethod
     def count(
@@ -417,7 +417,7 @@ class Substitution:
         parts = found.binlogs.get(output.name)
         if parts is None:
             return LargeChoice(output)
-        output.lose_threads(threads_of_plan(found, output.name, flags=HeaderFlag.THREAD_SPECIFIC))
+        output.temporary.lose(threads_of_plan(found, output.name, flags=HeaderFlag.THREAD_SPECIFIC))
         if found.bases.get(output.name) != basis_of(output.binlog.definition):
             return LargeChoice(output, reason=CHANGED_DEFINITION, image=found.image)
         if not parts:
