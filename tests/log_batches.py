@@ -8,15 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from binlane.statements.scope.scope import Scope
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.selection import Selection, file_number
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
-from binlane.tables.landing.change_tables import ChangeTables
-from binlane.tables.landing.current_tables import CurrentTables
-from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedTables
-from binlane.tables.landing.lander import BatchTerms, Lander
+from binlane.tables.landing.landed import LandedLog
+from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.linked_tables import StaleBatchError
 from binlane.tables.landing.tables.delta import DeltaFormat
 from binlane.tables.landing.tables.formats import TableFormat
@@ -50,16 +48,8 @@ class LogLander(Lander):
         audit = Audit(journal.state)
         super().__init__(
             journal,
-            current=CurrentTables(kept[Mode.CURRENT], journal, audit)
-            if Mode.CURRENT in kept
-            else None,
-            changes=ChangeTables(kept[Mode.CHANGES], journal, audit)
-            if Mode.CHANGES in kept
-            else None,
-            history=HistoryTables(kept[Mode.HISTORY], journal, audit)
-            if Mode.HISTORY in kept
-            else None,
-            tables=LandedTables(scope, None),
+            kept=TargetTables.of(kept, journal, audit),
+            log=LandedLog(scope, FollowedLog(journal.definitions())),
             audit=audit,
         )
 

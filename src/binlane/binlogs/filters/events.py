@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.filters.concern import concern_of
+from binlane.binlogs.filters.concern import Concern, concern_of
 from binlane.binlogs.filters.known_objects import KnownObjects
 from binlane.binlogs.filters.losses import Losses
 from binlane.binlogs.filters.rows import RowStatements, is_of_rows
@@ -223,9 +223,12 @@ def judged(body: QueryEvent, state: FilterState, place: str | None) -> bool:
     Raises:
         CodecError: If the statement's tables info or context is damaged.
     """
-    if is_frame(body):
-        return True
-    verdict = state.take(concern_of(body), place)
+    return is_frame(body) or passes(concern_of(body), state, place)
+
+
+def passes(concern: Concern, state: FilterState, place: str | None) -> bool:
+    """True if a statement passes that begins or ends no group; arguments are as of `judged`."""
+    verdict = state.take(concern, place)
     if verdict.row_note and place is not None and len(state.notes) < _NOTES_MAX:
         state.notes.append(f"{place}: {verdict.row_note}")
     return verdict.passes

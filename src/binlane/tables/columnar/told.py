@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import pyarrow as pa
 
+from binlane.errors import CodecError
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.load_data import ExecuteLoadQueryEvent
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent
+from binlane.log.codec.transaction import GtidEvent
 from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
-from binlane.statements.sql.logged_statements import is_beside_tables
+from binlane.statements.sql.logged_statements import (
+    LoggedStatement,
+    followed_statement,
+    is_beside_tables,
+)
 from binlane.tables.columnar.builder import RowsSource
 
 _HEAD_LENGTH: Final = 512
@@ -153,3 +159,77 @@ def tables_of(events: Sequence[Event], *, file: str) -> tuple[TableName, ...]:
     maps = TableMaps()
     found = (maps.feed(event, file=file) for event in events)
     return tuple(dict.fromkeys(TableName(each.database, each.table) for each in found if each))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(LoggedStatement):
+    """A statement of a log and its place there.
+
+    Attributes:
+        timestamp: Time of the statement, in seconds since 1970.
+        gtid: GTID of the event group, as text.
+        file: Base name of the binlog file.
+        position: Position of the event in that file, in bytes.
+        is_wanted: Whether the reader's filter lets it through.
+        told: The tables of its tables info; None if it has none.
+        thread_id: Id of the session that ran it; 0 where that is not told.
+    """
+
+    timestamp: int
+    gtid: str | None
+    file: str
+    position: int
+    is_wanted: bool = True
+    told: tuple[TableName, ...] | None = None
+    thread_id: int = 0
+
+
+def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True) -> Statement:
+    """A statement at its place.
+
+    Raises:
+        CodecError: If its status variables are damaged.
+    """
+    try:
+        logged = followed_statement(body)
+        told = _told(body) if body.tables_info else None
+    except CodecError as error:
+        raise error.at(place.file, place.position) from None
+    return Statement(
+        text=storable(logged.text),
+        database=storable(logged.database),
+        sql_mode=logged.sql_mode,
+        charset=logged.charset,
+        server_charset=logged.server_charset,
+        timestamp=place.timestamp,
+        gtid=place.gtid,
+        file=place.file,
+        position=place.position,
+        is_wanted=is_wanted,
+        told=told,
+        thread_id=body.thread_id,
+    )
+
+
+def _told(body: QueryEvent) -> tuple[TableName, ...]:
+    from binlane.statements.sql.tables_info import told_tables  # noqa: PLC0415 - few logs have tables info
+
+    return told_tables(body)
+
+
+def statements(group: EventGroup) -> Iterator[Statement]:
+    """The statements of a group that may concern tables."""
+    first = group.events[0].body
+    is_without_effect = isinstance(first, GtidEvent) and first.is_undone
+    if group.is_control or not group.is_complete or is_without_effect:
+        return
+    place = GroupPlace.of(group)
+    for event in group.events:
+        body = statement_of(event)
+        if body is not None and may_concern_tables(event):
+            yield statement_at(body, place.source(event))
+
+
+def storable(text: str) -> str:
+    """Text that can travel in Arrow strings, which bytes that are no text cannot."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

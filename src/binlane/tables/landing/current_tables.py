@@ -18,7 +18,7 @@ from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.generated_columns import missing_names, shared
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import Tables
+from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.linked_tables import LinkedTables
 from binlane.tables.landing.reshaping import reshaped
 from binlane.tables.landing.steps import (
@@ -95,9 +95,9 @@ class CurrentTables:
         """The `_seq` up to which the log is in a table; 0 if no such table can be read."""
         return self._tables.applied(table) if self.exists(table) else 0
 
-    def linked(self, scope: Tables) -> LinkedTables:
+    def linked(self, log: LandedLog) -> LinkedTables:
         """The current tables whose rows change with others'."""
-        return LinkedTables(self._tables, scope)
+        return LinkedTables(self._tables, log)
 
     def given_up_now(self) -> list[str]:
         """Names of the tables that this landing gave up, and that did not come back since."""

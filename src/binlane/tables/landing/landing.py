@@ -24,17 +24,15 @@ from binlane.binlogs.routing.planned import MARKS
 from binlane.errors import BinlaneError, ConfigError, StoreLockedError
 from binlane.names import TableName, nearest
 from binlane.statements.scope.scope import Scope, ScopeList
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.batches import Batch, next_batch
-from binlane.tables.landing.change_tables import ChangeTables
-from binlane.tables.landing.current_tables import CurrentTables
 from binlane.tables.landing.engine import EmbeddedEngine, Engine
-from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedTables, filter_at
-from binlane.tables.landing.lander import BatchTerms, Lander
+from binlane.tables.landing.landed import LandedLog, filter_at
+from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.lease import Lease
 from binlane.tables.landing.leftovers import forget_batch, sweep
 from binlane.tables.landing.linked_tables import StaleBatchError
@@ -164,7 +162,7 @@ class Landing:
                     self._sources,
                     PlanOptions(keys=settings.keys, filter_at=filter_at(state, self._place)),
                 )
-            self._tables = LandedTables(scope, state)
+            self._log = LandedLog(scope, FollowedLog(self._journal.definitions(), state))
             self._engine = self._given_engine or stack.enter_context(EmbeddedEngine())
             self._lander = self._new_lander()
             self._stack = stack.pop_all()
@@ -202,27 +200,20 @@ class Landing:
         }
         sweep(into, journal.state.run_id)
         audit = Audit(journal.state, is_strict=self._settings.is_audited)
-        current = (
-            CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
-        )
+        tables = TargetTables.of(kept, journal, audit)
+        current = tables.current
         if cdf is not None and current is not None:
             journal.save()
             for table in current.names():
                 current.exists(table)  # which has what is asked for then
-        changes = ChangeTables(kept[Mode.CHANGES], journal, audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        history = (
-            HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
-        )
         self._snapshots = Snapshots(
-            self._records, into, current=current, changes=changes, history=history
+            self._records, into, current=current, changes=tables.changes, history=tables.history
         )
         return Lander(
             journal,
-            current=current,
-            changes=changes,
-            history=history,
-            tables=self._tables,
+            kept=tables,
+            log=self._log,
             audit=audit,
             progress=self.progress,
             snapshots=self._snapshots,
@@ -256,7 +247,7 @@ class Landing:
         end = until
         while not self._stopped.is_set():
             place = self._begin()
-            self._snapshots.reached(place, self._lander.definitions)
+            self._snapshots.reached(place, self._lander.objects)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
                 end = until
@@ -297,7 +288,7 @@ class Landing:
         Raises:
             ConfigError: If it has none of them.
         """
-        there = set(self._lander.definitions.tables)
+        there = set(self._lander.objects.tables)
         there |= {TableName(*name.split(".", 1)) for name in self.progress.tables}
         scope = scope_of(self._settings.tables)
         missing = sorted(scope.log_tables - there)
@@ -310,7 +301,7 @@ class Landing:
                 self._journal.unbind()
                 raise ConfigError(what, key="tables", hint=hint)
             self.progress.notes.append(f"{what}; {hint}")
-        unmatched = self._tables.unmatched
+        unmatched = self._log.unmatched
         if unmatched and not self.progress.tables:
             what, _, hint = unmatched.partition("; ")
             self._journal.unbind()
@@ -400,7 +391,7 @@ class Landing:
     def _is_wanted(self, table: TableName) -> bool:
         """True if a snapshot is to be taken of a table: the table is missing, or asked for."""
         state, tables = self._journal.state, self._settings.tables
-        if not self._tables.includes(table):
+        if not self._log.includes(table):
             return False
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
@@ -428,8 +419,8 @@ class Landing:
                 self._is_first = True  # the tables know what is done
                 terms = self._lander.begin(is_again=True)
         self._place = batch.end
-        self._journal.state.followed = self._tables.followed
-        self._journal.reach(batch.end.json(), self._lander.definitions)
+        self._journal.state.followed = self._log.followed
+        self._journal.reach(batch.end.json(), self._lander.objects)
         self.progress.left_out.add(left_out)
         forget_batch(self._into, self._run_id)
         self._is_first = False

@@ -16,9 +16,9 @@ import pyarrow as pa
 from binlane.binlogs.filters.losses import Losses
 from binlane.names import TableName
 from binlane.tables.columnar.table_schema import ReadOptions
+from binlane.tables.columnar.told import Statement
 from binlane.tables.ranges.items import Trouble
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.statements import Statement
 
 FILE_BITS: Final = 40
 """`_seq` is a file's number times 2^40, plus the position of an event in it."""

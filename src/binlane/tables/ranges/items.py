@@ -8,7 +8,7 @@ from enum import Enum
 import pyarrow as pa
 
 from binlane.names import TableName
-from binlane.tables.ranges.statements import Statement
+from binlane.tables.columnar.told import Statement
 
 
 class TroubleKind(Enum):

@@ -19,6 +19,7 @@ from pyarrow import fs
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.tables.columnar.told import Statement
 from binlane.tables.landing.journal import Journal, write_file_whole
 from binlane.tables.landing.places import resolve, snapshot_uri
 from binlane.tables.landing.snapshot.places import Place
@@ -26,7 +27,6 @@ from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.tables.landing.snapshot.work import ChunkResult
 from binlane.tables.landing.work import Mode
 from binlane.tables.ranges.offset import Offset
-from binlane.tables.ranges.statements import Statement
 
 _SUFFIX: Final = ".jsonl"
 

@@ -73,7 +73,7 @@ class Snapshots:
 
         Args:
             place: The place in the log that is reached.
-            definitions: LoggedObjects of the tables at the place; gets those of the tables that are
+            definitions: Definitions of the tables at the place; gets those of the tables that are
                 landed.
 
         Raises:
