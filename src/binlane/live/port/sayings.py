@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, Protocol, overload
 
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.plan_bytes import decode_plans, encode_plans
-from binlane.live.port import journal_records as records
 from binlane.live.port.attributions import Attributions
+from binlane.live.port.journal import journal_records as records
 from binlane.live.port.session_groups import ends_of
 from binlane.log.codec.buffer import Reader
 from binlane.positions import Position
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import decode_plans, encode_plans
 
 _FRAME: Final = Struct("<IB")
 _READ_BYTES: Final = 256 << 10
@@ -105,8 +105,8 @@ class SentSayings:
         self._intended[thread_id] = number, plans
         if encoded is None:
             encoded = encode_plans(plans)
-        bits = is_split * records.SPLIT_BIT | is_for_all * records.ALL_BIT
-        body = records.intent_body(thread_id, number, encoded, bits)
+        bits = is_split * records.IS_SPLIT | is_for_all * records.IS_FOR_ALL
+        body = records.statement_body(thread_id, number, bits, "", encoded)
         self._say(records.INTENT, body)
 
     def done(
@@ -125,23 +125,23 @@ class SentSayings:
             intended = self._intended.get(thread_id)
             is_same = is_known and intended == (number, plans)
             encoded = b"" if is_same else encode_plans(plans)
-        bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
-        body = records.answer_body(thread_id, number, last or "", encoded or b"", bits)
+        bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
+        body = records.statement_body(thread_id, number, bits, last or "", encoded or b"")
         self._say(records.ANSWER, body)
 
     def lost(self, thread_id: int) -> None:
         """Send the message of `Sayings.lost`."""
-        self._say(records.LOST, records.thread_body(thread_id))
+        self._say(records.LOST, records.dump(thread_id))
 
     def taken(self, thread_id: int, position: Position | None = None) -> None:
         """Send the message of `Sayings.taken`."""
         start = {} if position is None else ends_of(position)
-        self._say(records.TAKEN, records.taken_body(thread_id, start))
+        self._say(records.TAKEN, records.dump((thread_id, 0, start)))
 
     def given(self, thread_id: int) -> None:
         """Send the message of `Sayings.given`."""
         self._intended.pop(thread_id, None)
-        self._say(records.GIVEN, records.thread_body(thread_id))
+        self._say(records.GIVEN, records.dump(thread_id))
 
     def close(self) -> None:
         """Send no more messages; those that were sent are heard."""
@@ -236,40 +236,37 @@ class Hearing:
     def _tell(self, speaker: _Speaker, kind: int, body: bytes) -> None:
         attributions = self._attributions
         if kind == records.INTENT:
-            intent = records.read_intent(body)
-            encoded = body[records.INTENT_HEAD_BYTES :]
-            plans = _Plans(encoded, intent.plan_count)
+            intent = records.read_statement(body)
+            plans = _Plans(intent.encoded, intent.plan_count or 0)
             attributions.intend(
-                *(intent.thread_id, intent.number, plans, encoded),
-                is_split=intent.is_split,
-                is_for_all=intent.is_for_all,
+                *(intent.thread_id, intent.number, plans, intent.encoded),
+                is_split=bool(intent.bits & records.IS_SPLIT),
+                is_for_all=bool(intent.bits & records.IS_FOR_ALL),
             )
         elif kind == records.ANSWER:
-            self._tell_answer(body)
+            self._tell_answer(records.read_statement(body))
         elif kind == records.TAKEN:
-            thread_id, start, _ = records.read_taken(body)
+            thread_id, _, start = records.load(body)
             speaker.threads.add(thread_id)
             attributions.taken_from(thread_id, start)
         elif kind == records.LOST:
-            attributions.lost(records.read_thread(body))
+            attributions.lost(records.load(body))
         else:
-            thread_id = records.read_thread(body)
+            thread_id = records.load(body)
             speaker.threads.discard(thread_id)
             attributions.given(thread_id)
 
-    def _tell_answer(self, body: bytes) -> None:
-        attributions, (answer, encoded) = self._attributions, records.read_answer_and_plans(body)
-        thread_id, number, last = answer.thread_id, answer.number, answer.last or None
+    def _tell_answer(self, answer: records.StatementRecord) -> None:
+        attributions, (thread_id, number, bits, text, count, encoded) = self._attributions, answer
+        last, is_bound = text or None, bool(bits & records.IS_BOUND)
         try:
-            if answer.plan_count is None:
-                attributions.done(thread_id, number, last, is_bound=answer.is_bound)
+            if count is None:
+                attributions.done(thread_id, number, last, is_bound=is_bound)
             else:
-                plans = _Plans(encoded, answer.plan_count)
-                attributions.done(
-                    *(thread_id, number, last, plans, encoded), is_bound=answer.is_bound
-                )
+                plans = _Plans(encoded, count)
+                attributions.done(thread_id, number, last, plans, encoded, is_bound=is_bound)
         except ValueError as error:
-            logger.warning("a reply told of no GTID that can be read: %s", error)
+            logger.warning("the GTID in a reply cannot be read: %s", error)
             attributions.done(thread_id, number, None, [])
 
 

@@ -259,7 +259,7 @@ class ChangeBatcher:
         """
         if not self.tells:
             raise UnsupportedError(
-                f"an XA transaction is committed here that is not prepared before: "
+                f"an XA transaction is committed here whose XA PREPARE is not in the log: "
                 f"{finished_by(event)}",
                 hint="give the files before this one too, or start behind this place",
             ).at(place.file, place.position)

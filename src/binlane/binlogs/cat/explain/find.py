@@ -64,7 +64,7 @@ def find_event(
             return finder.found(start, data)
         if length is None:
             raise CodecError(
-                "the event says an impossible length, so none behind it can be found",
+                "the length that the event states is impossible, so no event behind it can be found",
                 hint="explain this one",
             ).at(file, start)
         if position < start + length:
@@ -156,7 +156,8 @@ def _events(
     fill(len(MAGIC))
     if buffer[: len(MAGIC)] != MAGIC:
         raise CodecError(
-            "no binlog file: its first four bytes are others", hint="name a binlog file"
+            "this is no binlog file: its first four bytes are not those of one",
+            hint="name a binlog file",
         ).at(file, 0)
     offset = start = len(MAGIC)
     while start <= position:

@@ -64,7 +64,7 @@ def row_parts(
         for what, present in _images(event):
             yield from table.image_parts(reader, images, present, f"row {row}, {what}")
         if reader.offset == start:
-            raise CodecError("bytes stand where row images without columns are", offset=start)
+            raise CodecError("bytes follow where row images have no columns", offset=start)
         row += 1
 
 

@@ -42,7 +42,7 @@ class RowSql:
         )
         if any(column.name is None for column in self._columns):
             raise UnsupportedError(
-                f"nothing names the columns of {self._name}: its log has no full metadata",
+                f"the columns of {self._name} have no names: its log has no full metadata",
                 hint="give its definition with --schema SCHEMA.sql, or log with "
                 "binlog_row_metadata=FULL",
             )

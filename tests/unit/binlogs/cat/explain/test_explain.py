@@ -151,7 +151,7 @@ def test_what_is_no_binlog(name: str) -> None:
 
 
 def test_behind_an_impossible_length_nothing_can_be_found() -> None:
-    with pytest.raises(CodecError, match="none behind it can be found") as caught:
+    with pytest.raises(CodecError, match="no event behind it can be found") as caught:
         explained(DAMAGED["len_zero.bin"], 6000)
     assert (caught.value.file, caught.value.position) == ("binlog.000001", 5411)
 

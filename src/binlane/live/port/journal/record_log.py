@@ -9,6 +9,7 @@ A log is of one writer. Files are numbered, `000001.statements` and on, and go a
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,8 @@ _FRAME: Final = Struct("<IIB")
 _DIGITS: Final = 6
 _READ_BYTES: Final = 4096
 _LOCAL_DISK: Final = LocalDisk()
+
+logger = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
@@ -64,12 +67,15 @@ class RecordLog:
         damage: Damage that `records` found at the end of files, by number of the file.
     """
 
-    def __init__(self, folder: Path, suffix: str, disk: Disk = _LOCAL_DISK) -> None:
+    def __init__(
+        self, folder: Path, suffix: str, file_bytes: int, disk: Disk = _LOCAL_DISK
+    ) -> None:
         """Find the files that are there; none is written before `begin_file`.
 
         Args:
             folder: The folder of the files; made if need be.
             suffix: The end of the files' names.
+            file_bytes: Size at which a file is followed by another.
             disk: The disk that holds the folder.
 
         Raises:
@@ -79,7 +85,9 @@ class RecordLog:
         self._folder = folder
         self._suffix = suffix
         self._disk = disk
-        self._number = 0
+        self._file_bytes = file_bytes
+        self._is_due = True
+        self._is_stale = False
         self.current_bytes = 0
         self.damage: dict[int, str] = {}
         try:
@@ -114,6 +122,20 @@ class RecordLog:
         """The numbers of the files that are not written any more."""
         return [number for number in tuple(self.sizes) if number != self._number]
 
+    @property
+    def is_file_due(self) -> bool:
+        """True if a file is to be begun before the next record."""
+        return self._is_due or self.current_bytes >= self._file_bytes
+
+    def renew(self, *, is_stale: bool = False) -> None:
+        """Have a file begun before the next record.
+
+        Args:
+            is_stale: True if nothing in the files before is of use any more: `drop_stale` deletes them.
+        """
+        self._is_due = True
+        self._is_stale |= is_stale
+
     def begin_file(self) -> None:
         """Go on in a new file.
 
@@ -128,7 +150,7 @@ class RecordLog:
         if self._file is not None:
             self._file.close()
             self.sizes[self._number] = self.current_bytes
-        self._file, self._number, self.current_bytes = file, number, 0
+        self._file, self._number, self.current_bytes, self._is_due = file, number, 0, False
         self.sizes[number] = 0
 
     def append(self, kind: int, body: bytes) -> Place:
@@ -214,24 +236,29 @@ class RecordLog:
         found = _record(data, 0)
         if found is None or found[2] != place.checksum:
             raise CorruptStoreError(
-                f"no record at {place.offset}", path=str(path), hint="what it says is not used"
+                f"no record at {place.offset}", path=str(path), hint="its records are not used"
             )
         return found[:2]
 
-    def remove(self, number: int) -> None:
-        """Delete a file that is not the one being written.
+    def drop_stale(self) -> None:
+        """Delete the files before the one being written if `renew` said that they are stale."""
+        if self._is_stale:
+            self._is_stale = False
+            for number in self.older:
+                self.remove(number)
 
-        Raises:
-            StoreError: If it cannot be.
-        """
+    def remove(self, number: int) -> bool:
+        """Delete a file that is not the one being written; False, and a warning, if that fails."""
         assert self._file is None or number != self._number, "it is being written"
         try:
             self._disk.remove(self.path(number))
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise unusable(error, self.path(number)) from error
+            logger.warning("the port's journal: %s", unusable(error, self.path(number)))
+            return False
         self.sizes.pop(number, None)
+        return True
 
     def __del__(self) -> None:
         self.close()

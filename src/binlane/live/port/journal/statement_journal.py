@@ -9,18 +9,18 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.plan_bytes import encode_plans
 from binlane.binlogs.store.disk import Disk
-from binlane.binlogs.store.record_log import Place, Record, RecordLog
 from binlane.errors import BinlaneError, CodecError, StoreError
-from binlane.live.port import journal_records as records
-from binlane.live.port.session_groups import SessionGroups, Statement, Stream
+from binlane.live.port.journal import journal_records as records
+from binlane.live.port.journal.record_log import Place, Record, RecordLog
+from binlane.live.port.session_groups import Statement, Stream
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import encode_plans
 
 _SUFFIX: Final = "statements"
 _RETRY_S: Final = 1.0
@@ -34,28 +34,14 @@ class Present(NamedTuple):
     """State of all sessions, with which a file of the journal begins.
 
     Attributes:
-        epoch: Number of the source that the journal is about; another source has another number.
+        sessions: Body of a SESSIONS record.
         ends: Numbers, by stream, behind which no group is told of in older files.
-        heads: State of each of the sessions.
         under_way: Statements that may still have groups to come, each behind its session's thread.
     """
 
-    epoch: int
+    sessions: bytes
     ends: Mapping[Stream, int]
-    heads: Sequence[records.SessionHead]
     under_way: Sequence[tuple[int, Statement]]
-
-
-class RecordedFile(NamedTuple):
-    """A file as it is found after a restart.
-
-    Attributes:
-        records: Gives the file's records in order.
-        is_whole: Tells if the file has all that was written, once all records were looked at.
-    """
-
-    records: Iterator[Record]
-    is_whole: Callable[[], bool]
 
 
 class StatementJournal:
@@ -87,18 +73,17 @@ class StatementJournal:
             StoreError: If the folder cannot be used.
         """
         self.failure = ""
-        self._log = RecordLog(folder, _SUFFIX, disk)
-        self._file_bytes = file_bytes
+        self._log = RecordLog(folder, _SUFFIX, file_bytes, disk)
         self._present = present
         self._machine = _LACKING if is_relayed else _MACHINE
-        self._is_file_due = True
-        self._is_stale = self._is_shrunk = self._is_closed = False
+        self._is_shrunk = self._is_closed = False
         self._retry_s = 0.0
         self._needs: dict[int, Mapping[Stream, int]] = {}
 
     def close(self) -> None:
         """Write nothing any more, and let go of the files."""
-        self._is_closed = self._is_file_due = True
+        self._is_closed = True
+        self._log.renew()
         self._log.close()
 
     # Calls of the sessions' thread.
@@ -107,7 +92,7 @@ class StatementJournal:
         """Write a record; None if that fails, which `failure` then tells."""
         log = self._log
         try:
-            if self._is_file_due or log.current_bytes >= self._file_bytes:
+            if log.is_file_due:
                 if self._is_closed or (self.failure and time.monotonic() < self._retry_s):
                     return None
                 self._begin_file()
@@ -121,24 +106,19 @@ class StatementJournal:
         last = log.number
         log.begin_file()
         log.append(records.MACHINE, self._machine)
-        is_stale, self._is_stale = self._is_stale, False
         present = self._present()
         places = []
         for thread_id, statement in present.under_way:
-            body = records.open_body(
-                thread_id, statement, encode_plans(self.plans_of(statement) or ())
-            )
+            plans = encode_plans(self.plans_of(statement) or ())
+            body = records.open_body(thread_id, statement, plans)
             places.append((statement, log.append(records.OPEN, body)))
-        log.append(records.SESSIONS, records.sessions_body(present.epoch, present.heads))
+        log.append(records.SESSIONS, present.sessions)
         for statement, place in places:
             statement.place = place
         self._needs[last] = present.ends
-        self._is_file_due = False
-        if is_stale:
-            for number in self._log.older:
-                self._remove(number)
+        log.drop_stale()
         if self.failure:
-            logger.info("the port's journal is written again")
+            logger.info("the port's journal can be written again")
             self.failure = ""
 
     def _fail(self, error: StoreError) -> None:
@@ -148,8 +128,8 @@ class StatementJournal:
                 error,
                 f" ({error.hint})" if error.hint else "",
             )
-        self.failure = str(error)
-        self._is_file_due, self._retry_s = True, time.monotonic() + _RETRY_S
+        self.failure, self._retry_s = str(error), time.monotonic() + _RETRY_S
+        self._log.renew()
         # This takes no room: the file is to say that it lacks something.
         with suppress(StoreError):
             self._log.rewrite_first(records.MACHINE, _LACKING)
@@ -162,8 +142,7 @@ class StatementJournal:
         Args:
             is_stale: True if the records of older files are of another source.
         """
-        self._is_file_due = True
-        self._is_stale |= is_stale
+        self._log.renew(is_stale=is_stale)
 
     def plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
         """The plans of a statement; None if they cannot be read any more."""
@@ -176,7 +155,7 @@ class StatementJournal:
         if place.file not in self._log.sizes:
             return None
         try:
-            return records.read_plans(*self._log.read(place))
+            return records.read_statement(self._log.read(place)[1]).plans()
         except BinlaneError as error:
             logger.warning("the port's journal: %s", error)
             return None
@@ -211,75 +190,64 @@ class StatementJournal:
             self._remove(number)
 
     def _remove(self, number: int) -> None:
-        try:
-            self._log.remove(number)
-        except StoreError as error:
-            logger.warning("the port's journal: %s", error)
-        else:
+        if self._log.remove(number):
             self._needs.pop(number, None)
 
     # After a restart.
 
-    def files(self) -> Iterator[RecordedFile]:
-        """Give the files' records, from the last file on that tells all of its time.
+    def replay(self, take: Callable[[Iterable[Record]], None]) -> Iterator[bool]:
+        """Replay the files' records, from the last file on that tells all of its time.
+
+        Args:
+            take: Takes in the records of a file; raises `CodecError` where they are none.
+
+        Yields:
+            For each file, once it was taken in: True if the file has all that was written.
 
         Raises:
             StoreError: If a file cannot be read.
         """
-        first = self._note_needs()
-        for number in tuple(self._log.sizes):
+        log, first = self._log, self._note_needs()
+        for number in tuple(log.sizes):
             if number < first:
                 continue
-            found = self._log.records(number)
+            found = log.records(number)
             machine = next(found, None)
             if machine is None or machine.body[:1] != _MACHINE[:1]:
                 continue
-            is_of_this_run = machine.body == _MACHINE
-            yield RecordedFile(
-                found,
-                lambda: is_of_this_run and number not in self._log.damage,  # noqa: B023
-            )
-        for text in self._log.damage.values():
+            is_whole = machine.body == _MACHINE
+            try:
+                take(found)
+            except CodecError as error:
+                logger.warning("the port's journal: %s", error)
+                is_whole = False
+            yield is_whole and number not in log.damage
+        for text in log.damage.values():
             logger.warning("the port's journal: %s", text)
 
     def _note_needs(self) -> int:
         """Note of which groups older files tell; the last file that tells all of its time."""
         first, before = 0, list[int]()
         for number in tuple(self._log.sizes):
-            told = self._told(number)
-            if told is not None:
+            ends = self._ends_before(number)
+            if ends is not None:
                 # A file is followed by another once all in it is told, or is said there again.
                 for older in before:
-                    self._needs[older] = told
+                    self._needs[older] = ends
                 first, before = number, []
             before.append(number)
         return first
 
-    def _told(self, number: int) -> dict[Stream, int] | None:
-        """Up to where groups were told before a file; None if it does not begin as it should."""
+    def _ends_before(self, number: int) -> Mapping[Stream, int] | None:
+        """Up to where older files tell of groups; None if a file does not begin as it should."""
         for record in self._log.records(number, max_bytes=_HEAD_BYTES):
             if record.kind == records.MACHINE and record.body[:1] != _MACHINE[:1]:
                 return None
             if record.kind == records.SESSIONS:
-                told: dict[Stream, int] = {}
                 with suppress(CodecError):
-                    for head in records.read_sessions(record.body)[1]:
-                        for stream, last in head.told.items():
-                            told[stream] = max(last, told.get(stream, 0))
-                    return told
+                    return records.read_sessions(record.body)[1]
+                return {}
         return None
-
-
-def head_of(thread_id: int, groups: SessionGroups) -> records.SessionHead:
-    """Give the state of a session with which a file begins."""
-    return records.SessionHead(
-        thread_id=thread_id,
-        is_taken=groups.is_taken,
-        has_untold=groups.has_untold,
-        told=dict(groups.told),
-        start=dict(groups.start),
-        run=groups.run,
-    )
 
 
 def _machine() -> bytes:

@@ -6,18 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.record_log import Place, RecordLog
 from binlane.errors import CorruptStoreError
+from binlane.live.port.journal.record_log import Place, RecordLog
+
+FILE_BYTES = 1 << 20
 
 
 def written(folder: Path) -> RecordLog:
-    log = RecordLog(folder, "x")
+    log = RecordLog(folder, "x", FILE_BYTES)
     log.begin_file()
     return log
 
 
 def bodies(folder: Path) -> list[bytes]:
-    log = RecordLog(folder, "x")
+    log = RecordLog(folder, "x", FILE_BYTES)
     return [record.body for number in log.sizes for record in log.records(number)]
 
 
@@ -51,7 +53,7 @@ def test_a_damaged_byte_ends_what_is_read(tmp_path: Path) -> None:
         whole = sum(place.offset <= offset for place in places) - 1
         assert bodies(tmp_path) == records[:whole]
         with pytest.raises(CorruptStoreError):
-            RecordLog(tmp_path, "x").read(places[whole])
+            RecordLog(tmp_path, "x", FILE_BYTES).read(places[whole])
 
 
 def test_zeros_are_no_records(tmp_path: Path) -> None:
