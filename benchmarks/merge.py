@@ -27,7 +27,8 @@ from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.keys import places
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.parquet_files import read_columns, read_rows
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import DataFile, Format, Mode
 
 _TABLE = TableName("shop", "orders")

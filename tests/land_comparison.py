@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from binlane.names import TableName
 from binlane.tables.landing.progress import LandingReport
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import OWN_COLUMNS, StoreSettings
+from binlane.tables.landing.tables.store import OWN_COLUMNS
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import Format, Mode
 from tests.land_kill import PLACE, logged_images
 from tests.land_recording import Contents, Moment, Recording

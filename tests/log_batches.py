@@ -18,7 +18,8 @@ from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.linked_tables import StaleBatchError
 from binlane.tables.landing.tables.delta import DeltaFormat
 from binlane.tables.landing.tables.formats import TableFormat
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Format, Mode, RangeResult, RangeWork
 from binlane.tables.ranges.log_range import LogRange

@@ -10,7 +10,7 @@ import pytest
 from binlane.tables.landing.landing import land
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import Format, Mode
 from tests.landed import plain_rows
 from tests.shop_log import ShopLog, Table

@@ -42,13 +42,13 @@ from binlane.tables.landing.column_families import (
     integer_range,
 )
 from binlane.tables.landing.column_values import NotToldError, Values
-from binlane.tables.landing.expression_values import (
+from binlane.tables.landing.expression_functions import (
     UNKNOWN_CHARSET,
-    Computing,
     NotComputableError,
     Typed,
     of_column,
 )
+from binlane.tables.landing.expression_values import Computing
 
 WHY_NOT: Final = b"why_not"
 """Key of a batch's metadata: why current tables cannot take it, beside columns that it lacks."""

@@ -44,7 +44,7 @@ from binlane.tables.landing.snapshot.same_server import check_place, check_same_
 from binlane.tables.landing.snapshot.splicing import Snapshots, landed_up_to
 from binlane.tables.landing.tables.faults import UnusableTableError
 from binlane.tables.landing.tables.opening import check_format, open_store
-from binlane.tables.landing.tables.store import StoreSettings
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Mode, RangeResult, RangeWork
 from binlane.tables.ranges.offset import Offset
@@ -371,10 +371,11 @@ class Landing:
             SnapshotReader(
                 settings.snapshot,
                 records=self._records,
-                target=SnapshotTarget(into=self._into, modes=settings.modes),
+                target=SnapshotTarget(
+                    into=self._into, modes=settings.modes, chunk_rows=settings.chunk_rows
+                ),
                 engine=self._engine,
                 progress=self.progress,
-                chunk_rows=settings.chunk_rows,
                 observe=self._look_up,
             )
         ) as reader:

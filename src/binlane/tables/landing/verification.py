@@ -31,7 +31,8 @@ from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.snapshot.work import OPERATION
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.parquet_files import read_columns
-from binlane.tables.landing.tables.store import OWN_COLUMNS, StoreSettings, TableStore
+from binlane.tables.landing.tables.store import OWN_COLUMNS, TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import Format, Mode
 from binlane.tables.ranges.logged_rows import logged_rows
 from binlane.tables.ranges.offset import Offset

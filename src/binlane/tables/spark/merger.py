@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from binlane.errors import ConfigError
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.net_changes import GONE
-from binlane.tables.landing.tables.mergers import MergeOrder
+from binlane.tables.landing.tables.store_settings import MergeOrder
 from binlane.tables.landing.work import Format
 from binlane.tables.spark.failures import readable
 

@@ -21,7 +21,8 @@ from binlane.tables.landing.progress import LandingReport
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.tables import merging
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.verification import Lake as Verified
 from binlane.tables.landing.verification import verify_lake
 from binlane.tables.landing.work import Format, Mode

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,23 @@ _FULL: Final[Mapping[int, int]] = MappingProxyType(
 )
 
 
+class PrinterSizes(NamedTuple):
+    """Sizes of a printer's buffers.
+
+    Attributes:
+        window_bytes: Bytes of a file that are looked at together.
+        buffer_bytes: Bytes of text that are kept together at first.
+        spill_bytes: Bytes of one statement's text that are kept in memory.
+    """
+
+    window_bytes: int = WINDOW_BYTES
+    buffer_bytes: int = _BUFFER_BYTES
+    spill_bytes: int = SPILL_BYTES
+
+
+_SIZES: Final = PrinterSizes()
+
+
 class FastText:
     """Prints the events of files, one file after the other.
 
@@ -94,21 +111,17 @@ class FastText:
         options: Options for which `can_print` is true.
         write: Function that takes text; it is done with it when it returns.
         kernel: The function `print_events` of the kernels.
-        window_bytes: Bytes of a file that are looked at together.
-        buffer_bytes: Bytes of text that are kept together at first.
-        spill_bytes: Bytes of one statement's text that are kept in memory.
+        sizes: Sizes of buffers, for tests.
     """
 
-    def __init__(  # noqa: PLR0913  # sizes are for tests
+    def __init__(
         self,
         renderer: TextLines,
         options: TextOptions,
         write: Write,
         *,
         kernel: Callable[..., int],
-        window_bytes: int = WINDOW_BYTES,
-        buffer_bytes: int = _BUFFER_BYTES,
-        spill_bytes: int = SPILL_BYTES,
+        sizes: PrinterSizes = _SIZES,
     ) -> None:
         self._renderer = renderer
         self._options = options
@@ -117,9 +130,11 @@ class FastText:
         self._state = np.zeros(lay.STATE_SIZE, np.int64)
         self._layouts = Layouts(with_types=options.verbose > 1)
         self._context = SessionContext(self._state, self._layouts)
-        self._parts = TextBuffers(self._state, write, size=buffer_bytes, spill_bytes=spill_bytes)
+        self._parts = TextBuffers(
+            self._state, write, size=sizes.buffer_bytes, spill_bytes=sizes.spill_bytes
+        )
         self._handover = Handover(renderer, self._state, self._parts)
-        self._window_bytes = window_bytes
+        self._window_bytes = sizes.window_bytes
         # The payload and events around the window, if it is not the log itself.
         self._payload: Payload | None = None
         self._others: dict[int, list[Event]] = {}

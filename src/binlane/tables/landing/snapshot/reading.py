@@ -58,10 +58,12 @@ class SnapshotTarget:
     Attributes:
         into: The target's URI or absolute path.
         modes: The kinds of tables that get rows.
+        chunk_rows: Rows of a range; None for as many as have about 48 MB.
     """
 
     into: str
     modes: frozenset[Mode]
+    chunk_rows: int | None = None
 
 
 @dataclass(slots=True)
@@ -96,13 +98,12 @@ class SnapshotReader:
         engine: The engine that runs the works.
         progress: Told of rows, and of tables that cannot be had.
         observe: Called when there is progress.
-        chunk_rows: Rows of a range; by default as many as have about 48 MB.
 
     Raises:
         PeerError: If the server cannot be reached or refuses the account.
     """
 
-    def __init__(  # noqa: PLR0913 - what is read, where to, and by whom
+    def __init__(
         self,
         server: str,
         *,
@@ -110,7 +111,6 @@ class SnapshotReader:
         target: SnapshotTarget,
         engine: Engine,
         progress: Progress,
-        chunk_rows: int | None = None,
         observe: Callable[[], None] = lambda: None,
     ) -> None:
         self._server = server
@@ -118,7 +118,6 @@ class SnapshotReader:
         self._target = target
         self._engine = engine
         self._progress = progress
-        self._chunk_rows = chunk_rows
         self._observe = observe
         place = ServerPlace.parse(server)
         self.session = ServerSession(place.url, place.password())
@@ -316,7 +315,7 @@ class SnapshotReader:
             return None
         table, low = reading.table, reading.low
         row_bytes = table.row_bytes or _ROW_BYTES_GUESS
-        rows = self._chunk_rows or min(_CHUNK_ROWS_MAX, max(1, CHUNK_BYTES // row_bytes))
+        rows = self._target.chunk_rows or min(_CHUNK_ROWS_MAX, max(1, CHUNK_BYTES // row_bytes))
         high = self._bound(table, low, rows) if table.key else None
         work = ChunkWork(
             table=table,

@@ -215,3 +215,11 @@ def after(now: Snapshot, change: Change, added: Mapping[str, LiveFile]) -> Snaps
         version=now.version + 1,
         has_feed=now.has_feed,
     )
+
+
+def reshaped(
+    now: Snapshot, add: Sequence[DataFile], schema: pa.Schema, applied: int | None = None
+) -> Change:
+    """Return the change that gives a table other files with other columns in the place of all."""
+    gone = list(now.files)
+    return Change(what=What.RESHAPE, add=add, remove=gone, schema=schema, applied=applied)

@@ -8,7 +8,8 @@ from typing import Final
 from binlane.errors import ConfigError
 from binlane.tables.landing.tables.formats import TableFormat
 from binlane.tables.landing.tables.plain import PlainFormat
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import Format, Mode
 
 _NEEDS: Final = {

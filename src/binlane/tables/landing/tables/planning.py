@@ -8,12 +8,16 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 
+from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
+from binlane.tables.landing.tables.formats import Snapshot
+from binlane.tables.landing.tables.versions import holding
+from binlane.tables.landing.work import Mode
 
 TARGET_BYTES_MIN = 1 << 20
 TARGET_BYTES_MAX = 16 << 20
@@ -177,3 +181,26 @@ def crowded(files: Sequence[LiveFile], key: Sequence[str], target: int) -> list[
         if file.path in is_small:
             groups[-1].append(file)
     return [group for group in groups if len(group) > 1]
+
+
+def joined(
+    now: Snapshot,
+    mode: Mode,
+    key: tuple[str, ...],
+    bounded: Callable[[Sequence[LiveFile], Sequence[str]], list[LiveFile]],
+) -> Iterator[tuple[list[LiveFile], tuple[str, ...]]]:
+    """Give the groups of a table's files that are to be joined, each with the order of its rows.
+
+    Args:
+        now: The table's files.
+        mode: The kind of the table.
+        key: Names of the columns by which rows that hold are ordered.
+        bounded: Gives files with their first and last values of an order.
+    """
+    target = target_bytes(now.size_bytes)
+    kept = holding(now, mode)
+    paths = {file.path for file in kept}
+    over = [file for path, file in now.files.items() if path not in paths]
+    for files, order in ((kept, key), (over, (SEQUENCE_COLUMN,))):
+        for group in crowded(bounded(files, order), order, target):
+            yield group, order

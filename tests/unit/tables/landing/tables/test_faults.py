@@ -15,7 +15,7 @@ from binlane.errors import ConfigError, PeerError, StoreError, StoreFullError, S
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.faults import Faults, UnusableTableError, is_own
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import Format, Mode
 from tests.runs import TABLE, images, merge, run_of
 from tests.unit.tables.landing.tables.test_store import (

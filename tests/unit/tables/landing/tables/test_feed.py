@@ -17,7 +17,8 @@ from binlane.errors import StoreError
 from binlane.tables.columnar.unify import conform_table
 from binlane.tables.landing.tables import planning
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import Format, Mode
 from tests.feeds import check_replay, feed_of, is_change
 from tests.runs import TABLE, Image, images, merge, run_of, schema_of, staged

@@ -17,7 +17,8 @@ from binlane.names import TableName
 from binlane.tables.landing import lease as lease_module
 from binlane.tables.landing.lease import Lease
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.work import Format, Mode
 from tests.runs import TABLE, images, merge, run_of, schema_of
 

@@ -25,7 +25,8 @@ from binlane.tables.landing.tables import planning
 from binlane.tables.landing.tables.merging import merge_file
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.plain import PlainFormat
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.tables.versions import first_versions
 from binlane.tables.landing.work import DataFile, Format, Mode
 from tests.landed import plain_rows
