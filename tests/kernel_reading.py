@@ -24,8 +24,7 @@ from binlane.tables.columnar.table_schema import (
     ReadOptions,
     absent_columns,
 )
-from binlane.tables.columnar.told import RowItem
-from binlane.tables.ranges.items import RangeItem
+from binlane.tables.columnar.told import RangeItem, RowItem
 
 FILE = "/logs/binlog.000001"
 NAME = "binlog.000001"

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from binlane.binlogs.cat.fast_text.clock import zone_at
-from binlane.binlogs.cat.fast_text.printer import FastText, PrinterSizes
+from binlane.binlogs.cat.fast_text.printer import FastText, PrinterSizes, zone_at
 from binlane.binlogs.cat.text.event import local_time
 from binlane.binlogs.cat.text.lines import TextLines
 from binlane.binlogs.cat.text.options import Base64Output, TextOptions

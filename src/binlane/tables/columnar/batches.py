@@ -28,8 +28,8 @@ from binlane.tables.columnar.builder import (
     RowsSource,
     ScalarBatchBuilder,
 )
+from binlane.tables.columnar.counters import Ordinals
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.ordinals import Ordinals
 from binlane.tables.columnar.prepared import Prepared, PreparedGroup, is_commit
 from binlane.tables.columnar.table_schema import (
     INVALID_DATES,

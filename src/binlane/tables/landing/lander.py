@@ -16,7 +16,7 @@ from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.selection import file_number
-from binlane.tables.columnar.told import Statement
+from binlane.tables.columnar.told import Statement, Trouble, TroubleKind
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
@@ -41,7 +41,6 @@ from binlane.tables.landing.work import (
     place_of,
     sequence,
 )
-from binlane.tables.ranges.items import Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
 
 _TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,14 +28,13 @@ from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
-from binlane.tables.landing.batches import Batch, next_batch
 from binlane.tables.landing.engine import EmbeddedEngine, Engine
 from binlane.tables.landing.journal import Journal
 from binlane.tables.landing.landed import LandedLog, filter_at
 from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.lease import Lease
-from binlane.tables.landing.leftovers import forget_batch, sweep
 from binlane.tables.landing.linked_tables import StaleBatchError
+from binlane.tables.landing.places import forget_batch, sweep
 from binlane.tables.landing.progress import LandingReport, Progress
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.snapshot.reading import SnapshotReader, SnapshotTarget
@@ -47,6 +46,7 @@ from binlane.tables.landing.tables.opening import check_format, open_store
 from binlane.tables.landing.tables.store_settings import StoreSettings
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Mode, RangeResult, RangeWork
+from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.ranges.scopes import read_scope
@@ -470,3 +470,65 @@ def scope_of(tables: str) -> Scope:
 def _cpu_seconds() -> float:
     """CPU seconds of this process and of its children that ended."""
     return sum(os.times()[:4])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Ranges of a log that are landed together.
+
+    Attributes:
+        pieces: Ranges of the log, in order; there may be none with whole event groups.
+        end: The place in the log behind the ranges.
+        bytes_behind: Bytes of log that are not landed yet, those of the batch included.
+        is_last: Whether the log had nothing more behind the batch.
+    """
+
+    pieces: tuple[LogRange, ...]
+    end: Offset
+    bytes_behind: int
+    is_last: bool
+
+
+def next_batch(
+    planner: Planner,
+    start: Offset,
+    *,
+    batch_bytes: int,
+    task_bytes: int,
+    cores: int,
+    stop: Offset | None = None,
+) -> Batch | None:
+    """The next batch; None if there is nothing new.
+
+    Args:
+        planner: The planner that reads the log.
+        start: The place up to which the log is landed.
+        batch_bytes: Bytes of log that a batch has, about.
+        task_bytes: Bytes of log that a range has at most, about.
+        stop: A place where a group ends that a batch must end at, if the log is there.
+        cores: A batch that is large enough has at least so many ranges.
+
+    Raises:
+        StoreError: If the log is not the one any more that `start` stands in, or has a gap.
+    """
+    there = planner.end(start)
+    if there.place == start.place:
+        return None
+    is_stopped = stop is not None and start.place < stop.place < there.place
+    until = stop if is_stopped else there
+    end = planner.next(start, Limits(size_bytes=batch_bytes), end=until)
+    return Batch(
+        pieces=tuple(planner.ranges(start, end, size_bytes=task_bytes, cores=cores)),
+        end=end,
+        bytes_behind=_distance(planner, start, there),
+        is_last=end.place == there.place,
+    )
+
+
+def _distance(planner: Planner, start: Offset, end: Offset) -> int:
+    if start.file == end.file:
+        return end.position - start.position
+    between = sum(
+        file.size_bytes for file in planner.files() if start.number <= file.number < end.number
+    )
+    return max(0, between - start.position + end.position)

@@ -31,7 +31,7 @@ from binlane.statements.sql.tree.definitions import (
     KeyDefinition,
 )
 from binlane.tables.columnar.arrow_types import arrow_type
-from binlane.tables.columnar.told import Statement
+from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.landing.column_changes import (
     AddColumn,
     ChangeRows,
@@ -41,9 +41,9 @@ from binlane.tables.landing.column_changes import (
     RenameColumn,
     column_changes,
     created_columns,
+    value_in_old_rows,
 )
 from binlane.tables.landing.column_conversions import Conversion
-from binlane.tables.landing.column_defaults import value_in_old_rows
 from binlane.tables.landing.column_families import CHARACTERS, is_alike, keeps_values
 from binlane.tables.landing.column_values import NotToldError
 from binlane.tables.landing.generated_columns import dependent, flavor_of, is_computed, left_out
@@ -66,7 +66,6 @@ from binlane.tables.landing.steps import (
     Step,
     Truncate,
 )
-from binlane.tables.ranges.items import Trouble
 
 _CREATES: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
 # In row format CREATE TABLE … SELECT is logged as CREATE TABLE and rows.

@@ -16,8 +16,7 @@ import pyarrow as pa
 from binlane.binlogs.filters.losses import Losses
 from binlane.names import TableName
 from binlane.tables.columnar.table_schema import ReadOptions
-from binlane.tables.columnar.told import Statement
-from binlane.tables.ranges.items import Trouble
+from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.ranges.log_range import LogRange
 
 FILE_BITS: Final = 40

@@ -8,18 +8,36 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
+from binlane.log.codec.format import Format
+from binlane.log.codec.row_count import count_rows
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import LargeGroup, RawRun, raw_groups
+from binlane.log.grouping.table_maps import rows_with_tables
 from binlane.log.kernels import layout
+from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.ranges.facts import FileFacts, Piece
 from binlane.tables.ranges.files import LogFile, open_range, read_groups_of
 from binlane.tables.ranges.history import FilterAt, LogHistory
 from binlane.tables.ranges.known_facts import KnownFacts
-from binlane.tables.ranges.limits import Limits
-from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.row_counts import row_changes
+from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.storage import named
+
+
+def row_changes(group: EventGroup, format_: Format, scope: Scope) -> int:
+    """The row changes of a group in some tables.
+
+    Raises:
+        CodecError: If one cannot be decoded.
+    """
+    return sum(
+        count_rows(body, table_columns(table_map, flavor=format_.flavor))
+        for _, body, table_map in rows_with_tables(group.events, file=group.file, format_=format_)
+        if scope.includes(TableName(table_map.database, table_map.table))
+    )
+
 
 RANGE_BYTES_DEFAULT: Final = 64 << 20
 RANGE_BYTES_MIN: Final = 4 << 20

@@ -33,8 +33,7 @@ from binlane.tables.ranges.files import LogFile
 from binlane.tables.ranges.history import FilterAt, LogHistory
 from binlane.tables.ranges.kept_facts import KeptFacts, default_directory
 from binlane.tables.ranges.known_facts import KnownFacts
-from binlane.tables.ranges.limits import Limits
-from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.places import check_gaps, check_place, purged
 from binlane.tables.ranges.sources import Sources, log_name

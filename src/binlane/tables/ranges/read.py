@@ -16,10 +16,17 @@ from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.prepared import Prepared
 from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions
-from binlane.tables.columnar.told import Told, ToldKind, statement_at, statement_of
+from binlane.tables.columnar.told import (
+    RangeItem,
+    Told,
+    ToldKind,
+    Trouble,
+    TroubleKind,
+    statement_at,
+    statement_of,
+)
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded, rows_max_of
 from binlane.tables.ranges.earlier import LogBefore
-from binlane.tables.ranges.items import RangeItem, Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
 
 if TYPE_CHECKING:

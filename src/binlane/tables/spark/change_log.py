@@ -10,8 +10,7 @@ import pyarrow as pa
 from binlane.statements.sql.facts import VIEW_KINDS, StatementKind
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import JSON_COLUMN, ReadOptions, table_of
-from binlane.tables.columnar.told import Statement
-from binlane.tables.ranges.items import Trouble
+from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns

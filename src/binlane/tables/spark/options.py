@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 from binlane.binlogs.filters.terms import (
     LIST_OPTIONS,
@@ -25,8 +26,46 @@ from binlane.statements.scope.scope import Scope
 from binlane.tables.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.tables.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.tables.ranges.scopes import read_scope
+from binlane.tables.ranges.servers import server_uri
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, OPS
-from binlane.tables.spark.server_option import SERVER_OPTIONS, server_place
+
+SERVER_OPTIONS: Final[Mapping[str, str]] = {
+    "passwordFile": "password-file",
+    "passwordEnv": "password-env",
+    "socket": "socket",
+    "sslMode": "ssl-mode",
+    "sslCa": "ssl-ca",
+    "sslCert": "ssl-cert",
+    "sslKey": "ssl-key",
+}
+"""Options of the source, and what they are called in a server's URL."""
+
+
+def server_place(url: str, user: str | None, options: Mapping[str, str]) -> str:
+    """Return a server's URL with the options in it.
+
+    Args:
+        url: The URL as the user gave it; `mariadb://host:port` is enough if the others are options.
+        user: The account's name, if it does not stand in the URL.
+        options: Values by option name, of `SERVER_OPTIONS`.
+
+    Raises:
+        ConfigError: If the text is no URL of a server.
+    """
+    scheme, has_scheme, rest = url.partition("://")
+    if not has_scheme:
+        raise ConfigError(
+            f"{url!r} names no server",
+            key="server",
+            hint="write mariadb://HOST:PORT or mysql://HOST:PORT",
+        )
+    if user is not None:
+        if "@" in rest.partition("?")[0]:
+            raise ConfigError("the server's URL names a user, too", key="user")
+        rest = f"{quote(user, safe='')}@{rest}"
+    given = {SERVER_OPTIONS[name]: value for name, value in options.items()}
+    return server_uri(f"{scheme}://{rest}", given)
+
 
 PARTITION_BYTES_DEFAULT: Final = 256 << 20
 """A task costs a tenth of a second whatever it reads, and more parts than cores gain nothing."""

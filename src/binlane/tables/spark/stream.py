@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from binlane.tables.ranges.limits import Limits
+from binlane.tables.ranges.log_range import Limits
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.spark.hints import hints_shown
 from binlane.tables.spark.options import Layout, SchemaChange, SourceOptions

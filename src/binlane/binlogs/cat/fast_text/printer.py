@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple
@@ -21,12 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Write
-from binlane.binlogs.cat.fast_text.clock import zone_at
 from binlane.binlogs.cat.fast_text.context import SessionContext
 from binlane.binlogs.cat.fast_text.handover import Handover
-from binlane.binlogs.cat.fast_text.inflate import plain_rows
 from binlane.binlogs.cat.fast_text.layouts import Layouts
-from binlane.binlogs.cat.fast_text.payload import Payload
+from binlane.binlogs.cat.fast_text.payload import Payload, plain_rows
 from binlane.binlogs.cat.fast_text.window import TextWindow
 from binlane.binlogs.cat.text.event import printable_rows
 from binlane.binlogs.cat.text.lines import TextLines
@@ -47,6 +46,42 @@ from binlane.log.grouping.table_maps import TableMaps
 from binlane.log.grouping.walk import Walker
 from binlane.log.grouping.window import PIECE_BYTES, ByteReader, Window
 from binlane.log.kernels import text_layout as lay
+
+_DAY: Final = 86_400
+_QUARTER: Final = 900
+
+
+class Zone(NamedTuple):
+    """The local time of a stretch of time.
+
+    Attributes:
+        start: The first second of it, since 1970.
+        end: The first second behind it, since 1970.
+        offset: Seconds by which local time is ahead of UTC.
+        name: Name that the system gives it, such as `CEST`.
+    """
+
+    start: int
+    end: int
+    offset: int
+    name: str
+
+
+@lru_cache(maxsize=256)
+def zone_at(timestamp: int) -> Zone:
+    """The local time around a second since 1970."""
+    offset, name = _local(timestamp)
+    for span in (_DAY, _QUARTER):
+        start = timestamp - timestamp % span
+        if all(_local(edge) == (offset, name) for edge in (start, start + span - 1)):
+            return Zone(start, start + span, offset, name)
+    return Zone(timestamp, timestamp + 1, offset, name)
+
+
+def _local(timestamp: int) -> tuple[int, str]:
+    local = time.localtime(timestamp)
+    return local.tm_gmtoff, local.tm_zone
+
 
 Bytes = npt.NDArray[np.uint8]
 
