@@ -19,9 +19,9 @@ from binlane.tables.landing.linked_tables import StaleBatchError
 from binlane.tables.landing.tables.delta import DeltaFormat
 from binlane.tables.landing.tables.formats import TableFormat
 from binlane.tables.landing.tables.store import TableStore
-from binlane.tables.landing.tables.store_settings import StoreSettings
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.landing.work import Format, Mode, RangeResult, RangeWork
+from binlane.tables.landing.work import FormatName, Mode, RangeResult, RangeWork
 from binlane.tables.ranges.log_range import LogRange
 
 Binlogs = Sequence[tuple[str, bytes]]
@@ -41,7 +41,7 @@ class LogLander(Lander):
                 str(into),
                 mode,
                 new_tables(str(into), mode, self.journal.state.app_id),
-                StoreSettings(run_id=uuid.uuid4().hex),
+                TableStoreSettings(run_id=uuid.uuid4().hex),
             )
             for mode in modes
         }
@@ -82,7 +82,7 @@ class LogLander(Lander):
                     want=ReadOptions(selection=Selection(scope=scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),
-                    format=Format.DELTA,
+                    format=FormatName.DELTA,
                     run_id=uuid.uuid4().hex,
                     done=self.journal.state.flushed,
                     applied=self.applied(),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.binlogs.filters.known_objects import KnownObjects
+from binlane.binlogs.filters.known_objects import SchemaObjects
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.status_vars import is_undone
 from binlane.names import TableName
@@ -85,7 +85,7 @@ class Concern:
         return self.kind is StatementKind.RENAME_TABLE or self.kind in TABLE_DROPPING_KINDS
 
 
-def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
+def concern_of(body: QueryEvent, known: SchemaObjects | None = None) -> Concern:
     """The tables that a statement concerns.
 
     Args:
@@ -104,7 +104,7 @@ def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
 def concern_of_statement(
     statement: LoggedStatement,
     told: tuple[TableName, ...] | None = None,
-    known: KnownObjects | None = None,
+    known: SchemaObjects | None = None,
     *,
     thread_id: int = 0,
 ) -> Concern:
@@ -156,7 +156,7 @@ def _calls(facts: StatementFacts, database: str) -> tuple[TableName, ...]:
 
 
 def _through_objects(
-    facts: StatementFacts, tables: Iterable[TableName], known: KnownObjects, database: str
+    facts: StatementFacts, tables: Iterable[TableName], known: SchemaObjects, database: str
 ) -> tuple[TableName, ...] | None:
     """The tables behind views, and those that stored code adds; None if that is not known."""
     kind = facts.effects.kind

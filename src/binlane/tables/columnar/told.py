@@ -29,7 +29,7 @@ from binlane.tables.columnar.builder import RowsSource
 _HEAD_LENGTH: Final = 512
 
 
-class ToldKind(Enum):
+class LogNoteKind(Enum):
     """Kinds of items beside rows."""
 
     STATEMENT = "statement"
@@ -45,7 +45,7 @@ class ToldKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class LogNote:
     """Something that is no row; all rows before it were given before, those behind it come later.
 
     Attributes:
@@ -57,7 +57,7 @@ class Told:
         is_wanted: Whether the reader's filter lets the item through, of STATEMENT.
     """
 
-    kind: ToldKind
+    kind: LogNoteKind
     event: Event | None
     place: RowsSource
     tables: tuple[TableName, ...] = ()
@@ -65,12 +65,12 @@ class Told:
     is_wanted: bool = True
 
 
-RowItem = pa.RecordBatch | Told
+RowItem = pa.RecordBatch | LogNote
 """An item that a reader of rows gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPlace:
+class GroupOrigin:
     """Facts that all events of a group share, and the commit's place if it is an XA transaction.
 
     Attributes:
@@ -87,14 +87,14 @@ class GroupPlace:
     commit: RowsSource | None = None
 
     @classmethod
-    def of(cls, group: EventGroup) -> GroupPlace:
+    def of(cls, group: EventGroup) -> GroupOrigin:
         """Return the facts of a decoded group."""
         micros = getattr(group.events[0].body, "commit_micros", None)
         gtid = None if group.gtid is None else str(group.gtid)
         return cls(gtid=gtid, file=group.file, start=group.position, micros=micros or 0)
 
     @classmethod
-    def of_commit(cls, commit: RowsSource) -> GroupPlace:
+    def of_commit(cls, commit: RowsSource) -> GroupOrigin:
         """Return the facts of the group that an XA COMMIT brings into effect."""
         return cls(
             gtid=commit.gtid,
@@ -138,14 +138,14 @@ def is_about_views(event: Event) -> bool:
     return statement is not None and b"VIEW" in statement.query[:_HEAD_LENGTH].upper()
 
 
-def undecided(events: Sequence[Event]) -> tuple[ToldKind, Event] | None:
+def undecided(events: Sequence[Event]) -> tuple[LogNoteKind, Event] | None:
     """Return the event that makes a group's rows uncertain: lost changes, or a rollback of a part."""
     has_rows = any(isinstance(event.body, RowsEvent) for event in events)
     for event in events:
         if isinstance(event.body, IncidentEvent):
-            return ToldKind.INCIDENT, event
+            return LogNoteKind.INCIDENT, event
         if has_rows and is_rollback(event):
-            return ToldKind.ROLLED_BACK, event
+            return LogNoteKind.ROLLED_BACK, event
     return None
 
 
@@ -223,7 +223,7 @@ def statements(group: EventGroup) -> Iterator[Statement]:
     is_without_effect = isinstance(first, GtidEvent) and first.is_undone
     if group.is_control or not group.is_complete or is_without_effect:
         return
-    place = GroupPlace.of(group)
+    place = GroupOrigin.of(group)
     for event in group.events:
         body = statement_of(event)
         if body is not None and may_concern_tables(event):

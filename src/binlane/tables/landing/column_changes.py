@@ -24,7 +24,7 @@ from binlane.statements.sql.table_definitions import (
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, Column, CreateTable
 from binlane.tables.landing.column_conversions import Conversion
 from binlane.tables.landing.column_families import family_of, first_number
-from binlane.tables.landing.column_values import NotToldError, instead_of_null
+from binlane.tables.landing.column_values import UnknownValuesError, instead_of_null
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def value_in_old_rows(change: AddColumn, conversion: Conversion, timestamp: int)
     if definition.default_form == "now":
         return _now(definition, timestamp)
     if not change.has_value:
-        raise NotToldError("it is an expression")
+        raise UnknownValuesError("it is an expression")
     if change.value is not None:
         return _literal(change.value, conversion)
     if definition.default is not None or definition.is_nullable:
@@ -223,9 +223,9 @@ def value_in_old_rows(change: AddColumn, conversion: Conversion, timestamp: int)
 
 def _now(definition: TableColumn, timestamp: int) -> datetime:
     if definition.type_name != "TIMESTAMP":
-        raise NotToldError("it is the local time of a session whose time zone is not known")
+        raise UnknownValuesError("it is the local time of a session whose time zone is not known")
     if first_number(definition):
-        raise NotToldError("the log has its time in whole seconds only")
+        raise UnknownValuesError("the log has its time in whole seconds only")
     return datetime.fromtimestamp(timestamp, UTC)
 
 

@@ -26,8 +26,8 @@ from binlane.tables.landing.steps import (
     AbandonAll,
     Create,
     CreateLike,
-    Drop,
     DropDatabase,
+    DropTable,
     Relink,
     Rename,
     Reshape,
@@ -140,9 +140,11 @@ class CurrentTables:
         elif not isinstance(step, Relink):
             self._do_to_table(step, seq)
 
-    def _do_to_table(self, step: Drop | Truncate | Create | CreateLike | Reshape, seq: int) -> None:
-        if isinstance(step, Drop | Truncate):
-            change = self._tables.drop if isinstance(step, Drop) else self._tables.truncate
+    def _do_to_table(
+        self, step: DropTable | Truncate | Create | CreateLike | Reshape, seq: int
+    ) -> None:
+        if isinstance(step, DropTable | Truncate):
+            change = self._tables.drop if isinstance(step, DropTable) else self._tables.truncate
             change(step.table)
             self.abandoned.pop(step.table.plain, None)
             self._journal.state.partial.pop(step.table.plain, None)

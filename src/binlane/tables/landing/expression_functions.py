@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.tables.columnar.arrow_types import UNSIGNED_LONG, has_zone
 from binlane.tables.landing.column_families import decimal_digits, family_of
-from binlane.tables.landing.column_values import NotToldError, Values, mapped
+from binlane.tables.landing.column_values import UnknownValuesError, Values, mapped
 
 INTEGER_TYPE: Final = UNSIGNED_LONG
 LONG: Final = ((-(1 << 63), (1 << 63) - 1), (0, (1 << 64) - 1))
@@ -78,7 +78,7 @@ def double(values: Values) -> Typed:
     """Type values as DOUBLE."""
     finite = pc.all(pc.is_finite(values)).as_py()
     if finite is False:
-        raise NotToldError("a number is too large")
+        raise UnknownValuesError("a number is too large")
     return Typed(TableColumn(name="", type_name="DOUBLE"), values)
 
 
@@ -207,7 +207,7 @@ def _in_range(values: Values, *, is_unsigned: bool) -> Values:
     low, high = LONG[is_unsigned]
     found: Any = pc.min_max(values).as_py()
     if found["min"] is not None and (found["min"] < low or found["max"] > high):
-        raise NotToldError("a number is out of range")
+        raise UnknownValuesError("a number is out of range")
     return values.cast(INTEGER_TYPE)
 
 
@@ -362,7 +362,7 @@ class _OneByOne:
     def __call__(self, content: str) -> str:
         change = str.upper if self.apply is pc.ascii_upper else str.lower
         if any(letter > "\x7f" and letter not in _CASED for letter in content):
-            raise NotToldError("a letter whose case the servers may change in another way")
+            raise UnknownValuesError("a letter whose case the servers may change in another way")
         return "ß".join(map(change, content.split("ß")))
 
 

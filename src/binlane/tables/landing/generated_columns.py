@@ -41,7 +41,7 @@ from binlane.tables.landing.column_families import (
     has_all_of,
     integer_range,
 )
-from binlane.tables.landing.column_values import NotToldError, Values
+from binlane.tables.landing.column_values import UnknownValuesError, Values
 from binlane.tables.landing.expression_functions import (
     UNKNOWN_CHARSET,
     NotComputableError,
@@ -185,8 +185,10 @@ def with_computed(
             continue
         try:
             rows = rows.set_column(place, name, values.of(rows))
-        except (pa.ArrowInvalid, OverflowError, NotToldError) as error:
-            raise NotToldError(f"the values of its generated column {name}: {error}") from None
+        except (pa.ArrowInvalid, OverflowError, UnknownValuesError) as error:
+            raise UnknownValuesError(
+                f"the values of its generated column {name}: {error}"
+            ) from None
     return rows
 
 
@@ -226,7 +228,7 @@ class Computed:
                 if self.columns[key].is_nullable:
                     raise NotComputableError("NULL may stand for a zero date")
                 if values.null_count:
-                    raise NotToldError("NULL stands for a zero date")
+                    raise UnknownValuesError("NULL stands for a zero date")
             return of_column(self.columns[key], values)
 
         try:
@@ -307,7 +309,7 @@ def _bases(column: TableColumn) -> set[str]:
 # The rows of a log --------------------------------------------------------------------------------
 
 
-class LoggedRows:
+class CompletedRows:
     """The rows of a range of a log, with what it does not tell of generated columns.
 
     Args:
@@ -365,7 +367,7 @@ def _completed(batch: pa.RecordBatch, columns: Columns, flavor: Flavor | None) -
     try:
         wanted = [name for name in untold if name not in unknown]
         rows = with_computed(rows, columns, wanted, flavor, hides_dates=hides_dates)
-    except NotToldError as error:
+    except UnknownValuesError as error:
         unknown = set(untold)
         metadata[WHY_NOT] = str(error).encode()
     for name in unknown:

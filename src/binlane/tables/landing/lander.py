@@ -25,12 +25,12 @@ from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.journal import Journal
 from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.linked_tables import StaleBatchError
-from binlane.tables.landing.progress import Progress, TableReport
+from binlane.tables.landing.progress import LandingProgress, TableReport
 from binlane.tables.landing.snapshot.splicing import Snapshots
 from binlane.tables.landing.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.tables.landing.table_changes import steps, steps_of_trouble
 from binlane.tables.landing.tables.faults import UnusableTableError
-from binlane.tables.landing.tables.formats import Source
+from binlane.tables.landing.tables.formats import CommitSource
 from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.work import (
     Mode,
@@ -121,7 +121,7 @@ class Lander:
         kept: TargetTables,
         log: LandedLog,
         audit: Audit,
-        progress: Progress | None = None,
+        progress: LandingProgress | None = None,
         snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
@@ -134,8 +134,8 @@ class Lander:
         self._audit = audit
         self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
-        self.progress = Progress() if progress is None else progress
-        self.source: Source | None = None
+        self.progress = LandingProgress() if progress is None else progress
+        self.source: CommitSource | None = None
         self._file_names: dict[int, str] = {}
         self._before = log.copy()
         self._catalogs: list[LoggedObjects] = []
@@ -305,7 +305,7 @@ class Lander:
         known[:] = sorted({*known, *(table.plain for table in item.tables)})
         self._skipped[item.gtid] = known
 
-    def look(self) -> Progress:
+    def look(self) -> LandingProgress:
         """Bring the progress up to date with the state of the tables, and return it."""
         self._look_for_columns()
         for gtid, tables in self._skipped.items():
@@ -449,7 +449,9 @@ class Lander:
     def _come_to(self, seq: int, gtid: str | None) -> None:
         """Set the place in the log that the next commits come from."""
         number, position = place_of(seq)
-        self.source = Source(gtid=gtid, file=self._file_names.get(number, ""), position=position)
+        self.source = CommitSource(
+            gtid=gtid, file=self._file_names.get(number, ""), position=position
+        )
 
     def _with_cascades(self) -> dict[TableName, list[Rows]]:
         """The rows that wait, and what foreign keys did to others with them."""

@@ -35,7 +35,7 @@ from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.lease import Lease
 from binlane.tables.landing.linked_tables import StaleBatchError
 from binlane.tables.landing.places import forget_batch, sweep
-from binlane.tables.landing.progress import LandingReport, Progress
+from binlane.tables.landing.progress import LandingProgress, LandingReport
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.snapshot.reading import SnapshotReader, SnapshotTarget
 from binlane.tables.landing.snapshot.record import SnapshotRecords
@@ -43,7 +43,7 @@ from binlane.tables.landing.snapshot.same_server import check_place, check_same_
 from binlane.tables.landing.snapshot.splicing import Snapshots, landed_up_to
 from binlane.tables.landing.tables.faults import UnusableTableError
 from binlane.tables.landing.tables.opening import check_format, open_store
-from binlane.tables.landing.tables.store_settings import StoreSettings
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Mode, RangeResult, RangeWork
 from binlane.tables.ranges.log_range import Limits, LogRange
@@ -51,7 +51,7 @@ from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.ranges.scopes import read_scope
 
-Observer = Callable[[Progress], None]
+Observer = Callable[[LandingProgress], None]
 """Function that is told of progress: after each range of the log, and each time that nothing is new."""
 
 
@@ -122,7 +122,7 @@ class Landing:
         self._is_first = True
         self._started = time.monotonic()
         self._cpu_started = _cpu_seconds()
-        self.progress = Progress()
+        self.progress = LandingProgress()
 
     def __enter__(self) -> Self:
         """Take the target.
@@ -182,7 +182,7 @@ class Landing:
         cdf = self._settings.cdf
         if cdf is not None:
             journal.state.cdf = cdf
-        keeping = StoreSettings(
+        keeping = TableStoreSettings(
             run_id=self._run_id,
             run=self._engine.run,
             fence=self._lease.check,

@@ -26,7 +26,7 @@ from binlane.tables.landing.cascades import (
     cascades,
     holding,
 )
-from binlane.tables.landing.column_values import NotToldError
+from binlane.tables.landing.column_values import UnknownValuesError
 from binlane.tables.landing.generated_columns import dependent, flavor_of, with_computed
 from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.table_files import write_file
@@ -228,7 +228,7 @@ def _compute(made: Cascades, keys: Sequence[ForeignKey], definitions: LoggedObje
         for rows in (made.versions, made.runs):
             try:
                 whole = with_computed(rows[table], columns, wanted, flavor, hides_dates=True)
-            except NotToldError as error:
+            except UnknownValuesError as error:
                 made.unknown[table] = str(error)
                 break
             if whole.num_columns < versions.num_columns:

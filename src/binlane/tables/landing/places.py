@@ -13,7 +13,7 @@ from pyarrow import fs
 
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from binlane.tables.ranges.filesystems import shown
 
 FOLDER: Final = "_binlane"
@@ -98,12 +98,12 @@ def name_of(path_segment: str) -> str:
     return decoded.encode("utf-16", "surrogatepass").decode("utf-16")
 
 
-def file_name(table_format: Format, run_id: str) -> str:
+def file_name(table_format: FormatName, run_id: str) -> str:
     """The path of a new file of a table, relative to the table's directory.
 
     Readers of a plain directory pass over names that begin with `_`; a commit takes that away.
     """
-    hidden = "_" if table_format is Format.PARQUET else ""
+    hidden = "_" if table_format is FormatName.PARQUET else ""
     return f"{hidden}{run_id}-{uuid.uuid4().hex}.parquet"
 
 

@@ -45,7 +45,7 @@ from binlane.tables.landing.column_changes import (
 )
 from binlane.tables.landing.column_conversions import Conversion
 from binlane.tables.landing.column_families import CHARACTERS, is_alike, keeps_values
-from binlane.tables.landing.column_values import NotToldError
+from binlane.tables.landing.column_values import UnknownValuesError
 from binlane.tables.landing.generated_columns import dependent, flavor_of, is_computed, left_out
 from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.steps import (
@@ -55,8 +55,8 @@ from binlane.tables.landing.steps import (
     ColumnStep,
     Create,
     CreateLike,
-    Drop,
     DropDatabase,
+    DropTable,
     Modify,
     Relink,
     Remove,
@@ -199,7 +199,7 @@ def _steps(statement: Statement, before: LandedLog, after: LandedLog) -> Iterato
     if kind in _CREATES:
         yield from _create_steps(statement, effects, after)
     elif kind in TABLE_DROPPING_KINDS:
-        yield from map(Drop, effects.drops)
+        yield from map(DropTable, effects.drops)
     elif kind is StatementKind.TRUNCATE_TABLE:
         yield from map(Truncate, effects.writes)
     elif kind is StatementKind.DROP_DATABASE:
@@ -211,7 +211,7 @@ def _steps(statement: Statement, before: LandedLog, after: LandedLog) -> Iterato
         if after.includes(last) and not before.includes(first):
             yield Abandon(last, f"it was renamed from {first.plain}, whose rows are not landed")
         elif not after.includes(last):
-            yield Drop(last)
+            yield DropTable(last)
 
 
 def _create_steps(
@@ -219,7 +219,7 @@ def _create_steps(
 ) -> Iterator[Step]:
     table = effects.writes[0]
     if not effects.if_exists:
-        yield Drop(table)  # either it did not exist, or OR REPLACE dropped it
+        yield DropTable(table)  # either it did not exist, or OR REPLACE dropped it
     if not after.includes(table):
         return
     facts = statement.facts()
@@ -254,7 +254,7 @@ def _alter_steps(
     changes = column_changes(facts)
     try:
         reshape = _reshape(statement, changes, before, after)
-    except NotToldError as error:
+    except UnknownValuesError as error:
         yield Abandon(table, str(error))
         return
     if _may_link(node):
@@ -386,7 +386,7 @@ def _other_charsets(
         if action.kind != "CONVERT" or session.is_strict or action.option is None:
             continue
         if not before and named_charset([action.option]) not in CHARACTERS:
-            raise NotToldError("its character set changed, and its columns' are not known")
+            raise UnknownValuesError("its character set changed, and its columns' are not known")
         changed = {each.column.old_name.lower() for each in found if isinstance(each, Modify)}
         for name, old in before.items():
             new = after.get(name)
@@ -438,11 +438,13 @@ def _add_step(
     if is_computed(change.column) and is_known:
         return Add(change, conversion.type, None)
     if change.is_numbered or change.column.is_generated:
-        raise NotToldError(f"the log does not tell the values of the new column {change.name}")
+        raise UnknownValuesError(
+            f"the log does not tell the values of the new column {change.name}"
+        )
     try:
         value = value_in_old_rows(change, conversion, statement.timestamp)
-    except NotToldError as error:
-        raise NotToldError(f"the default of the new column {change.name}: {error}") from None
+    except UnknownValuesError as error:
+        raise UnknownValuesError(f"the default of the new column {change.name}: {error}") from None
     return Add(change, conversion.type, value)
 
 

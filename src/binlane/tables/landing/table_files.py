@@ -47,7 +47,7 @@ ADDED: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Shape:
+class BatchShape:
     """Facts that batches of one file have in common."""
 
     schema: pa.Schema
@@ -56,7 +56,7 @@ class Shape:
     why_not: str = ""
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> Shape:
+    def of(cls, batch: pa.RecordBatch) -> BatchShape:
         """The shape of a batch."""
         schema = batch.schema
         key = tuple(primary_key_of(schema))
@@ -76,7 +76,7 @@ class TableFiles:
         size_bytes: Bytes that the collected batches have in memory.
     """
 
-    def __init__(self, work: RangeWork, table: TableName, shape: Shape) -> None:
+    def __init__(self, work: RangeWork, table: TableName, shape: BatchShape) -> None:
         self._work = work
         self.table = table
         self.shape = shape

@@ -37,7 +37,7 @@ class Mode(Enum):
     HISTORY = "history"
 
 
-class Format(Enum):
+class FormatName(Enum):
     """Formats that the tables have for their readers."""
 
     DELTA = "delta"
@@ -182,7 +182,7 @@ class RangeWork:
     want: ReadOptions
     modes: frozenset[Mode]
     into: str
-    format: Format
+    format: FormatName
     run_id: str
     done: int = 0
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)

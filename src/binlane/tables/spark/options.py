@@ -83,7 +83,7 @@ class Layout(Enum):
     """One row an event."""
 
 
-class Shape(Enum):
+class RowForm(Enum):
     """Forms of the rows of one table's changes."""
 
     IMAGES = "images"
@@ -105,7 +105,7 @@ class Include(Enum):
     DDL = "ddl"
 
 
-class SchemaChange(Enum):
+class OnSchemaChange(Enum):
     """Behaviours of a stream of one table where the table's columns no longer fit its own."""
 
     FAIL = "fail"
@@ -150,14 +150,14 @@ class SourceOptions:
     paths: tuple[str, ...]
     layout: Layout = Layout.CHANGES
     table: TableName | None = None
-    shape: Shape = Shape.IMAGES
+    shape: RowForm = RowForm.IMAGES
     include: frozenset[Include] = frozenset(Include)
     selection: Selection = field(default_factory=Selection)
     columns: frozenset[str] | None = None
     change_columns: frozenset[str] | None = None
     prefix: str = "_"
     ops: frozenset[str] | None = None
-    schema_change: SchemaChange = SchemaChange.FAIL
+    schema_change: OnSchemaChange = OnSchemaChange.FAIL
     rows_per_batch: int = ROWS_MAX_DEFAULT
     max_partition_bytes: int = PARTITION_BYTES_DEFAULT
     max_rows_per_trigger: int | None = None
@@ -386,7 +386,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("columns", "columns", _read_columns),
             _Option("changeColumns", "change_columns", _read_change_columns),
             _Option("prefix", "prefix", _read_prefix),
-            _Option("shape", "shape", _word_of(Shape)),
+            _Option("shape", "shape", _word_of(RowForm)),
             _Option("include", "include", _read_include),
             _Option("ops", "ops", _read_ops),
             _Option("start", "start", _read_bound),
@@ -397,7 +397,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("maxRowsPerTrigger", "max_rows_per_trigger", _read_count),
             _Option("maxBytesPerTrigger", "max_bytes_per_trigger", _read_count),
             _Option("maxGroupsPerTrigger", "max_groups_per_trigger", _read_count),
-            _Option("schemaChange", "schema_change", _word_of(SchemaChange)),
+            _Option("schemaChange", "schema_change", _word_of(OnSchemaChange)),
         )
     }
 )

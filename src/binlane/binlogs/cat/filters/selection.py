@@ -52,7 +52,7 @@ class IdList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class EventSelection:
     """The selection that a command line's options make; the default is everything.
 
     Attributes:
@@ -113,7 +113,7 @@ class Selection:
     @property
     def is_everything(self) -> bool:
         """True if no event is left out."""
-        return self == Selection(is_gtid_strict=self.is_gtid_strict)
+        return self == EventSelection(is_gtid_strict=self.is_gtid_strict)
 
 
 class Selector:
@@ -123,7 +123,7 @@ class Selector:
         is_done: True once the stop was reached: nothing that follows is printed.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: EventSelection) -> None:
         self.is_done = False
         self._selection = selection
         self._is_everything = selection.is_everything
@@ -229,7 +229,7 @@ class _GroupSelector:
         is_done: True once every domain has come to its stop.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: EventSelection) -> None:
         self.is_done = False
         self._selection = selection
         # If sequence numbers need not grow, a group to print may always follow.

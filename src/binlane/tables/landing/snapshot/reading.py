@@ -18,9 +18,14 @@ from binlane.errors import PeerError, UnsupportedError
 from binlane.log.codec.format import flavor_of
 from binlane.names import TableName
 from binlane.tables.landing.engine import Engine
-from binlane.tables.landing.progress import Progress
+from binlane.tables.landing.progress import LandingProgress
 from binlane.tables.landing.snapshot.keys import Bound, bound_statement
-from binlane.tables.landing.snapshot.places import Place, place_behind, set_up, settled_place
+from binlane.tables.landing.snapshot.places import (
+    SnapshotPlace,
+    place_behind,
+    set_up,
+    settled_place,
+)
 from binlane.tables.landing.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
 from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.tables.landing.snapshot.work import (
@@ -110,7 +115,7 @@ class SnapshotReader:
         records: SnapshotRecords,
         target: SnapshotTarget,
         engine: Engine,
-        progress: Progress,
+        progress: LandingProgress,
         observe: Callable[[], None] = lambda: None,
     ) -> None:
         self._server = server
@@ -130,7 +135,7 @@ class SnapshotReader:
     def begin(
         self,
         is_wanted: Callable[[TableName], bool],
-        check: Callable[[Place], None],
+        check: Callable[[SnapshotPlace], None],
         named: Collection[TableName] = (),
     ) -> None:
         """Begin the snapshots of tables, and see to those that were begun before.
@@ -201,7 +206,7 @@ class SnapshotReader:
     # One table ------------------------------------------------------------------------------------
 
     def _begun(
-        self, name: TableName, place: Place, rows: int, before: SnapshotRecord | None
+        self, name: TableName, place: SnapshotPlace, rows: int, before: SnapshotRecord | None
     ) -> SnapshotRecord | None:
         """A record of a new snapshot; None where there can be none, which is told."""
         attempt = 1 if before is None else before.attempt + 1

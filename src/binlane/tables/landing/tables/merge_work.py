@@ -8,8 +8,8 @@ from enum import Enum
 
 import pyarrow as pa
 
-from binlane.tables.landing.tables.formats import Change, RowCounts, What
-from binlane.tables.landing.work import DataFile, Format
+from binlane.tables.landing.tables.formats import RowCounts, TableCommit, What
+from binlane.tables.landing.work import DataFile, FormatName
 
 RowChange = Callable[[pa.Table], pa.Table]
 """Function from any rows of a table to the same rows with other columns or values. It can be
@@ -81,7 +81,7 @@ class MergeWork:
 
     how: How
     directory: str
-    format: Format
+    format: FormatName
     run_id: str
     base: tuple[str, ...]
     runs: tuple[RunSlice, ...] = ()
@@ -122,7 +122,7 @@ class MergeResult:
 
 def change_of(
     results: Sequence[MergeResult], what: What, applied: int | None, images: int | None
-) -> Change:
+) -> TableCommit:
     """Return the change that lets a table be what works made of it.
 
     Args:
@@ -132,7 +132,7 @@ def change_of(
         images: How many row images of the log are in the table then; None leaves that as it is.
     """
     remove = [path for result in results for path in result.remove]
-    return Change(
+    return TableCommit(
         what=what,
         add=[file for result in results for file in result.add],
         remove=remove,

@@ -28,8 +28,8 @@ from binlane.tables.landing.table_files import move_file, write_file
 from binlane.tables.landing.tables.bounds import LiveFile
 from binlane.tables.landing.tables.faults import Faults, UnusableTableError, one_by_one
 from binlane.tables.landing.tables.formats import (
-    Change,
     Snapshot,
+    TableCommit,
     TableFormat,
     What,
     note_of,
@@ -46,10 +46,10 @@ from binlane.tables.landing.tables.merge_work import (
 from binlane.tables.landing.tables.merging import DELETED_AT, MOMENT, known_columns, merge_file
 from binlane.tables.landing.tables.parquet_files import read_rows
 from binlane.tables.landing.tables.planning import joined
-from binlane.tables.landing.tables.store_settings import MergeOrder, Merger, StoreSettings
+from binlane.tables.landing.tables.store_settings import MergeOrder, Merger, TableStoreSettings
 from binlane.tables.landing.tables.versions import VERSION_COLUMNS, ended, holding
 from binlane.tables.landing.tables.works import Works
-from binlane.tables.landing.work import DataFile, Format, Mode
+from binlane.tables.landing.work import DataFile, FormatName, Mode
 
 NOTHING: Final[Mapping[str, str]] = {}
 _VACUUM_VERSIONS: Final = 100
@@ -77,7 +77,9 @@ class TableStore:
             `UnusableTableError`.
     """
 
-    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+    def __init__(
+        self, into: str, mode: Mode, tables: TableFormat, settings: TableStoreSettings
+    ) -> None:
         self._into = into
         self._mode = mode
         self._tables = tables
@@ -196,7 +198,7 @@ class TableStore:
         if not wider.equals(now.schema):
             now = self._widen(table, now, wider)
         add = self._fitted(table, files, wider)
-        change = Change(what=What.APPEND, add=add, applied=applied, images=images)
+        change = TableCommit(what=What.APPEND, add=add, applied=applied, images=images)
         self._known.commit(table, now, change)
         self._tidy_committed(table)
 
@@ -292,7 +294,7 @@ class TableStore:
             self._known.forget(table)
             if images is not None:  # what the engine's own commit does not say
                 now = self._known.there(table)
-                self._known.commit(table, now, Change(what=What.COUNT, images=images))
+                self._known.commit(table, now, TableCommit(what=What.COUNT, images=images))
             return 0
         works = self.plan_merge(table, runs, key, schema)
         missing = self.commit_merge(table, list(self._run(works)), applied, images)
@@ -340,10 +342,10 @@ class TableStore:
         self._keys[table] = tuple(key)
         if self._mode is Mode.HISTORY:  # what was before stays
             add = self._fitted(table, self.adopt(table, files), now.schema, change)
-            seeded = Change(what=What.SNAPSHOT, add=add, applied=applied, images=0)
+            seeded = TableCommit(what=What.SNAPSHOT, add=add, applied=applied, images=0)
         else:
             add = self._fitted(table, self.adopt(table, files), whole, change)
-            seeded = Change(
+            seeded = TableCommit(
                 what=What.SNAPSHOT,
                 add=add,
                 remove=list(now.files),
@@ -356,7 +358,7 @@ class TableStore:
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
         """Move files that lie elsewhere to a table, which does not know them yet."""
         folder = self.uri(table)
-        is_hidden = self._tables.format is Format.PARQUET
+        is_hidden = self._tables.format is FormatName.PARQUET
         moved = []
         for file in files:
             name = file.path.rpartition("/")[2]
@@ -407,7 +409,7 @@ class TableStore:
         """Remove all rows of a table, if there is one."""
         now = self.snapshot(table)
         if now is not None and (now.files or now.images):
-            emptied = Change(what=What.TRUNCATE, remove=list(now.files), images=0)
+            emptied = TableCommit(what=What.TRUNCATE, remove=list(now.files), images=0)
             self._known.commit(table, now, emptied)
 
     @one_by_one
@@ -576,7 +578,7 @@ class TableStore:
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
         if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
-            self._known.commit(table, now, Change(what=What.RESHAPE, schema=schema))
+            self._known.commit(table, now, TableCommit(what=What.RESHAPE, schema=schema))
         else:
             works = [self._works.rewriting(table, [file], schema) for file in now.files.values()]
             add = [each for result in self._run(works) for each in result.add]

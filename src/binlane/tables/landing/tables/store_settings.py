@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from binlane.tables.landing.tables.formats import Source
-from binlane.tables.landing.work import DataFile, Format
+from binlane.tables.landing.tables.formats import CommitSource
+from binlane.tables.landing.work import DataFile, FormatName
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""
@@ -32,7 +32,7 @@ class MergeOrder:
     """
 
     uri: str
-    format: Format
+    format: FormatName
     runs: Sequence[DataFile]
     names: Sequence[str]
     key: Sequence[str]
@@ -45,7 +45,7 @@ class MergeOrder:
 class Merger(Protocol):
     """A service that merges by a statement of its own."""
 
-    def takes(self, table_format: Format, names: Sequence[str], *, has_feed: bool) -> bool:
+    def takes(self, table_format: FormatName, names: Sequence[str], *, has_feed: bool) -> bool:
         """True if it can merge into a table of a format, with columns, and with or without a change feed."""
 
     def merge(self, order: MergeOrder) -> None:
@@ -58,7 +58,7 @@ class Merger(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSettings:
+class TableStoreSettings:
     """Settings of a store of tables.
 
     Attributes:
@@ -86,5 +86,5 @@ class StoreSettings:
     keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
     feed: bool | None = None
-    source: Callable[[], Source | None] = lambda: None
+    source: Callable[[], CommitSource | None] = lambda: None
     is_read_only: bool = False
