@@ -183,9 +183,11 @@ class AttributionState:
     def arrive(self, group: ReadGroup) -> int:
         """Take in that a group was read; its thread if that is a session's to be settled, else 0."""
         point = point_of(group.gtid)
-        if self.progress.has_read(point):
+        stream, number = point
+        read, moved = self.progress.read, self.progress.moved
+        if read.get(stream, 0) >= number:
             return 0
-        self.progress.move(point.stream, point.number)
+        read[stream] = moved[stream] = number
         self._order += 1
         arrival = Arrival(point, group.is_commit, self._order)
         thread_id = self.told.pop(point, group.thread_id)
@@ -193,7 +195,7 @@ class AttributionState:
             self.keep_none(point, Unattributed(Reason.LOST, frozenset((-thread_id,))))
             return 0
         groups = self.sessions.get(thread_id)
-        if groups is not None and groups.start.get(point.stream, 0) < point.number:
+        if groups is not None and groups.start.get(stream, 0) < number:
             groups.arrive(arrival)
             self.open[point] = thread_id
             self._busy.add(thread_id)
@@ -323,7 +325,8 @@ class AttributionState:
 
     def _close(self, point: Point) -> None:
         self.open.pop(point, None)
-        self._waiting.pop(point, None)
+        if self._waiting:
+            self._waiting.pop(point, None)
 
     def give_up(self, point: Point, reason: Reason) -> None:
         """Plan no group of the statement that an open group may be of."""

@@ -135,6 +135,7 @@ class Attributions:
         self._state = AttributionState(
             flavor, _plans_in_memory if journal is None else journal.statements.plans_of
         )
+        self._findings = self._state.findings
         recovered = None if journal is None else journal.recovered()
         if recovered is not None:
             self._state.recover(recovered)
@@ -237,7 +238,7 @@ class Attributions:
                 statement.plans, statement.place = plans, place
                 statement.count = len(plans)
             self._state.answer(thread_id, statement, spans, is_known=is_known, is_bound=is_bound)
-            if statement.doubt is None:
+            if self._patience.seconds and statement.doubt is None:
                 self._patience.regain(thread_id)
             self._wake()
 
@@ -360,19 +361,20 @@ class Attributions:
             group: Group that was `read`, or that counts as read by this call.
             wait_s: Longest wait in seconds; the default is the one of the settings.
         """
-        point, state = point_of(group.gtid), self._state
-        known = state.findings.get(point)
+        point, findings = point_of(group.gtid), self._findings
+        known = findings.get(point)
         if known is not None:
-            if state.findings.has_news:
+            if findings.news:
                 self._save()
             return known
         self.hear()
+        state = self._state
         with self._lock:
             state.arrive(group)
             state.settle_around(point)
             if point in state.open:
                 self._await(point, wait_s)
-            known = state.findings.get(point)
+            known = findings.get(point)
             is_closed = self._is_closed and point in state.open
         self._save()
         if is_closed:
@@ -408,7 +410,7 @@ class Attributions:
     def known(self, groups: Sequence[ReadGroup]) -> list[GroupPlan | Unattributed | None]:
         """Give the known plans of groups that were read just now; None where `find` has to say it."""
         with self._lock:
-            return [self._state.findings.get(point_of(group.gtid)) for group in groups]
+            return [self._findings.get(point_of(group.gtid)) for group in groups]
 
     def are_named(self, groups: Sequence[ReadGroup], binlog: str) -> list[bool]:
         """Tell for each group that was read if its plan may name a binlog; plans are known when they come.
@@ -419,7 +421,7 @@ class Attributions:
             return [self._is_named(point_of(group.gtid), binlog) for group in groups]
 
     def _is_named(self, point: Point, binlog: str) -> bool:
-        known = self._state.findings.get(point)
+        known = self._findings.get(point)
         if known is not None:
             return isinstance(known, GroupPlan) and binlog in known.binlogs
         if point in self._state.open:
@@ -536,31 +538,31 @@ class Attributions:
 class _Patience:
     """Seconds for which replies of sessions are waited for.
 
+    Attributes:
+        seconds: Patience with sessions that kept others waiting, by their threads.
+
     Args:
         most_s: Patience with a session that did not keep anybody waiting.
     """
 
     def __init__(self, most_s: float) -> None:
         self._most_s = most_s
-        self._seconds: dict[int, float] = {}
+        self.seconds: dict[int, float] = {}
 
     def of(self, threads: Iterable[int]) -> float:
         """Give the least patience with any of the sessions."""
-        return min(
-            (self._seconds.get(each, self._most_s) for each in threads), default=self._most_s
-        )
+        return min((self.seconds.get(each, self._most_s) for each in threads), default=self._most_s)
 
     def lose(self, threads: Iterable[int]) -> None:
         """Wait less for whoever kept all waiting, until a reply comes in time."""
         for thread_id in threads:
-            patience_s = self._seconds.get(thread_id, self._most_s)
+            patience_s = self.seconds.get(thread_id, self._most_s)
             least_s = min(_PATIENCE_LEAST_S, self._most_s)
-            self._seconds[thread_id] = max(patience_s / 4, least_s)
+            self.seconds[thread_id] = max(patience_s / 4, least_s)
 
     def regain(self, thread_id: int) -> None:
         """Wait for a session as long as for any other again."""
-        if self._seconds:
-            self._seconds.pop(thread_id, None)
+        self.seconds.pop(thread_id, None)
 
 
 def _plans_in_memory(statement: Statement) -> Sequence[GroupPlan] | None:

@@ -169,6 +169,8 @@ def load(body: bytes) -> Any:
 
 def statement_body(thread_id: int, number: int, bits: int, text: str, plans: bytes) -> bytes:
     """Encode the body of an INTENT, an ANSWER or an OPEN."""
+    if not text:
+        return _STATEMENT.pack(thread_id, number, bits, 0) + plans
     told = text.encode()
     return _STATEMENT.pack(thread_id, number, bits, len(told)) + told + plans
 

@@ -64,6 +64,7 @@ class RecordLog:
     Attributes:
         sizes: Bytes of each file by its number, oldest first; 0 for the file being written.
         current_bytes: Size of the file that is being written.
+        due_bytes: Size of the file at which another is begun; 0 for at once.
         damage: Damage that `records` found at the end of files, by number of the file.
     """
 
@@ -86,7 +87,7 @@ class RecordLog:
         self._suffix = suffix
         self._disk = disk
         self._file_bytes = file_bytes
-        self._is_due = True
+        self.due_bytes = 0
         self._is_stale = False
         self.current_bytes = 0
         self.damage: dict[int, str] = {}
@@ -125,7 +126,7 @@ class RecordLog:
     @property
     def is_file_due(self) -> bool:
         """True if a file is to be begun before the next record."""
-        return self._is_due or self.current_bytes >= self._file_bytes
+        return self.current_bytes >= self.due_bytes
 
     def renew(self, *, is_stale: bool = False) -> None:
         """Have a file begun before the next record.
@@ -133,7 +134,7 @@ class RecordLog:
         Args:
             is_stale: True if nothing in the files before is of use any more: `drop_stale` deletes them.
         """
-        self._is_due = True
+        self.due_bytes = 0
         self._is_stale |= is_stale
 
     def begin_file(self) -> None:
@@ -150,7 +151,8 @@ class RecordLog:
         if self._file is not None:
             self._file.close()
             self.sizes[self._number] = self.current_bytes
-        self._file, self._number, self.current_bytes, self._is_due = file, number, 0, False
+        self._file, self._number, self.current_bytes = file, number, 0
+        self.due_bytes = self._file_bytes
         self.sizes[number] = 0
 
     def append(self, kind: int, body: bytes) -> Place:

@@ -92,7 +92,7 @@ class StatementJournal:
         """Write a record; None if that fails, which `failure` then tells."""
         log = self._log
         try:
-            if log.is_file_due:
+            if log.current_bytes >= log.due_bytes:
                 if self._is_closed or (self.failure and time.monotonic() < self._retry_s):
                     return None
                 self._begin_file()
