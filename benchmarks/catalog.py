@@ -25,6 +25,7 @@ from pathlib import Path
 
 from binlane.client.settings import ServerUrl
 from binlane.live.capture.settings import SourceSettings
+from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.statements.sql.facts import StatementFacts
@@ -70,7 +71,7 @@ def make_tables(server: PrivateServer, databases: int) -> None:
 
 async def measured(server: PrivateServer, databases: int, rounds: int) -> dict[str, float]:
     """The figures, by what they are of."""
-    catalog = LiveCatalog(SourceSettings(url=ServerUrl.parse(server.url)))
+    catalog = LiveCatalog(CatalogConnections(SourceSettings(url=ServerUrl.parse(server.url))))
 
     def insert(database: int, table: int) -> tuple[StatementFacts, str]:
         text = f"INSERT INTO t{table} VALUES (1, 2, 'x', NOW())"

@@ -15,6 +15,7 @@ from binlane.client.questions import Question, Topic
 from binlane.client.settings import ServerUrl
 from binlane.live.capture.capture import Capture
 from binlane.live.capture.settings import SourceSettings, StartAt
+from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
@@ -36,7 +37,7 @@ def settings_of(server: PrivateServer, *, user: str = "root", password: str = ""
 @asynccontextmanager
 async def live(settings: SourceSettings, **options: Any) -> AsyncIterator[LiveCatalog]:
     """A catalog that is started."""
-    catalog = LiveCatalog(settings, **options)
+    catalog = LiveCatalog(CatalogConnections(settings), **options)
     await catalog.start()
     try:
         yield catalog

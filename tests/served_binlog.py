@@ -82,7 +82,7 @@ def served_binlog(source: PrivateServer, directory: Path) -> Iterator[Served]:
     )
     with ListeningPort(source, directory / "data") as port:
         port.execute("CREATE BINLOG 'orders' LOG(shop)")
-        begin = str(port.binlogs.get("orders").begin)
+        begin = str(port.binlogs.get("orders").published.begin)
         served = Served(source, port, source.program.scheme, begin)
         execute(source, "CREATE TABLE shop.orders (id INT PRIMARY KEY AUTO_INCREMENT)")
         served.change()

@@ -147,7 +147,7 @@ def test_replica_by_gtid_in_strict_mode(
 ) -> None:
     begin = execute(source, "SELECT @@gtid_binlog_pos")[0][0]
     replica = servers.start("replica", (*REPLICA_OPTIONS, "--gtid-strict-mode=ON"))
-    start = str(port.binlogs.get("orders").begin)
+    start = str(port.binlogs.get("orders").published.begin)
     assert GtidPosition.parse(begin).includes(GtidPosition.parse(start))
     execute(replica, f"SET GLOBAL gtid_slave_pos = '{start}'")
     _change(source, 1)
@@ -190,7 +190,7 @@ def test_replica_outlives_a_restart_of_the_port(
     data = tmp_path / "again"
     with ListeningPort(source, data) as first:
         first.execute("CREATE BINLOG 'orders' LOG(shop)")
-        start = str(first.binlogs.get("orders").begin)
+        start = str(first.binlogs.get("orders").published.begin)
         execute(replica, f"SET GLOBAL gtid_slave_pos = '{start}'")
         _follow(replica, first, "MASTER_USE_GTID=slave_pos")
         _change(source, 1)
@@ -212,7 +212,7 @@ def test_replica_with_a_position_that_is_gone(
     wait_until(lambda: _slave_status(replica)["Last_IO_Errno"] == 1236, what="error 1236")
     error = _slave_status(replica)["Last_IO_Error"]
     assert "Could not find GTID state requested by slave in any binlog files" in error
-    assert f"binlog orders begins at {port.binlogs.get('orders').begin}" in error
+    assert f"binlog orders begins at {port.binlogs.get('orders').published.begin}" in error
 
 
 def test_replica_without_the_privilege(
@@ -320,7 +320,7 @@ def test_pymysqlreplication(
 ) -> None:
     _change(source, 1)
     _complete(port)
-    by_gtid = {"auto_position": str(port.binlogs.get("orders").begin)}
+    by_gtid = {"auto_position": str(port.binlogs.get("orders").published.begin)}
     by_file = {"log_file": "orders.000001", "log_pos": 4}
     gtids, rows = _rows(port, **(by_gtid if is_by_gtid else by_file))
     inserts = [row for kind, row in rows if kind == "WriteRowsEvent"]
@@ -375,7 +375,7 @@ def test_what_a_replica_asks(source: PrivateServer, port: ListeningPort) -> None
     _change(source, 1)
     _complete(port)
     done = execute(source, "SELECT @@gtid_binlog_pos")[0][0]
-    begin = str(port.binlogs.get("orders").begin)
+    begin = str(port.binlogs.get("orders").published.begin)
     assert port.execute("SHOW GLOBAL VARIABLES LIKE 'GTID_BINLOG_POS'") == (
         ("gtid_binlog_pos", done),
     )

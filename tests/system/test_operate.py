@@ -212,7 +212,7 @@ def test_sighup_takes_over_what_can_be_changed(source: PrivateServer, tmp_path: 
         http = f"[http]\nport = 0\nhosts = ['page.example']\npassword_file = '{secret}'\n"
         assert serve.get("/metrics")[0] == 200
         reread(serve, limits, CHANGED + http)
-        wait_until(lambda: "listen.address = 127.0.0.2 takes a restart" in serve.log)
+        wait_until(lambda: "listen.address = 127.0.0.2 needs a restart" in serve.log)
         told = [json.loads(line) for line in serve.log.splitlines() if line.startswith("{")]
         assert shown_certificate(serve) == certificate.read_text()
         assert serve.get("/metrics")[0] == 401
@@ -266,7 +266,7 @@ def test_sighup_decides_anew_who_may_read(source: PrivateServer, tmp_path: Path)
         told = [json.loads(line) for line in serve.log.splitlines() if line.startswith("{")]
         (ends,) = [line for line in told if "the dump of b ends" in line["message"]]
         assert (ends["binlog"], ends["peer"][:10]) == ("b", "127.0.0.1:")
-        assert "http.port is not set any more, which takes a restart" in serve.log
+        assert "http.port is not set any more, which needs a restart" in serve.log
         refusals = [line for line in told if "dump refused" in line["message"]]
         assert {line["user"] for line in refusals} == {"reader"}
         reread(serve, "", "")

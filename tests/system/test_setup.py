@@ -259,7 +259,7 @@ def test_an_account_that_may_replicate_is_all_that_binlogs_of_rows_need(
         wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
         # What it goes without is said once each.
         assert serve.log.count("are not judged") == 1
-        assert serve.log.count("how far the source's log goes is not known") == 1
+        assert serve.log.count("the end of the source's log is not known") == 1
 
 
 @pytest.mark.parametrize("purpose", [[], ["--rows-only"]])

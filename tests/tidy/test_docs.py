@@ -93,6 +93,20 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_paths_that_are_named_exist(name: str) -> None:
+    package = ROOT / "src/binlane"
+    folders = [ROOT, package, *package.iterdir()]
+    named = re.findall(r"`([\w.-]+/[\w./-]+)`", (ROOT / name).read_text())
+    assert named
+    missing = {
+        path
+        for path in named
+        if not any((each / path).exists() or (each / f"{path}.py").exists() for each in folders)
+    }
+    assert missing == set()
+
+
 def test_the_site_has_every_page_once() -> None:
     _, nav = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")
     listed = re.findall(r"([\w/-]+\.md)$", nav, re.MULTILINE)

@@ -100,8 +100,8 @@ def checked_name(file: str) -> str:
     """
     if not file or "/" in file or "\0" in file or file in {".", ".."}:
         raise CodecError(
-            f"the server calls its file {file!r}, which is no file's name",
-            hint="nothing is written outside of where --result-file says; do not trust this server",
+            f"the server calls its file {file!r}, which is not a file name",
+            hint="only files that --result-file names are written; check which server this is",
         )
     return file
 

@@ -245,7 +245,9 @@ def _server(name: str | None, told: dict[str, Server]) -> Server:
     servers = dict.fromkeys(told.values())
     if not servers:
         raise ConfigError(
-            "nothing tells which server it is", key="--server", hint="say it, as --server mysql:8.0"
+            "it is not known which server runs the script",
+            key="--server",
+            hint="name it: --server mysql:8.0",
         )
     if len(servers) > 1:
         listed = ", ".join(

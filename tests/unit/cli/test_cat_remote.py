@@ -10,7 +10,7 @@ from binlane.errors import CodecError
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/etc/passwd", "../b.000001", "a/b", "b\0.000001"])
 def test_a_file_of_a_server_is_never_a_path(name: str) -> None:
-    with pytest.raises(CodecError, match="is no file's name"):
+    with pytest.raises(CodecError, match="is not a file name"):
         checked_name(name)
 
 

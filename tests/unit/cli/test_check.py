@@ -409,7 +409,7 @@ def test_a_dump_tells_its_server(
 
 def test_nothing_tells_the_server(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--schema", "schema.sql", "safe.sql"]) == 2
-    assert "nothing tells which server it is" in capsys.readouterr().err
+    assert "it is not known which server runs the script" in capsys.readouterr().err
     for name, version in (("one.sql", "10.11.6-MariaDB"), ("two.sql", "8.0.36")):
         (folder / name).write_text(DUMP.format(version))
     assert main(["check", "--schema", "one.sql", "--schema", "two.sql", "safe.sql"]) == 2

@@ -125,7 +125,7 @@ class _File:
             is_description = event.header.type_code == EventType.FORMAT_DESCRIPTION
             if is_description and event.header.flags & HeaderFlag.BINLOG_IN_USE:
                 raise CodecError(
-                    "the file was not closed: its server writes it, or crashed",
+                    "the file was not closed: its server still writes it, or crashed",
                     hint="--force-if-open reads it all the same",
                 ).at(self._path, event.position)
             yield event

@@ -122,7 +122,7 @@ class RowStatements:
             if not self._ends:
                 if not isinstance(last.body, RowsEvent):
                     raise UnsupportedError(
-                        "rows that are left are in pieces and cannot end their statement"
+                        "the last rows that pass the filter are in pieces, which cannot end a statement"
                     )
                 body = replace(last.body, flags=last.body.flags | RowsFlag.STMT_END)
                 last = replace(last, body=body)

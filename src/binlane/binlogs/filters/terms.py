@@ -161,7 +161,7 @@ def _databases(option: str, lists: _Lists) -> frozenset[str]:
         parts = name_parts(text)
         names.add(parts[0] if parts is not None and len(parts) == 1 else text.strip())
     if "" in names:
-        raise ConfigError(f"{_typed(option)}: a database has a name", key=option)
+        raise ConfigError(f"{_typed(option)}: the name of the database is empty", key=option)
     return frozenset(names)
 
 

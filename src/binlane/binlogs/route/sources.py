@@ -65,7 +65,7 @@ def look(paths: Sequence[str], keys: KeyRing | None) -> list[SourceFile]:
     flavors = {file.done.flavor for file in files}
     if len(flavors) > 1:
         raise ConfigError(
-            "the files are of MariaDB and of MySQL, which are no one log",
+            "some files are MariaDB's and some MySQL's, so they are not one log",
             key="FILE",
             hint="route those of each server into a directory of their own",
         )

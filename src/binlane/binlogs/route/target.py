@@ -21,6 +21,7 @@ from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import DRAFT_SUFFIX, Disk, unusable
 from binlane.binlogs.store.files import FileHead, file_name, stored_format, write_head, write_index
 from binlane.binlogs.store.lock import LOCK_FILE, DirectoryLock
+from binlane.binlogs.store.marks import BinlogMarks
 from binlane.binlogs.store.recovery import RecoveredBinlog, cut_to, remove_directory
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import ConfigError
@@ -213,17 +214,18 @@ class Target:
         )
         head = write_head(self._disk, directory / name, head, timestamp=header.timestamp)
         write_index(self._disk, directory, [name])
-        found = RecoveredBinlog(files=(name,), head=head, end=head.size_bytes, position=done)
+        found = RecoveredBinlog(
+            directory=directory, files=(name,), head=head, end=head.size_bytes, position=done
+        )
         return self._opened(definition, found)
 
     def _opened(self, definition: Definition, found: RecoveredBinlog) -> Binlog:
         return Binlog(
-            self._directory / definition.name,
             definition,
             found,
             settings=self._settings,
             disk=self._disk,
-            save_mark=partial(self._marks.__setitem__, definition.name),
+            marks=BinlogMarks(partial(self._marks.__setitem__, definition.name)),
         )
 
 

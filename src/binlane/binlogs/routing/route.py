@@ -281,7 +281,7 @@ class _Selection:
             return (event,)
         if type_code in _NOTHING or _is_ignorable(event):
             return ()
-        raise _IncidentError(f"event type {type_code} cannot be told to be in scope or not")
+        raise _IncidentError(f"event type {type_code} is unknown, so it may be out of scope")
 
     def _select_rows(self, statement: list[Event]) -> tuple[Event, ...]:
         unseen = unseen_changes(

@@ -94,6 +94,6 @@ def _end_statement(events: list[Event], format_: Format) -> tuple[Event, ...]:
     if ends_statement(event, format_):
         return tuple(events)
     if not isinstance(event.body, RowsEvent):
-        raise UnsupportedError("the last rows in scope are an event in pieces, which cannot end it")
+        raise UnsupportedError("the last rows in scope are in pieces, which cannot end a statement")
     body = replace(event.body, flags=event.body.flags | RowsFlag.STMT_END)
     return (*events[:last], replace(event, body=body), *events[last + 1 :])

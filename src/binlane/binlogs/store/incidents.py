@@ -12,7 +12,9 @@ from dataclasses import astuple, dataclass, replace
 from typing import Final
 
 from binlane.log.codec.control import IncidentEvent
-from binlane.log.codec.event import Event
+from binlane.log.codec.event import Event, EventHeader
+from binlane.log.codec.types import EventType
+from binlane.positions import AnyGtid, FilePosition
 
 KEPT_MAX: Final = 100
 """So many are told one by one; those behind them are counted, and the last one is told."""
@@ -65,6 +67,32 @@ def incident_of(event: Event, gtid: str, file: str, *, binlog: str) -> Incident 
         timestamp=event.header.timestamp,
         reason=_reason(body.message.decode("utf-8", "replace"), gtid, binlog),
     )
+
+
+def incidents_of(
+    events: Sequence[Event],
+    placed: bytes | bytearray | memoryview,
+    begin: FilePosition,
+    gtid: AnyGtid | None,
+) -> list[Incident]:
+    """The INCIDENTs of a group, at which replicas will stop.
+
+    Args:
+        events: Events of the group.
+        placed: Bytes of these events, one behind the other, as they stand in the file.
+        begin: Place of the group in the file of a binlog.
+        gtid: GTID of the group; None if it has none.
+    """
+    if all(event.header.type_code != EventType.INCIDENT for event in events):
+        return []
+    found, at = [], 0
+    binlog = begin.file.rpartition(".")[0]
+    for event in events:
+        stored = replace(event, position=begin.position + at)
+        incident = incident_of(stored, str(gtid or ""), begin.file, binlog=binlog)
+        found += [] if incident is None else [incident]
+        at += EventHeader.decode(memoryview(placed)[at:]).length
+    return found
 
 
 def _reason(message: str, gtid: str, binlog: str) -> str:

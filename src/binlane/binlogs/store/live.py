@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from binlane.binlogs.store.binlog import Published
+from binlane.binlogs.store.binlog_files import Published
 
 _WOKEN_AT_ONCE: Final = 8
 """Readers that go on each time around the event loop: with hundreds of them statements would wait."""

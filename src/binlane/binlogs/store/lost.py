@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binlane.binlogs.store.binlog import Binlog, Published
+from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.store.binlog import Binlog
+from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import BinlogRecord, Mark
 from binlane.binlogs.store.files import BinlogFile
+from binlane.binlogs.store.group_form import Contents
 from binlane.errors import StoreError
 
 
@@ -32,12 +35,12 @@ class LostBinlog(Binlog):
         self.definition = record.definition
         self._directory = directory
         self._failure = str(error)
-        self._position = mark.position
-        self._pending = bytearray()
-        self._has_unsynced = False
-        self._published_incidents = mark.incidents
+        self._contents = self._published_contents = Contents(
+            mark.position, mark.prepared, Memory(), mark.incidents
+        )
+        self._next_memory = None
         self._unsearched = mark.unsearched
-        self._published = Published(
+        self._mark_state = Published(
             closed=(),
             last=BinlogFile(
                 directory=directory,
@@ -48,6 +51,16 @@ class LostBinlog(Binlog):
             ),
             position=mark.position,
         )
+
+    @property
+    def published(self) -> Published:
+        """The one file that the mark names."""
+        return self._mark_state
+
+    @property
+    def has_unsynced(self) -> bool:
+        """Nothing is ever appended."""
+        return False
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -7,11 +7,15 @@ but never behind a later one of the same binlog, which may have let files go.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 
 from binlane.binlogs.store.catalog import Catalog, Mark
+from binlane.binlogs.store.file_facts import FileFacts, closed_files
+from binlane.binlogs.store.files import BinlogFile
 
 
 class MarkKeeper:
@@ -57,3 +61,84 @@ class MarkKeeper:
         with self._lock:
             yield
             self._saved[log_id] = self.number()
+
+
+class BinlogMarks:
+    """The catalog's knowledge of one binlog: its mark, and facts of its closed files.
+
+    Args:
+        save: Saves a mark.
+        facts: Keeps the facts of closed files; None where nobody does.
+    """
+
+    def __init__(self, save: Callable[[Mark], None], facts: FileFacts | None = None) -> None:
+        self._save = save
+        self._facts = facts
+        self._saved: Mark | None = None
+        self._saved_at = time.monotonic()
+        self._unsaved_files: list[BinlogFile] = []
+
+    def closed(self, directory: Path, names: Sequence[str]) -> tuple[BinlogFile, ...]:
+        """The closed files of the binlog, by their names.
+
+        Raises:
+            CorruptStoreError: If one that is not known is damaged.
+        """
+        known = self._facts.known(directory) if self._facts else {}
+        closed = closed_files(directory, names, known)
+        self._unsaved_files = [file for file in closed if file.name not in known]
+        return closed
+
+    def is_due(self, interval_s: float) -> bool:
+        """True if the mark was looked at an interval ago or before."""
+        return time.monotonic() - self._saved_at >= interval_s
+
+    def is_saved(self, mark: Mark) -> bool:
+        """True if the catalog has this mark; it is then looked at again after the interval."""
+        self._saved_at = time.monotonic()
+        return mark == self._saved
+
+    def save(self, mark: Mark) -> None:
+        """Save a mark, and before it the facts of the files that were closed.
+
+        Raises:
+            StoreError: If the catalog cannot be written.
+        """
+        self.note_closed(self._unsaved_files)
+        self._unsaved_files = []
+        self._save(mark)
+        self._saved, self._saved_at = mark, time.monotonic()
+
+    def take(self, mark: Mark) -> tuple[Mark | None, list[BinlogFile]]:
+        """Take the facts that the catalog was not given yet: the mark, and closed files."""
+        if mark == self._saved:
+            return None, []
+        files, self._unsaved_files = self._unsaved_files, []
+        self._saved, self._saved_at = mark, time.monotonic()
+        return mark, files
+
+    def lose(self) -> None:
+        """Let `take` give the mark again: the one that it gave could not be saved."""
+        self._saved = None
+
+    def note_ended(self, file: BinlogFile) -> None:
+        """Keep the facts of a file that was closed, until the next mark is saved."""
+        self._unsaved_files.append(file)
+
+    def note_closed(self, files: Sequence[BinlogFile]) -> None:
+        """Save facts of closed files; any thread may.
+
+        Raises:
+            StoreError: If the catalog cannot be written.
+        """
+        if self._facts and files:
+            self._facts.save(files)
+
+    def forget(self, *, before: int) -> None:
+        """Forget files that were purged: those with numbers below `before`.
+
+        Raises:
+            StoreError: If the catalog cannot be written.
+        """
+        if self._facts:
+            self._facts.forget(before=before)

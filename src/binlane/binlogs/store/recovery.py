@@ -51,6 +51,7 @@ class RecoveredBinlog:
     """A binlog that is whole.
 
     Attributes:
+        directory: Directory of the files.
         files: Names of its files, oldest first.
         head: Head of the last file.
         end: Size of the last file: where its last event group ends.
@@ -65,6 +66,7 @@ class RecoveredBinlog:
             none.
     """
 
+    directory: Path
     files: tuple[str, ...]
     head: FileHead
     end: int
@@ -143,6 +145,7 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     finally:
         file.close()
     return RecoveredBinlog(
+        directory=directory,
         files=tuple(names),
         head=head,
         end=reached.end,
@@ -181,6 +184,7 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     finally:
         file.close()
     return RecoveredBinlog(
+        directory=directory,
         files=tuple(names),
         head=read_head(path),
         end=mark.end.position,

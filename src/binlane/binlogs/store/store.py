@@ -35,7 +35,7 @@ from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
 from binlane.binlogs.store.lock import DirectoryLock
 from binlane.binlogs.store.lost import LostBinlog
-from binlane.binlogs.store.marks import MarkKeeper
+from binlane.binlogs.store.marks import BinlogMarks, MarkKeeper
 from binlane.binlogs.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import CorruptStoreError, StoreError
@@ -321,7 +321,7 @@ class Store:
         """
         self._marks_taken_s = time.monotonic()
         number = self._marks.number()
-        taken = {log: log.take_mark() for log in self._binlogs.values() if not log.failure}
+        taken = {log: log.marks.take(log.mark) for log in self._binlogs.values() if not log.failure}
         marks = {log: mark for log, (mark, _) in taken.items() if mark is not None}
         if not marks:
             return None
@@ -329,12 +329,12 @@ class Store:
         def save() -> None:
             try:
                 for log in marks:
-                    log.note_closed(taken[log][1])
+                    log.marks.note_closed(taken[log][1])
                 ids = {log.definition.log_id: mark for log, mark in marks.items()}
                 self._marks.save(ids, number=number, identity=identity)
             except StoreError:
                 for log in marks:
-                    log.lose_mark()
+                    log.marks.lose()
                 raise
 
         return save
@@ -475,7 +475,13 @@ class Store:
         self._disk.sync_directory(self._directory)
         head = write_head(self._disk, directory / first, head, timestamp=timestamp)
         write_index(self._disk, directory, [first])
-        return RecoveredBinlog(files=(first,), head=head, end=head.size_bytes, position=head.begin)
+        return RecoveredBinlog(
+            directory=directory,
+            files=(first,),
+            head=head,
+            end=head.size_bytes,
+            position=head.begin,
+        )
 
     def _clear_away(self, definition: Definition) -> None:
         """Remove a binlog that is not live, as far as it is still there."""
@@ -494,14 +500,14 @@ class Store:
             self._catalog.remove(definition.log_id)
 
     def _open(self, definition: Definition, found: RecoveredBinlog) -> Binlog:
+        log_id = definition.log_id
+        facts = FileFacts(self._catalog, log_id, found.position.flavor)
         return Binlog(
-            self._directory / definition.name,
             definition,
             found,
             settings=self._settings,
             disk=self._disk,
-            save_mark=partial(self._save_mark, definition.log_id),
-            facts=FileFacts(self._catalog, definition.log_id, found.position.flavor),
+            marks=BinlogMarks(partial(self._save_mark, log_id), facts),
             groups=GroupIndexWriter(self._groups / definition.name),
         )
 

@@ -18,7 +18,8 @@ from binlane.client.source_objects import Source, SourceSession
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.handler import SessionContext
-from binlane.live.port.live_catalog import LiveCatalog, lacking_privileges
+from binlane.live.port.catalog_connections import lacking_privileges
+from binlane.live.port.live_catalog import LiveCatalog
 from binlane.log.codec.packets.results import Cell, ColumnDefinition
 from binlane.log.codec.types import Flavor
 from binlane.statements.check.binlog_forms import BinlogForm, forms_of

@@ -51,7 +51,7 @@ class IncidentSearch:
             except (BinlaneError, OSError) as error:
                 # It is read again at the next start; who reads that file is told, too.
                 logger.warning(
-                    "binlog %s: whether INCIDENTs stand in files of an older binlane is not known: %s",
+                    "binlog %s: files of an older binlane cannot be searched for INCIDENTs: %s",
                     *(name, error),
                     extra={"binlog": name},
                 )
@@ -74,7 +74,7 @@ class IncidentSearch:
                 )
             if self._stopped.is_set():
                 return
-            self._binlogs.note_found(binlog, found, _end(files[:-1])).result()
+            self._binlogs.changes.note_found(binlog, found, _end(files[:-1])).result()
             if binlog.unsearched == before:
                 return  # its disk failed, or it is another one now
 

@@ -18,7 +18,8 @@ from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, StatementError
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.handler import SessionContext
-from binlane.live.port.live_catalog import LiveCatalog, not_asked
+from binlane.live.port.catalog_connections import not_asked
+from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.marks import Marker
 from binlane.live.port.parts import PortParts, Seen
 from binlane.live.port.port_session import PortSession

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.binlogs.store.files import BinlogFile
+from binlane.binlogs.store.files import BinlogFile, ended_before
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.binlogs.store.purging import ended_before
 from binlane.errors import DefinitionError, StatementError
 from binlane.live.gateway.handler import SessionContext
 from binlane.log.codec.format import flavor_of

@@ -185,7 +185,7 @@ def _start_position(
         return facts.position
     if start and start.flavor != facts.flavor.value:
         raise ConfigError(
-            f"the source is {facts.flavor.value}, {start} is none of its positions",
+            f"the source is {facts.flavor.value}, {start} is not one of its positions",
             key="source.start",
             hint="a store goes on with a source of its own flavor only",
         )

@@ -286,7 +286,7 @@ class Capture:
             if found is not None:
                 return found
         raise PeerError(
-            f"the source gives nothing at {place}", peer=account.peer, phase=PHASE, hint=_HINT
+            f"the source sends nothing from {place} on", peer=account.peer, phase=PHASE, hint=_HINT
         )
 
     def _items(

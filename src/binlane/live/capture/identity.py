@@ -84,7 +84,7 @@ def check_position(position: Position, facts: SourceFacts, *, peer: str) -> None
             raise _other_history(f"{lacking} is not in its gtid_executed", peer)
         if purged := facts.purged.subtract(position):
             raise PeerError(
-                f"the source purged {purged}, which was not taken yet",
+                f"the source purged {purged} before binlane had read it",
                 peer=peer,
                 phase=PHASE,
                 hint=_HINT,

@@ -521,7 +521,7 @@ class RawStream:
         """Let the reference decode the open group, or the next event."""
         if self._spilled is not None:
             raise UnsupportedError(
-                f"a group of more than {self._held_bytes_max} bytes holds what cannot be put aside"
+                f"a group of more than {self._held_bytes_max} bytes has an event that cannot be put aside"
             ).at(self._file, self._window.base)
         self._reference = _Reference(self._file)
 

@@ -52,10 +52,12 @@ class SourceSettings:
 
     def __post_init__(self) -> None:
         if self.password and self.password_file is not None:
-            raise ConfigError("a password and a file with it are given", key="source.password_file")
+            raise ConfigError(
+                "both a password and a password file are given", key="source.password_file"
+            )
         if self.server_id is not None and not 1 <= self.server_id <= SERVER_ID_MAX:
             raise ConfigError(
-                f"{self.server_id} is no server id: 1 to {SERVER_ID_MAX} are",
+                f"{self.server_id} is not a server id: give 1 to {SERVER_ID_MAX}",
                 key="source.server_id",
             )
         if not _HEARTBEAT_PERIOD_MIN_S <= self.heartbeat_period_s <= _HEARTBEAT_PERIOD_MAX_S:

@@ -468,7 +468,7 @@ def _read_head(file: BinlogFile) -> FileHead:
     with file.path.open("rb") as stream:
         head = FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
     if head.done != (begin := file.begin):
-        raise CodecError(f"the file begins at {head.done}; {begin} was noted of it").at(
+        raise CodecError(f"the file begins at {head.done}; the store has noted {begin}").at(
             file.name, head.format_description.next_position
         )
     return head

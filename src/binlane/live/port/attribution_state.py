@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan, Text
 from binlane.live.port.findings import Findings
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.log_progress import LogProgress
@@ -31,6 +30,7 @@ from binlane.live.port.session_groups import (
 )
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import AnyGtid
+from binlane.statements.session.group_plan import GroupPlan, TextPart
 
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
@@ -521,7 +521,7 @@ def _may_have_made(statement: Statement) -> bool:
 def _hangs_on_reply(plan: GroupPlan) -> bool:
     """True if a plan holds values that only a reply tells: the ids that the server chose."""
     return any(
-        isinstance(part, Text)
+        isinstance(part, TextPart)
         and any(
             event.type_code == EventType.INTVAR and event.body[:1] == _INSERT_ID_KIND
             for event in part.events

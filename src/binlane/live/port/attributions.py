@@ -17,8 +17,6 @@ from pathlib import Path
 from threading import Condition, Lock, RLock
 from typing import Final, NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.plan_bytes import encode_plans
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_state import AttributionState, ReadGroup, Unsettled
 from binlane.live.port.journal import journal_records as records
@@ -37,6 +35,8 @@ from binlane.live.port.session_groups import (
 )
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import encode_plans
 
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""

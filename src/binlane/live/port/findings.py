@@ -6,9 +6,9 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
-from binlane.binlogs.routing.plan import GroupPlan
 from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup
 from binlane.live.port.session_groups import Point, Reason, Statement, Unattributed
+from binlane.statements.session.group_plan import GroupPlan
 
 _KEPT_MOST: Final = 8192
 _KEPT_BYTES_MOST: Final = 32 << 20

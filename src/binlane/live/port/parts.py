@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from binlane.live.gateway.handler import SessionContext
 from binlane.live.port.context_use import KnownUses
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.marks import Marker
 from binlane.live.port.sayings import Sayings
 from binlane.statements.scope.definition import Definition
 
@@ -18,6 +18,34 @@ Seen = Callable[[SessionContext], Awaitable[Collection[str] | None]]
 
 async def _all_seen(_session: SessionContext) -> None:
     """Show every binlog: the default of `seen`."""
+
+
+class SourceMarks(Protocol):
+    """Makes groups at the source for changes of which the source logs nothing; see `marks.Marker`."""
+
+    async def open(self) -> None:
+        """See that the source can be reached: marks are made for sessions that begin behind that."""
+        ...
+
+    async def mark(self, thread_id: int, there_s: float) -> str:
+        """Have the source log a group for a session; gives its GTID.
+
+        Raises:
+            StatementError: If the source cannot be asked.
+        """
+        ...
+
+    async def executed(self) -> str:
+        """The GTIDs that a source of MySQL has executed up to now.
+
+        Raises:
+            StatementError: If the source cannot be asked.
+        """
+        ...
+
+    def close(self) -> None:
+        """Go away."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +69,7 @@ class PortParts:
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
     attributions: Sayings
-    marker: Marker
+    marker: SourceMarks
     has_marks: bool = True
     global_values: Callable[[], Mapping[str, str]] = dict
     seen: Seen = _all_seen

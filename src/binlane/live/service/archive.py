@@ -54,7 +54,7 @@ class ArchiveSettings:
                 hint="such as s3://bucket/prefix?region=eu-central-1, or file:///mnt/archive",
             )
         if not self.interval_s > 0:
-            raise ConfigError("the interval is not above 0", key="archive.interval_s")
+            raise ConfigError("the interval must be above 0", key="archive.interval_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -254,7 +254,7 @@ def _own_source(values: dict[str, Any], data_dir: Path) -> SourceSettings:
     for key in _EMBEDDED_USES:
         if key in values:
             raise ConfigError(
-                "the source is another server, and one of our own",
+                "both another server and the embedded one are named as the source",
                 key=f"source.{key}",
                 hint="leave it out, or leave out --embedded and [embedded] enabled",
             )
@@ -322,7 +322,7 @@ def _log(values: dict[str, Any]) -> LogSettings:
 def _archive(values: dict[str, Any]) -> ArchiveSettings:
     if "uri" not in values:
         raise ConfigError(
-            "no place for copies is given", key="archive.uri", hint="such as s3://bucket/prefix"
+            "no URI for the copies is given", key="archive.uri", hint="such as s3://bucket/prefix"
         )
     return ArchiveSettings(**values)
 
@@ -441,7 +441,7 @@ def _word(word: str, words: type[_Word], key: str) -> _Word:
     known = [each.value for each in words]
     if word not in known:
         raise ConfigError(
-            f"{word!r} is no such choice",
+            f"{word!r} is not a known value",
             key=key,
             hint="one of " + ", ".join(f'"{each}"' for each in known),
         )

@@ -180,7 +180,7 @@ class EmbeddedServer:
         process_id = _running(self._home / _NAME / "server.pid", self._server.data_directory)
         if process_id is None:
             return
-        logger.warning("ending the embedded server that was left behind (process %d)", process_id)
+        logger.warning("ending the embedded server of an earlier run (process %d)", process_id)
         deadline_s = time.monotonic() + _ORPHAN_S
         number = signal.SIGTERM
         with suppress(ProcessLookupError):

@@ -49,7 +49,7 @@ class Ending:
         while time.monotonic() < self._deadline_s:
             time.sleep(_EVERY_S)
         if self._status != 0:
-            logger.error("not everything ended in time; the process ends as it is")
+            logger.error("ending takes too long: the process ends with tasks still running")
             faulthandler.dump_traceback()
         logging.shutdown()
         sys.stdout.flush()

@@ -110,7 +110,7 @@ class Signals:
             self.ending.within(DRAIN_S, status=1)
             self.stopped.set()
             return
-        logger.info("%s again: waiting for nobody", number.name)
+        logger.info("%s again: ending at once", number.name)
         self.hurry()
 
 
@@ -204,7 +204,7 @@ async def _reread(service: Service, surroundings: Surroundings) -> None:
         logger.info("SIGHUP: %s is %s now", setting, value, extra={"setting": setting})
     for setting, value in kept.items():
         now = "is not set any more, which" if value is None else f"= {value}"
-        logger.warning("SIGHUP: %s %s takes a restart", setting, now, extra={"setting": setting})
+        logger.warning("SIGHUP: %s %s needs a restart", setting, now, extra={"setting": setting})
     if not changed and not kept:
         logger.info("SIGHUP: no setting has changed")
 

@@ -29,6 +29,7 @@ from binlane.live.gateway.transport import Gateway
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.substitution import Substitution
 from binlane.live.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
+from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.certificates import port_context
 from binlane.live.service.archive import Archive
@@ -155,7 +156,7 @@ class Service:
                     journal_max_bytes=settings.port.journal_max_bytes, is_relayed=has_workers
                 ),
             )
-            catalog = LiveCatalog(settings.source)
+            catalog = LiveCatalog(CatalogConnections(settings.source))
             substitution = Substitution(
                 attributions, settings.port.bypass, news if has_workers else catalog
             )
@@ -285,7 +286,7 @@ class Service:
 
     async def beat(self) -> None:
         """Have the routing thread do nothing, which shows that it lives."""
-        await self.binlogs.beat()
+        await self.binlogs.changes.nothing()
 
     def hurry(self) -> None:
         """While it stops: wait for no client any more."""
@@ -313,7 +314,7 @@ class Service:
             told = settings.http
             http = replace(http, hosts=told.hosts, password_file=told.password_file)
             self._guard.use(http)
-        await self.binlogs.use(store)
+        await self.binlogs.changes.use(store)
         self.settings = replace(
             self.settings,
             store=store,

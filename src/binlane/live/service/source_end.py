@@ -163,13 +163,13 @@ class SourceEnd:
                 )
         for one in self.findings:
             if (one.key, one.value) not in {(each.key, each.value) for each in found}:
-                logger.info("%s: no longer so: %s", self._settings.url, one.reason)
+                logger.info("%s: resolved: %s", self._settings.url, one.reason)
         self.findings = tuple(found)
 
     def _lose_end(self, error: Exception) -> None:
         self.end, told = None, str(error) or type(error).__name__
         if told != self.problem and not self._stopped.is_set():
-            logger.info("how far the source's log goes is not known: %s", told)
+            logger.info("the end of the source's log is not known: %s", told)
         self.problem = told
 
     def _note_end(

@@ -203,7 +203,7 @@ def _decode_changes(
         start = reader.offset
         change = decode_change(reader)
         if reader.offset == start:
-            raise CodecError("bytes stand where row images without columns are", offset=start)
+            raise CodecError("bytes follow where row images have no columns", offset=start)
         yield change
 
 

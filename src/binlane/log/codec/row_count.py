@@ -59,7 +59,7 @@ def count_rows(event: RowsEvent, columns: Sequence[Column]) -> int:
         if offset > len(data):
             raise TruncatedError("the last row ends inside a value", offset=offset)
         if offset == start:
-            raise CodecError("bytes stand where row images without columns are", offset=start)
+            raise CodecError("bytes follow where row images have no columns", offset=start)
         rows += 1
     return rows
 

@@ -80,7 +80,7 @@ def _read(images: bytes, widths: Widths, present: Sequence[int]) -> Iterator[_Im
             image, offset = _image(images, offset, widths, columns)
             yield image
         if offset == start:
-            raise CodecError("bytes stand where row images without columns are", offset=start)
+            raise CodecError("bytes follow where row images have no columns", offset=start)
 
 
 def _image(

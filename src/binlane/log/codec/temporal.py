@@ -115,7 +115,7 @@ def _timestamp_text(seconds: int) -> str:
 def _fraction_length(digits: int) -> int:
     if digits > FRACTION_DIGITS_MAX:
         raise CodecError(
-            f"a time has {digits} digits of a fraction; {FRACTION_DIGITS_MAX} are possible"
+            f"a time has {digits} fractional digits; at most {FRACTION_DIGITS_MAX} are possible"
         )
     return (digits + 1) // 2
 

@@ -127,7 +127,7 @@ def _reset(scope: Scope, directive: Directive, done: Sequence[Directive]) -> Sco
     is_beside = len(done) == 1 and _belong_together(done[0], directive)
     if done and not is_beside:
         raise DefinitionError(
-            f"{directive} throws {done[-1]} of the same statement away",
+            f"{directive} overwrites {done[-1]} of the same statement",
             hint=f"leave {done[-1]} out, or say ADD {directive}",
         )
     which, objects = directive.which, directive.objects
@@ -182,7 +182,7 @@ def _added(scope: Scope, directive: Directive) -> Scope:
         raise DefinitionError(
             f"{directive} adds nothing: the binlog logs everything that it does not ignore",
             hint=f"LOG({', '.join(map(quoted, objects))}) logs nothing else; "
-            "DROP IGNORE(…) ends that something is left out",
+            "DROP IGNORE(…) logs again what was left out",
         )
     listed = [name for name in objects if scope.as_listed(name) in scope.objects(which)]
     if listed:

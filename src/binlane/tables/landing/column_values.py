@@ -132,6 +132,6 @@ def instead_of_null(column: TableColumn, data_type: pa.DataType, flavor: Flavor 
         )
     if pa.types.is_binary(data_type):
         if family == "VECTOR":
-            raise NotToldError("no vector stands for none")
+            raise NotToldError("a vector has no default value")
         return bytes(binary_bytes(column))
     return Decimal(0) if pa.types.is_decimal(data_type) else 0

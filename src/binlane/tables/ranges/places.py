@@ -73,7 +73,7 @@ def purged(oldest: LogFile, start: Position, begin: str) -> StoreError:
     """Return the error that the log no longer has the groups behind a GTID position."""
     return StoreError(
         f"what follows {start or 'the beginning'} is not in the log any more: it begins with "
-        f"{oldest.name}, before which {begin} is done",
+        f"{oldest.name}, which starts behind {begin}",
         path=named(oldest.uri),
         hint="bring the files back that were purged, or start at the log's beginning",
     )

@@ -42,7 +42,7 @@ def test_a_new_binlog_begins_with_magic_format_and_gtid_list(tmp_path: Path) -> 
     with Store.open(tmp_path) as store:
         binlog = create(store, start=start)
         (file,) = binlog.files()
-        assert binlog.position == binlog.begin == file.begin == start
+        assert binlog.position == binlog.published.begin == file.begin == start
         assert binlog.end == FilePosition("orders.000001", file.size_bytes)
         description, gtid_list = walk(open_chunks(file.path), file=file.name)
         assert description.header.flags == HeaderFlag.BINLOG_IN_USE
@@ -212,7 +212,7 @@ def test_purging_removes_the_files_before_one(tmp_path: Path) -> None:
         *_, kept, last = before = binlog.files()
         binlog.purge(kept.name)
         assert binlog.files() == (kept, last)
-        assert binlog.begin == kept.begin != before[0].begin
+        assert binlog.published.begin == kept.begin != before[0].begin
     assert sorted(path.name for path in kept.path.parent.iterdir()) == [
         kept.name,
         last.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from binlane.binlogs.store.binlog import Published
+from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.positions import GtidPosition

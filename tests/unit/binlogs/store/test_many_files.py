@@ -81,7 +81,7 @@ def test_a_file_in_the_place_of_another_is_told(tmp_path: Path) -> None:
     path = directory / FILE
     path.write_bytes((directory / "orders.000003").read_bytes())
     with Store.open(tmp_path, SMALL) as store:
-        assert "begins at 0-1-8; 0-1-4 was noted of it" in dumped(store, "0-1-5")
+        assert "begins at 0-1-8; the store has noted 0-1-4" in dumped(store, "0-1-5")
     assert any(verify([tmp_path]))
 
 

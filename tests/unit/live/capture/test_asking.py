@@ -253,7 +253,7 @@ def test_a_server_that_took_over_has_what_it_replicated() -> None:
 
 
 def test_a_position_of_the_other_flavor() -> None:
-    with pytest.raises(ConfigError, match="the source is mysql, 0-1-4 is none of its positions"):
+    with pytest.raises(ConfigError, match="the source is mysql, 0-1-4 is not one of its positions"):
         asked(flow_for(), MYSQL_VARIABLES)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from binlane.binlogs.store.binlog import Published
+from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.live.dump.left_out import LeftOut, Place, empty_transactions

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.binlog import Published
+from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.live.dump.progress import DumpProgress
 from binlane.positions import FilePosition, GtidPosition

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from binlane.binlogs.store.binlog import Published
+from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import StatementError

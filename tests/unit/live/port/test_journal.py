@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Text
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
@@ -21,13 +20,14 @@ from binlane.live.port.journal import statement_journal
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
 
 SETTINGS = AttributionSettings(wait_s=0.0)
 THREAD = 4
 
 
 def plan(text: str) -> GroupPlan:
-    return GroupPlan(binlogs={"a": (Text((EncodedEvent(2, text.encode()),)),)})
+    return GroupPlan(binlogs={"a": (TextPart((EncodedEvent(2, text.encode()),)),)})
 
 
 def gtid(sequence: int) -> Gtid:

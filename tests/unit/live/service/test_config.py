@@ -290,7 +290,7 @@ def test_seconds_by_a_variable_stand_above_days_of_the_file(tmp_path: Path) -> N
 
 def test_an_embedded_server_is_the_only_source(tmp_path: Path) -> None:
     assert compose({"embedded": {"enabled": True}}, base=tmp_path).embedded is not None
-    with pytest.raises(ConfigError, match="one of our own"):
+    with pytest.raises(ConfigError, match="and the embedded one"):
         compose({"embedded": {"enabled": True}, "source": {"url": "mysql://a@b"}}, base=tmp_path)
     with pytest.raises(ConfigError, match="no option"):
         compose({"embedded": {"enabled": True, "options": ["x"]}}, base=tmp_path)

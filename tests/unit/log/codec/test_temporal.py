@@ -106,5 +106,5 @@ def test_numbers_that_no_server_writes_are_no_times() -> None:
         decode(datetime_decoder(0), "7fffffffff")
     with pytest.raises(CodecError, match="100 is no fraction of 2 digits"):
         decode(time_decoder(2), "80000064")
-    with pytest.raises(CodecError, match="7 digits of a fraction"):
+    with pytest.raises(CodecError, match="7 fractional digits"):
         timestamp_decoder(7)

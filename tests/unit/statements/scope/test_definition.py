@@ -20,7 +20,7 @@ from binlane.statements.sql.servers import LoggingMode
 
 FOO = TableName("test", "foo")
 B_C = TableName("b", "c")
-AWAY = "of the same statement away"
+SAME = "of the same statement"
 NEVER = "what is in both lists is never logged"
 
 
@@ -204,17 +204,17 @@ def test_clauses_of_create_that_contradict_each_other_are_named(clauses: str, me
 @pytest.mark.parametrize(
     "before, directives, message",
     [
-        ("LOG(a)", "ADD LOG(b), LOG(c)", f"LOG(`c`) throws ADD LOG(`b`) {AWAY}"),
-        ("LOG(a)", "DROP LOG(a), IGNORE ALL", f"IGNORE ALL throws DROP LOG(`a`) {AWAY}"),
-        ("LOG(a)", "LOG(b), LOG(c)", f"LOG(`c`) throws LOG(`b`) {AWAY}"),
-        ("LOG(a)", "IGNORE(b), LOG ALL", f"LOG ALL throws IGNORE(`b`) {AWAY}"),
-        ("LOG(a)", "IGNORE ALL, LOG(b)", f"LOG(`b`) throws IGNORE ALL {AWAY}"),
-        ("LOG(a)", "IGNORE ALL, LOG ALL", f"LOG ALL throws IGNORE ALL {AWAY}"),
-        ("LOG(a)", "LOG(b), IGNORE ALL", f"IGNORE ALL throws LOG(`b`) {AWAY}"),
+        ("LOG(a)", "ADD LOG(b), LOG(c)", f"LOG(`c`) overwrites ADD LOG(`b`) {SAME}"),
+        ("LOG(a)", "DROP LOG(a), IGNORE ALL", f"IGNORE ALL overwrites DROP LOG(`a`) {SAME}"),
+        ("LOG(a)", "LOG(b), LOG(c)", f"LOG(`c`) overwrites LOG(`b`) {SAME}"),
+        ("LOG(a)", "IGNORE(b), LOG ALL", f"LOG ALL overwrites IGNORE(`b`) {SAME}"),
+        ("LOG(a)", "IGNORE ALL, LOG(b)", f"LOG(`b`) overwrites IGNORE ALL {SAME}"),
+        ("LOG(a)", "IGNORE ALL, LOG ALL", f"LOG ALL overwrites IGNORE ALL {SAME}"),
+        ("LOG(a)", "LOG(b), IGNORE ALL", f"IGNORE ALL overwrites LOG(`b`) {SAME}"),
         (
             "LOG(a)",
             "LOG(b), IGNORE(b.c), LOG(d)",
-            f"LOG(`d`) throws IGNORE(`b`.`c`) {AWAY}",
+            f"LOG(`d`) overwrites IGNORE(`b`.`c`) {SAME}",
         ),
         ("LOG(a)", "ADD LOG(a)", "ADD LOG(`a`): the LOG list has `a` already"),
         ("LOG(a)", "ADD LOG(b), ADD LOG(b)", "ADD LOG(`b`): the LOG list has `b` already"),

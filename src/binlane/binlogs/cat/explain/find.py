@@ -17,7 +17,7 @@ from binlane.log.codec.rows import RowsEvent, TableMapEvent
 from binlane.log.codec.types import EventType
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 _STATEMENTS: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.GTID})
 _KEY: Final = "POSITION"
@@ -43,7 +43,7 @@ class FoundEvent:
 
 
 def find_event(
-    chunks: Iterable[bytes], position: int, *, file: str, catalog: SchemaCatalog | None = None
+    chunks: Iterable[bytes], position: int, *, file: str, catalog: LoggedObjects | None = None
 ) -> FoundEvent:
     """Find the event that begins at a position.
 
@@ -64,7 +64,7 @@ def find_event(
             return finder.found(start, data)
         if length is None:
             raise CodecError(
-                "the event says an impossible length, so none behind it can be found",
+                "the length that the event states is impossible, so no event behind it can be found",
                 hint="explain this one",
             ).at(file, start)
         if position < start + length:
@@ -94,7 +94,7 @@ def find_event(
 class _Finder:
     """The state of the file's formats and table maps at the event that is being looked at."""
 
-    def __init__(self, file: str, catalog: SchemaCatalog | None) -> None:
+    def __init__(self, file: str, catalog: LoggedObjects | None) -> None:
         self._file = file
         self._catalog = catalog
         self._format: Format | None = None
@@ -156,7 +156,8 @@ def _events(
     fill(len(MAGIC))
     if buffer[: len(MAGIC)] != MAGIC:
         raise CodecError(
-            "no binlog file: its first four bytes are others", hint="name a binlog file"
+            "this is no binlog file: its first four bytes are not those of one",
+            hint="name a binlog file",
         ).at(file, 0)
     offset = start = len(MAGIC)
     while start <= position:

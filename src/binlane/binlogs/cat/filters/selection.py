@@ -151,7 +151,7 @@ class Selector:
         if self._end < self._start_position:
             raise CodecError(
                 f"no event starts at {self._start_position}: the file ends at {self._end}",
-                hint="positions are those of the first file; without --start-position they are told",
+                hint="a position is one of the first file; without --start-position all positions are printed",
             ).at(self._file, self._end)
         if self._stop_position is not None and self._end >= self._stop_position:
             self.is_done = True

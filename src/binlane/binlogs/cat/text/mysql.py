@@ -206,7 +206,7 @@ class MysqlText(EventText):
         )
         if is_statement or event.header.type_code in _NOT_ROW_FORMAT:
             raise UnsupportedError(
-                f"{event.header.type_name} is not of row format, which --require-row-format asks",
+                f"{event.header.type_name} is not of row format, which --require-row-format asks for",
                 hint="leave the option away, or set binlog_format=ROW where the log is written",
             ).at(self._file, event.position)
 

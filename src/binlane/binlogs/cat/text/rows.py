@@ -87,7 +87,7 @@ def _texts(reader: Reader, text: Callable[[], str]) -> Iterator[str]:
         start = reader.offset
         yield text().removesuffix("\n")
         if reader.offset == start:
-            raise CodecError("bytes stand where row images without columns are", offset=start)
+            raise CodecError("bytes follow where row images have no columns", offset=start)
 
 
 @lru_cache(maxsize=256)

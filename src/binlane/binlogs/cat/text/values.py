@@ -142,7 +142,7 @@ def _timestamp(column: Column) -> ColumnText:
 def _checked_digits(column: Column) -> int:
     if column.fraction_digits > temporal.FRACTION_DIGITS_MAX:
         raise CodecError(
-            f"column {column.index + 1} has {column.fraction_digits} digits of a fraction"
+            f"column {column.index + 1} has {column.fraction_digits} fractional digits"
         )
     return column.fraction_digits
 

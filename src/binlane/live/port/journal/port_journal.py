@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from binlane.binlogs.routing.plan import GroupPlan
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import StoreError
 from binlane.live.port.journal import journal_records as records
@@ -14,6 +13,7 @@ from binlane.live.port.journal.group_journal import GroupJournal
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.journal.statement_journal import Present, StatementJournal
 from binlane.live.port.session_groups import Point, Reason, Stream, Unattributed
+from binlane.statements.session.group_plan import GroupPlan
 
 logger = logging.getLogger(__name__)
 

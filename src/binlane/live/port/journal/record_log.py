@@ -238,7 +238,7 @@ class RecordLog:
         found = _record(data, 0)
         if found is None or found[2] != place.checksum:
             raise CorruptStoreError(
-                f"no record at {place.offset}", path=str(path), hint="what it says is not used"
+                f"no record at {place.offset}", path=str(path), hint="its records are not used"
             )
         return found[:2]
 

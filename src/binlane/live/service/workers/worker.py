@@ -21,6 +21,7 @@ from typing import Any, Final
 from binlane.live.answers.port import Port
 from binlane.live.gateway.crowd import Crowd
 from binlane.live.gateway.transport import Gateway
+from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import Change, LiveCatalog
 from binlane.live.port.sayings import SentSayings
 from binlane.live.provision.certificates import port_context
@@ -104,7 +105,7 @@ class Worker:
         self._binlogs = KnownBinlogs(link, beginning.binlogs)
         self._handler = handler = WorkerHandler(link, self._binlogs)
         if settings.port.enabled:
-            self._catalog = LiveCatalog(settings.source)
+            self._catalog = LiveCatalog(CatalogConnections(settings.source))
             self._catalog.on_changed = self._tell_changed
             self._port = handler.port = Port(
                 settings.source,

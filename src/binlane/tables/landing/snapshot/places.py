@@ -104,7 +104,7 @@ def open_snapshot(session: ServerSession) -> Place:
         session.ask("COMMIT")
         time.sleep(_PAUSE_S)
     raise NeverQuietError(
-        f"it never stopped writing for {_QUIET_S:.0f} s, so that a snapshot has no exact place",
+        f"the server never stopped writing for {_QUIET_S:.0f} s, so a snapshot would have no exact position in the log",
         peer=str(session.url),
         phase="snapshot",
         hint="run it when the server is quieter, or give the table a primary key",

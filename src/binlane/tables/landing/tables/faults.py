@@ -133,7 +133,7 @@ class Faults:
                 hint="check who may write there, and its room",
             ) from error
         if not is_there:
-            raise CorruptStoreError("the target loses what is written", path=path)
+            raise CorruptStoreError("the target does not keep what is written", path=path)
 
 
 def is_own(error: BaseException) -> bool:

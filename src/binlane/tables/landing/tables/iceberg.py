@@ -77,7 +77,7 @@ def open_catalog(into: str, properties: Mapping[str, str]) -> Catalog:
         filesystem, root = resolve(into)
         if not isinstance(filesystem, fs.LocalFileSystem):
             raise ConfigError(
-                f"{into} has no room for a catalog",
+                f"{into} is not a local directory, so no catalog can be kept in it",
                 key="catalog",
                 hint="name a catalog, such as --catalog uri=http://host:8181 type=rest",
             )
