@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from binlane.client.questions import Answer, Asked, Question, asking
+from binlane.client.needed_objects import Question
+from binlane.client.questions import Answer, Asked, asking
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import SessionAge
 from binlane.live.gateway.judge import ClientStatement, Judge, Reply, Run, Verdict

@@ -10,16 +10,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.client.questions import (
+from binlane.client.needed_objects import (
     BASE,
-    Answer,
-    Asked,
     Need,
-    NotUnderstoodError,
     Question,
     Topic,
-    is_of_server,
     questions_of,
+)
+from binlane.client.questions import (
+    Answer,
+    Asked,
+    NotUnderstoodError,
+    is_of_server,
 )
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, folded

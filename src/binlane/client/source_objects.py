@@ -10,12 +10,11 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
+from binlane.client.needed_objects import Question, Topic
 from binlane.client.questions import (
     ALL_ROWS,
     Answer,
     Asked,
-    Question,
-    Topic,
     asking,
     hidden,
     text_literal,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from binlane.client.known_objects import KnownObjects
-from binlane.client.questions import Need, Question, questions_of
+from binlane.client.needed_objects import Need, Question, questions_of
 from binlane.client.source_objects import Source, SourceSession
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import RowsAnswer

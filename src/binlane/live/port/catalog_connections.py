@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from random import random
 from typing import Final, TypeVar
 
+from binlane.client.needed_objects import Question
 from binlane.client.questions import (
     Answer,
     Asked,
     Asking,
     NotUnderstoodError,
-    Question,
     asking,
 )
 from binlane.client.session import ServerSession

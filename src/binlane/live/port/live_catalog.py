@@ -22,14 +22,8 @@ from typing import Final, Protocol, TypeVar
 
 from binlane.binlogs.routing.logged_ddl import logged_ddl
 from binlane.client.known_objects import KnownObjects
-from binlane.client.questions import (
-    Answer,
-    Asked,
-    Need,
-    NotUnderstoodError,
-    Question,
-    Topic,
-)
+from binlane.client.needed_objects import Need, Question, Topic
+from binlane.client.questions import Answer, Asked, NotUnderstoodError
 from binlane.errors import (
     CodecError,
     SourceDownError,

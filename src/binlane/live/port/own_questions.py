@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.client.questions import Answer, Asked, Question, Topic
+from binlane.client.needed_objects import Question, Topic
+from binlane.client.questions import Answer, Asked
 from binlane.client.source_objects import ClientSession, Source
 from binlane.live.port.context_reader import reads_diagnostics
 from binlane.statements.session.session import Session
