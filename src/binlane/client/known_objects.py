@@ -19,7 +19,7 @@ from binlane.client.needed_objects import (
 )
 from binlane.client.questions import (
     Answer,
-    Asked,
+    AskingContext,
     NotUnderstoodError,
     is_of_server,
 )
@@ -98,9 +98,9 @@ class KnownObjects:
         self._facts: dict[tuple[int, str], StatementFacts] = {}
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> AskingContext:
         """The facts that questions hang on, as they are now."""
-        return Asked(
+        return AskingContext(
             flavor=self.flavor,
             version=self.server_version,
             store=ObjectStore(

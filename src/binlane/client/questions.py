@@ -108,7 +108,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskingContext:
     """The known facts on which questions hang.
 
     Attributes:
@@ -154,7 +154,7 @@ def is_of_server(name: TableName) -> bool:
     return name.database.lower() in _SYSTEM
 
 
-def asking(question: Question, asked: Asked) -> Asking:
+def asking(question: Question, asked: AskingContext) -> Asking:
     """Ask a question.
 
     Raises:
@@ -166,7 +166,7 @@ def asking(question: Question, asked: Asked) -> Asking:
 # Objects ------------------------------------------------------------------------------------------
 
 
-def _table(name: TableName, asked: Asked) -> Asking:
+def _table(name: TableName, asked: AskingContext) -> Asking:
     try:
         text = yield from _created("TABLE", 1, name)
     except StatementError as error:
@@ -195,7 +195,7 @@ def _table(name: TableName, asked: Asked) -> Asking:
     )
 
 
-def _listed_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
+def _listed_view(name: TableName, asked: AskingContext) -> Generator[str, Rows, str | None]:
     """The statement that makes a view which the server does not show; None if there is none.
 
     Who wants to drop or to replace the view has it to be known.
@@ -219,7 +219,7 @@ def _listed_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | No
     )
 
 
-def _triggers(table: TableName, asked: Asked) -> Asking:
+def _triggers(table: TableName, asked: AskingContext) -> Asking:
     catalog = asked.empty(table.database)
     for name in asked.programs[table.database].triggers.get(table, ()):
         row = yield from _shown("TRIGGER", _PROGRAM, name)
@@ -233,15 +233,15 @@ def _triggers(table: TableName, asked: Asked) -> Asking:
     )
 
 
-def _function(name: TableName, asked: Asked) -> Asking:
+def _function(name: TableName, asked: AskingContext) -> Asking:
     return (yield from _routine("FUNCTION", name, asked))
 
 
-def _procedure(name: TableName, asked: Asked) -> Asking:
+def _procedure(name: TableName, asked: AskingContext) -> Asking:
     return (yield from _routine("PROCEDURE", name, asked))
 
 
-def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
+def _routine(kind: str, name: TableName, asked: AskingContext) -> Asking:
     try:
         row = yield from _shown(kind, _PROGRAM, name)
     except StatementError as error:
@@ -267,7 +267,7 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
     )
 
 
-def _program(row: Sequence[str | None], asked: Asked) -> str:
+def _program(row: Sequence[str | None], asked: AskingContext) -> str:
     """The text of a routine or trigger; MariaDB tells ASCII bytes of one in swe7 as letters."""
     text = row[_PROGRAM] or ""
     is_swe7 = asked.is_mariadb and row[_PROGRAM + _CLIENT_CHARSET] == SWE7
@@ -281,7 +281,7 @@ def _unread(kind: str, name: TableName, why: str) -> Answer:
     return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
 
 
-def _event(name: TableName, asked: Asked) -> Asking:
+def _event(name: TableName, asked: AskingContext) -> Asking:
     # Of the other table MariaDB shows only what the account may change.
     database, event, table = (
         ("db", "name", "mysql.event")
@@ -346,7 +346,7 @@ def _is_sequence(text: str) -> bool:
 # Names --------------------------------------------------------------------------------------------
 
 
-def _programs(name: TableName, _: Asked) -> Asking:
+def _programs(name: TableName, _: AskingContext) -> Asking:
     database = name.database
     rows = yield (
         "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, TRIGGER_NAME FROM"  # noqa: S608  # as above
@@ -371,7 +371,7 @@ def _programs(name: TableName, _: Asked) -> Asking:
     return Answer(triggers=triggers, tables=tables, routines=frozenset(routines))
 
 
-def _names(name: TableName, _: Asked) -> Asking:
+def _names(name: TableName, _: AskingContext) -> Asking:
     rows = yield (
         "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"  # noqa: S608  # as above
         f" WHERE TABLE_SCHEMA = {text_literal(name.database)}"
@@ -380,7 +380,7 @@ def _names(name: TableName, _: Asked) -> Asking:
     return Answer(needs=tuple(Need(Question(Topic.TABLE, one)) for one in names))
 
 
-def _keys(_: TableName, asked: Asked) -> Asking:
+def _keys(_: TableName, asked: AskingContext) -> Asking:
     rows = None
     if asked.is_mariadb:
         # InnoDB keeps their names as those of files. The other way MariaDB opens every table.
@@ -412,13 +412,13 @@ def _keys(_: TableName, asked: Asked) -> Asking:
 # The whole server ---------------------------------------------------------------------------------
 
 
-def _databases(_: TableName, __: Asked) -> Asking:
+def _databases(_: TableName, __: AskingContext) -> Asking:
     rows = yield "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA"
     found = {row[0] or "": row[1] for row in rows}
     return Answer(objects=ObjectStore(databases=found))
 
 
-def _settings(_: TableName, __: Asked) -> Asking:
+def _settings(_: TableName, __: AskingContext) -> Asking:
     listed = ", ".join(f"'{name}'" for name in _CONFIGURED)
     rows = yield f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})"
     told = {(row[0] or "").lower(): row[1] or "" for row in rows}
@@ -427,12 +427,12 @@ def _settings(_: TableName, __: Asked) -> Asking:
     return Answer(objects=ObjectStore(settings=told))
 
 
-def _loadable(_: TableName, __: Asked) -> Asking:
+def _loadable(_: TableName, __: AskingContext) -> Asking:
     rows = yield from _allowed("SELECT name FROM mysql.func")
     return Answer(objects=ObjectStore(loadable={(row[0] or "").lower() for row in rows}))
 
 
-def _accounts(_: TableName, asked: Asked) -> Asking:
+def _accounts(_: TableName, asked: AskingContext) -> Asking:
     """Users and roles with what they were granted; none where the account may not see them."""
     rows = yield from _allowed("SELECT User, Host, QUOTE(User), QUOTE(Host) FROM mysql.user")
     catalog = asked.empty()
@@ -478,7 +478,7 @@ def _allowed(statement: str, errnos: Container[int | None] = _HIDDEN) -> Generat
         raise
 
 
-_ASKING: Final[Mapping[Topic, Callable[[TableName, Asked], Asking]]] = MappingProxyType(
+_ASKING: Final[Mapping[Topic, Callable[[TableName, AskingContext], Asking]]] = MappingProxyType(
     {
         Topic.TABLE: _table,
         Topic.TRIGGERS: _triggers,
@@ -496,7 +496,7 @@ _ASKING: Final[Mapping[Topic, Callable[[TableName, Asked], Asking]]] = MappingPr
 )
 
 
-def _applied(asked: Asked, database: str, text: str) -> SchemaCatalog:
+def _applied(asked: AskingContext, database: str, text: str) -> SchemaCatalog:
     catalog = asked.empty(database)
     _apply(catalog, database, text, CreationContext(sql_mode=asked.sql_mode))
     return catalog

@@ -11,8 +11,8 @@ from typing import Final, Self
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import BinlaneError, StatementError
 from binlane.live.answers.access import NOT_IN_TIME, Access
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.privileges import SourcePrivilege
 
 _AGAIN_S: Final = 1.0
 
@@ -28,7 +28,7 @@ class Reading:
         live: The binlog that is read.
     """
 
-    def __init__(self, access: Access, session: SessionContext, live: LiveBinlog) -> None:
+    def __init__(self, access: Access, session: HandlerSession, live: LiveBinlog) -> None:
         self._access = access
         self._session = session
         self._live = live
@@ -66,7 +66,7 @@ class Reading:
             await self._has_changed.wait()
             self._has_changed.clear()
             try:
-                names = await self._access.names(self._session, Privilege.READ)
+                names = await self._access.names(self._session, SourcePrivilege.READ)
             except StatementError as error:
                 if error.errno == NOT_IN_TIME:
                     await asyncio.sleep(_AGAIN_S)

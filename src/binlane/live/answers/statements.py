@@ -43,15 +43,15 @@ from binlane.live.answers.system_tables.schema import Snapshot
 from binlane.live.answers.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
 from binlane.live.answers.unknown_names import UnknownNames, unknown_names
 from binlane.live.dump.lookup import gtid_position_in, place_behind
-from binlane.live.dump.machine import Dump
+from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.progress import DumpProgress
-from binlane.live.dump.request import FATAL_ERRNO, DumpRequest, refusal
+from binlane.live.dump.request import FATAL_ERRNO, ReplicaRequest, refusal
 from binlane.live.dump.transport import awaited, serve_dump
 from binlane.live.gateway.answers import Answer, OkAnswer, RowsAnswer
-from binlane.live.gateway.handler import Send, SessionContext
+from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.log_texts import shown
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S, incomplete
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import MAGIC, flavor_of
@@ -151,8 +151,8 @@ class ConnectedReplica:
 
 
 def _listing_what_is_seen(
-    method: Callable[Concatenate[Statements, SessionContext, _P], Awaitable[_T]],
-) -> Callable[Concatenate[Statements, SessionContext, _P], Coroutine[None, None, _T]]:
+    method: Callable[Concatenate[Statements, HandlerSession, _P], Awaitable[_T]],
+) -> Callable[Concatenate[Statements, HandlerSession, _P], Coroutine[None, None, _T]]:
     """An answer whose error of an unknown name lists no binlog that the account may not see.
 
     A binlog may be dropped between looking for it as one that the account sees and using it.
@@ -160,7 +160,7 @@ def _listing_what_is_seen(
 
     @wraps(method)
     async def wrapped(
-        self: Statements, session: SessionContext, /, *args: _P.args, **options: _P.kwargs
+        self: Statements, session: HandlerSession, /, *args: _P.args, **options: _P.kwargs
     ) -> _T:
         try:
             return await method(self, session, *args, **options)
@@ -193,12 +193,12 @@ class Statements:
         self._access = access or Access(binlogs)
         self._system_tables = SystemTables(self._snapshot, self._access)
         grants = GrantStatements(binlogs, self._access, _source_position, ask)
-        self._readings: dict[SessionContext, Reading] = {}
+        self._readings: dict[HandlerSession, Reading] = {}
         binlogs.on_access_changed(self._access_changed)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._dumps: dict[int, asyncio.Future[StatementError | None]] = {}
         self._refused: dict[tuple[str, int], str] = {}
-        self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
+        self._executors: Mapping[type, Callable[[HandlerSession, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
                     CreateBinlog: self._create,
@@ -227,18 +227,18 @@ class Statements:
         """True if binlogs are written with tables info."""
         return self._binlogs.has_tables_info
 
-    def judge(self, session: SessionContext) -> Judge | None:
+    def judge(self, session: HandlerSession) -> Judge | None:
         """Return the judge of a session's statements; None lets all pass."""
         return None if self._port is None else self._port.judge(session)
 
-    async def answers(self, session: SessionContext, statement: str) -> bool:
+    async def answers(self, session: HandlerSession, statement: str) -> bool:
         """True if `answer` would answer a statement; nothing of the statement is executed."""
         if explained(statement) is not None or await _parsed(session, statement) is not None:
             return True
         return await self._system_tables.answers(session, statement)
 
     @_listing_what_is_seen
-    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+    async def answer(self, session: HandlerSession, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.
 
         Raises:
@@ -246,7 +246,7 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
-            names = await self._access.names(session, Privilege.MONITOR)
+            names = await self._access.names(session, SourcePrivilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in names]
             state = None
             if definitions and self._port is not None:
@@ -259,7 +259,7 @@ class Statements:
         return await self._executors[type(parsed)](session, parsed)
 
     @_listing_what_is_seen
-    async def gtid_position(self, session: SessionContext) -> Position | None:
+    async def gtid_position(self, session: HandlerSession) -> Position | None:
         """The watermark of the only binlog there is; None where there are none or several."""
         names = await self._readable(session)
         if len(names) != 1:
@@ -268,7 +268,7 @@ class Statements:
         return self._binlogs.get(names[0]).position
 
     @_listing_what_is_seen
-    async def binlog_format(self, session: SessionContext) -> str | None:
+    async def binlog_format(self, session: HandlerSession) -> str | None:
         """The FORMAT of the only binlog there is; None as above, or where SET GLOBAL said."""
         names = await self._readable(session)
         if len(names) != 1 or "binlog_format" in self._binlogs.variables:
@@ -276,14 +276,14 @@ class Statements:
         return self._binlogs.get(names[0]).definition.logging_mode.value
 
     @_listing_what_is_seen
-    async def gtid_purged(self, session: SessionContext) -> Position | None:
+    async def gtid_purged(self, session: HandlerSession) -> Position | None:
         """Return the position before the first file of the only binlog; None unless there is just one."""
         names = await self._readable(session)
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
     @_listing_what_is_seen
     async def gtid_position_at(
-        self, session: SessionContext, place: FilePosition
+        self, session: HandlerSession, place: FilePosition
     ) -> Position | None:
         """Return what is done before a position in a binlog file; None if the source is to answer."""
         name = place.file.rpartition(".")[0]
@@ -295,7 +295,7 @@ class Statements:
         return await asyncio.to_thread(gtid_position_in, found.path, place.position)
 
     @_listing_what_is_seen
-    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+    async def snapshot(self, session: HandlerSession, place: FilePosition) -> FilePosition | None:
         """Return the only binlog's place for a place in the source's log, once it has all before it."""
         names = await self._readable(session)
         if len(names) != 1:
@@ -328,7 +328,7 @@ class Statements:
 
     @_listing_what_is_seen
     async def dump(
-        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+        self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
         """Serve a dump until it ends.
 
@@ -336,8 +336,8 @@ class Statements:
             StatementError: If the binlog cannot be told or what is asked cannot be served.
         """
         flavor = flavor_of(session.server_version)
-        request = DumpRequest.of(command, session.variables, flavor=flavor)
-        dump = Dump(request)
+        request = ReplicaRequest.of(command, session.variables, flavor=flavor)
+        dump = ReplicaDump(request)
         try:
             live = await awaited(self._binlog_of(session, request), request, dump, send)
             return await self._serve(session, request, dump, live, send)
@@ -349,18 +349,18 @@ class Statements:
             return dump.error(error)
 
     @_listing_what_is_seen
-    async def _binlog_of(self, session: SessionContext, request: DumpRequest) -> LiveBinlog:
+    async def _binlog_of(self, session: HandlerSession, request: ReplicaRequest) -> LiveBinlog:
         """The binlog that a replica asks for; who is told that the source lives may wait for long."""
         is_patient = request.heartbeat_period_s is not None
         timeout_s = DUMP_TIMEOUT_S if is_patient else FOLLOWED_TIMEOUT_S
-        names = await self._access.names(session, Privilege.READ, timeout_s=timeout_s)
+        names = await self._access.names(session, SourcePrivilege.READ, timeout_s=timeout_s)
         return self._binlogs.live(self._binlog_for(request, names))
 
     async def _serve(
         self,
-        session: SessionContext,
-        request: DumpRequest,
-        dump: Dump,
+        session: HandlerSession,
+        request: ReplicaRequest,
+        dump: ReplicaDump,
         live: LiveBinlog,
         send: Send,
     ) -> bytes:
@@ -387,7 +387,7 @@ class Statements:
                     if replica.progress.failure and not ended.done():
                         self._note_refused(request, live.name, replica.progress.failure)
 
-    def _note_refused(self, request: DumpRequest, binlog: str, why: str) -> None:
+    def _note_refused(self, request: ReplicaRequest, binlog: str, why: str) -> None:
         """Note that a replica stops: one that is refused comes again only if somebody has it do so."""
         if request.is_non_blocking or not request.server_id:
             return  # a tool, which tells who runs it
@@ -407,19 +407,19 @@ class Statements:
             if (binlog, server_id) not in running
         ]
 
-    async def register(self, session: SessionContext) -> None:
+    async def register(self, session: HandlerSession) -> None:
         """Let a session introduce itself as a replica; it is told nothing.
 
         Raises:
             StatementError: If its account may read no binlog, as far as that is known at once.
         """
         try:
-            await self._access.names(session, Privilege.READ, timeout_s=0)
+            await self._access.names(session, SourcePrivilege.READ, timeout_s=0)
         except StatementError as error:
             if error.errno != NOT_IN_TIME:
                 raise
 
-    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+    async def listed(self, session: HandlerSession) -> tuple[str, ...] | None:
         """The names of binlogs that errors may list to a session; None if none may be listed."""
         return await self._access.listed(session)
 
@@ -432,11 +432,11 @@ class Statements:
         for reading in self._readings.values():
             reading.look_again()
 
-    async def _readable(self, session: SessionContext) -> tuple[str, ...]:
+    async def _readable(self, session: HandlerSession) -> tuple[str, ...]:
         """Names of the binlogs that a session's account may see, sorted."""
         return await self._access.seen(session)
 
-    def _binlog_for(self, request: DumpRequest, names: Sequence[str]) -> str:
+    def _binlog_for(self, request: ReplicaRequest, names: Sequence[str]) -> str:
         # A MySQL may say both, a MariaDB by GTID names the file of the server that it had before.
         is_by_file = request.connect_state is None or request.flavor is Flavor.MYSQL
         if is_by_file and request.file:
@@ -460,7 +460,7 @@ class Statements:
 
     @contextmanager
     def _connected(
-        self, session: SessionContext, request: DumpRequest, name: str
+        self, session: HandlerSession, request: ReplicaRequest, name: str
     ) -> Iterator[tuple[ConnectedReplica, asyncio.Future[StatementError | None]]]:
         """Note a dump while it runs; gives who reads, and what ends it."""
         told = session.replica
@@ -515,8 +515,8 @@ class Statements:
             if is_same and not (ended := self._dumps[thread_id]).done():
                 ended.set_result(_replaced(flavor))
 
-    async def _create(self, session: SessionContext, statement: CreateBinlog) -> Answer:
-        await session.require(Privilege.DEFINE)
+    async def _create(self, session: HandlerSession, statement: CreateBinlog) -> Answer:
+        await session.require(SourcePrivilege.DEFINE)
         if statement.name in self._binlogs.names:
             if statement.if_not_exists:
                 return _noted(duplicate_binlog(statement.name))
@@ -541,29 +541,29 @@ class Statements:
             raise
         return _effective(begin, statement.name, unknown, found.notes(scope))
 
-    async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
-        await session.require(Privilege.DEFINE)
+    async def _drop(self, session: HandlerSession, statement: DropBinlog) -> Answer:
+        await session.require(SourcePrivilege.DEFINE)
         if not await self._binlogs.changes.drop(statement.name, if_exists=statement.if_exists):
             return _noted(unknown_binlog(statement.name, None))
         return OkAnswer()
 
-    async def _start(self, session: SessionContext, statement: StartBinlog) -> Answer:
-        await session.require(Privilege.DEFINE)
+    async def _start(self, session: HandlerSession, statement: StartBinlog) -> Answer:
+        await session.require(SourcePrivilege.DEFINE)
         begin = await self._binlogs.changes.start(statement.name, statement.position)
         return OkAnswer(info=f"goes on after GTID {begin}")
 
-    async def _stop(self, session: SessionContext, statement: StopBinlog) -> Answer:
-        await session.require(Privilege.DEFINE)
+    async def _stop(self, session: HandlerSession, statement: StopBinlog) -> Answer:
+        await session.require(SourcePrivilege.DEFINE)
         end = await self._binlogs.changes.stop(statement.name)
         return OkAnswer(info=f"stopped after GTID {end}")
 
-    async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
-        for name in await self._chosen(session, statement.name, Privilege.FLUSH):
+    async def _flush(self, session: HandlerSession, statement: FlushBinaryLogs) -> Answer:
+        for name in await self._chosen(session, statement.name, SourcePrivilege.FLUSH):
             await self._binlogs.changes.rotate(name)
         return OkAnswer()
 
-    async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
-        await session.require(Privilege.DEFINE)
+    async def _alter(self, session: HandlerSession, statement: AlterBinlog) -> Answer:
+        await session.require(SourcePrivilege.DEFINE)
         if statement.if_exists and statement.name not in self._binlogs.names:
             return _noted(unknown_binlog(statement.name, None))
         former, default = self._binlogs.get(statement.name).definition, self._binlogs.default_format
@@ -581,8 +581,8 @@ class Statements:
         )
         return _effective(begin, statement.name, unknown, found.notes(preview.scope))
 
-    async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
-        names = await self._chosen(session, statement.name, Privilege.DEFINE)
+    async def _purge(self, session: HandlerSession, statement: PurgeBinaryLogs) -> Answer:
+        names = await self._chosen(session, statement.name, SourcePrivilege.DEFINE)
         if statement.to_file is not None:
             name = statement.name or statement.to_file.rpartition(".")[0]
             if name not in names:
@@ -597,8 +597,8 @@ class Statements:
         kept = [_diagnostic("Warning", plan.warning) for plan in plans if plan.warning]
         return OkAnswer(info="; ".join(each.text for each in kept), diagnostics=tuple(kept))
 
-    async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
-        names = await self._access.names(session, Privilege.EVENTS)
+    async def _show_events(self, session: HandlerSession, statement: ShowBinlogEvents) -> Answer:
+        names = await self._access.names(session, SourcePrivilege.EVENTS)
         if statement.file is None:
             name = _only_binlog(names)
             file: BinlogFile | None = self._binlogs.get(name).published.oldest
@@ -622,9 +622,9 @@ class Statements:
         files = self._binlogs.get(name).published.files
         return next((each for each in files if each.name == file), None)
 
-    async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
+    async def _show_binlogs(self, session: HandlerSession, statement: ShowBinlogs) -> Answer:
         del statement
-        names = await self._access.names(session, Privilege.MONITOR)
+        names = await self._access.names(session, SourcePrivilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
@@ -660,7 +660,7 @@ class Statements:
             told,
         )
 
-    async def _show_incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:
+    async def _show_incidents(self, session: HandlerSession, statement: ShowIncidents) -> Answer:
         columns = (
             *("Binlog", "File", ColumnDefinition.integer("Position"), "Gtid", "Time", "Reason"),
             ColumnDefinition.integer("Count"),
@@ -675,15 +675,15 @@ class Statements:
                 each.reason,
                 each.count,
             )
-            for name in await self._chosen(session, statement.name, Privilege.MONITOR)
+            for name in await self._chosen(session, statement.name, SourcePrivilege.MONITOR)
             for each in self._binlogs.get(name).incidents
         ]
         return RowsAnswer(columns, rows)
 
     async def _acknowledge(
-        self, session: SessionContext, statement: AcknowledgeIncidents
+        self, session: HandlerSession, statement: AcknowledgeIncidents
     ) -> Answer:
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         done = await self._binlogs.changes.acknowledge(statement.name, statement.last)
         if not done:
             return OkAnswer(info=f"binlog '{statement.name}' has none that is not acknowledged")
@@ -696,9 +696,9 @@ class Statements:
         )
         return OkAnswer(info=told)
 
-    async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
+    async def _show_status(self, session: HandlerSession, statement: ShowBinlogStatus) -> Answer:
         rows = []
-        for name in await self._chosen(session, statement.name, Privilege.MONITOR):
+        for name in await self._chosen(session, statement.name, SourcePrivilege.MONITOR):
             await self._wait_until_complete(session, name, is_named=statement.name is not None)
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
@@ -710,9 +710,9 @@ class Statements:
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
-    async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
+    async def _show_binary_logs(self, session: HandlerSession, statement: ShowBinaryLogs) -> Answer:
         rows = []
-        for name in await self._chosen(session, statement.name, Privilege.MONITOR):
+        for name in await self._chosen(session, statement.name, SourcePrivilege.MONITOR):
             await self._wait_until_complete(session, name, is_named=statement.name is not None)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes), "No") for file in files]
@@ -720,9 +720,9 @@ class Statements:
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
-    async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
+    async def _show_replicas(self, session: HandlerSession, statement: ShowReplicas) -> Answer:
         del statement
-        names = await self._access.names(session, Privilege.REPLICAS)
+        names = await self._access.names(session, SourcePrivilege.REPLICAS)
         found = await session.query_source("SELECT @@GLOBAL.server_id LIMIT 1")
         source_id = found.texts()[0][0]
         rows = [
@@ -744,9 +744,9 @@ class Statements:
         # MariaDB's has no UUIDs.
         return RowsAnswer((*columns[:4], *columns[5:]), [(*row[:4], *row[5:]) for row in rows])
 
-    async def _snapshot(self, session: SessionContext) -> Snapshot:
+    async def _snapshot(self, session: HandlerSession) -> Snapshot:
         """The rows of the system tables that a session's account may see."""
-        names = await self._access.names(session, Privilege.MONITOR)
+        names = await self._access.names(session, SourcePrivilege.MONITOR)
         grants = await visible_grants(self._access, session, self._binlogs.grants)
         history = await asyncio.to_thread(self._binlogs.history)
         if not await self._access.sees_all(session):
@@ -781,7 +781,7 @@ class Statements:
         return snapshot(facts, history, replicas, grants)
 
     async def _chosen(
-        self, session: SessionContext, name: str | None, privilege: Privilege
+        self, session: HandlerSession, name: str | None, privilege: SourcePrivilege
     ) -> Sequence[str]:
         """One binlog by its name, or all, of those for which an account has a privilege."""
         if name is None:
@@ -789,7 +789,7 @@ class Statements:
         return (await self._access.find(session, name, privilege),)
 
     async def _wait_until_complete(
-        self, session: SessionContext, name: str, *, is_named: bool = True
+        self, session: HandlerSession, name: str, *, is_named: bool = True
     ) -> None:
         """Wait until the binlog holds all that the source has done by now.
 
@@ -832,7 +832,7 @@ def _only_binlog(names: Sequence[str]) -> str:
     )
 
 
-async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | None:
+async def _parsed(session: HandlerSession, statement: str) -> BinlogStatement | None:
     """Read a statement as the session's sql_mode has it, which matters where `"` quotes something."""
     if '"' not in statement:
         return parse_binlog_statement(statement)
@@ -855,7 +855,7 @@ def _status_position(binlog: Binlog) -> int:
     return published.end.position
 
 
-async def _check_databases(session: SessionContext, scope: Scope) -> None:
+async def _check_databases(session: HandlerSession, scope: Scope) -> None:
     """Table-scope binlogs must be created after their databases (seed 000)."""
     databases = {table.database for table in scope.log_tables}
     if not databases:
@@ -870,7 +870,7 @@ async def _check_databases(session: SessionContext, scope: Scope) -> None:
         )
 
 
-async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
+async def _links(session: HandlerSession, scope: Scope) -> SourceLinks:
     """Return the links by which the source's tables change others unlogged, as this account sees them."""
     if scope.is_unscoped:
         return NO_SOURCE_LINKS
@@ -879,7 +879,7 @@ async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
     return replace(found, links=found.links.folded) if scope.ignores_case else found
 
 
-def _query(session: SessionContext) -> Query:
+def _query(session: HandlerSession) -> Query:
     """Asks the source in a client's session."""
 
     async def query(statement: str) -> Rows:
@@ -913,13 +913,13 @@ def _diagnostic(level: str, text: str) -> Diagnostic:
     return Diagnostic(level, HINT_ERRNO, text)
 
 
-async def _ignores_case(session: SessionContext) -> bool:
+async def _ignores_case(session: HandlerSession) -> bool:
     """True if the source takes names that differ in case alone for one."""
     found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names LIMIT 1")
     return found.texts()[0][0] != "0"
 
 
-async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
+async def _source_position(session: HandlerSession) -> GtidPosition | GtidSet:
     flavor = flavor_of(session.server_version)
     found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]} LIMIT 1")
     return parse_position(found.texts()[0][0] or "", flavor.value)

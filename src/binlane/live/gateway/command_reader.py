@@ -35,7 +35,7 @@ from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
 from binlane.live.gateway.questions import (
     Learning,
     Starting,
-    Statement,
+    StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.live.gateway.reply_follower import (
@@ -341,12 +341,12 @@ class CommandReader(JudgedCommands):
         elif number == Command.BINLOG_DUMP_GTID:
             self._ask(BinlogDumpGtid.decode(payload))
         elif number == Command.STMT_PREPARE:
-            self._ask(Statement(text_of(payload[1:]), packet, is_prepared=True))
+            self._ask(StatementQuestion(text_of(payload[1:]), packet, is_prepared=True))
         elif number == Command.STMT_EXECUTE:
             text = self._statements.prepared.own(payload) or ""
-            self._ask(Statement(text, packet, is_executed=True))
+            self._ask(StatementQuestion(text, packet, is_executed=True))
         else:
-            self._ask(Statement(text_of(self._statements.query(payload)), packet))
+            self._ask(StatementQuestion(text_of(self._statements.query(payload)), packet))
 
     def _own_answer(self, number: int, payload: bytes) -> RowsAnswer | str | None:
         """The answer to a statement about warnings that the source has not got; as of `diagnostics`."""

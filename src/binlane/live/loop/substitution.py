@@ -43,7 +43,7 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, Watch
-from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
 from binlane.log.codec.payload import TransactionPayloadEvent
@@ -56,7 +56,7 @@ from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
 from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
 from binlane.statements.sql.servers import LoggingMode, RowImage
 
-PAST_THE_PORT: Final = Reason.STRANGER.value
+PAST_THE_PORT: Final = RowsReason.STRANGER.value
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
 _FEW: Final = 8
@@ -283,7 +283,7 @@ class Substitution:
         read = None if group.gtid is None else _of_group(group, group.gtid, binlog.source_format)
         found = self._find(output, read, waits=waits)
         if isinstance(found, GroupPlan) and _was_passed(output, group):
-            found = Unattributed(Reason.PASSED, _threads(found, output))
+            found = Unattributed(RowsReason.PASSED, _threads(found, output))
         if isinstance(found, GroupPlan):
             if not found.binlogs and _is_mark(group):
                 self.count(output, group.gtid, _UNSAID)
@@ -293,7 +293,7 @@ class Substitution:
         reason = "" if found is None else found.reason.value
         if found is not None:
             self._doubt(output, found)
-            if found.reason is not Reason.STRANGER and _is_mark(group):
+            if found.reason is not RowsReason.STRANGER and _is_mark(group):
                 self.count(output, group.gtid, reason)
         routing = route_rows(group, *place)
         if reason and routing.group is not None and _has_rows(routing.group.events):
@@ -318,7 +318,7 @@ class Substitution:
         """
         is_of_statements = _is_of_statements(output)
         if group is None or not self._has_source:
-            return Unattributed(Reason.STRANGER) if is_of_statements else None
+            return Unattributed(RowsReason.STRANGER) if is_of_statements else None
         plans = self._attributions
         if not is_of_statements and not plans.are_named((group,), output.name)[0]:
             return None

@@ -21,12 +21,12 @@ from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_state import AttributionState, ReadGroup, Unsettled
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
-from binlane.live.port.journal.record_log import Place
+from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.journal.statement_journal import Present
 from binlane.live.port.session_groups import (
-    Point,
-    Reason,
-    Statement,
+    GroupNumber,
+    RowsReason,
+    SentStatement,
     Stream,
     Unattributed,
     ends_of,
@@ -182,8 +182,8 @@ class Attributions:
             body = records.statement_body(thread_id, number, bits, "", encoded)
             place = journal.statements.write(records.INTENT, body)
             if place is None:
-                doubt = Reason.NOT_WRITTEN
-        statement = Statement(number, len(plans), plans, place)
+                doubt = RowsReason.NOT_WRITTEN
+        statement = SentStatement(number, len(plans), plans, place)
         statement.is_split, statement.is_for_all, statement.doubt = is_split, is_for_all, doubt
         with self._lock:
             self._state.intend(thread_id, statement)
@@ -233,7 +233,7 @@ class Attributions:
             place = journal.statements.write(records.ANSWER, body)
         with self._lock:
             if statement is None:
-                statement = Statement(number, 0, (), is_answered=True)
+                statement = SentStatement(number, 0, (), is_answered=True)
             if plans is not None:
                 statement.plans, statement.place = plans, place
                 statement.count = len(plans)
@@ -317,7 +317,7 @@ class Attributions:
             return is_watched or point in state.told
         return point in state.findings or point in state.open or self._is_recorded(point)
 
-    def _is_recorded(self, point: Point) -> bool:
+    def _is_recorded(self, point: GroupNumber) -> bool:
         return self._journal is not None and self._journal.groups.find(point) is not None
 
     def numbers(self, first: int, last: int) -> set[int]:
@@ -378,7 +378,7 @@ class Attributions:
             is_closed = self._is_closed and point in state.open
         self._save()
         if is_closed:
-            return Unattributed(Reason.CLOSED)
+            return Unattributed(RowsReason.CLOSED)
         if known is not None:
             return known
         journal = self._journal
@@ -388,7 +388,7 @@ class Attributions:
             else journal.recall(point, group.thread_id)
         )
 
-    def _await(self, point: Point, wait_s: float | None) -> None:
+    def _await(self, point: GroupNumber, wait_s: float | None) -> None:
         """Wait until a group is attributed, or give up; the caller holds the lock."""
         state = self._state
         if wait_s is None:
@@ -400,7 +400,7 @@ class Attributions:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 self._patience.lose(state.makers(point))
-                state.give_up(point, Reason.NOT_ANSWERED)
+                state.give_up(point, RowsReason.NOT_ANSWERED)
                 return
             self._is_waited_for = True
             self._changed.wait(left_s)
@@ -420,7 +420,7 @@ class Attributions:
         with self._lock:
             return [self._is_named(point_of(group.gtid), binlog) for group in groups]
 
-    def _is_named(self, point: Point, binlog: str) -> bool:
+    def _is_named(self, point: GroupNumber, binlog: str) -> bool:
         known = self._findings.get(point)
         if known is not None:
             return isinstance(known, GroupPlan) and binlog in known.binlogs
@@ -480,7 +480,7 @@ class Attributions:
 
     # The journal.
 
-    def _write(self, kind: int, body: bytes) -> Place | None:
+    def _write(self, kind: int, body: bytes) -> RecordPlace | None:
         """Write a session's message; None without a journal, and if writing fails."""
         return None if self._journal is None else self._journal.statements.write(kind, body)
 
@@ -565,7 +565,7 @@ class _Patience:
         self.seconds.pop(thread_id, None)
 
 
-def _plans_in_memory(statement: Statement) -> Sequence[GroupPlan] | None:
+def _plans_in_memory(statement: SentStatement) -> Sequence[GroupPlan] | None:
     """Give a statement's plans where there is no journal."""
     return statement.plans
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup
-from binlane.live.port.session_groups import Point, Reason, Statement, Unattributed
+from binlane.live.port.session_groups import GroupNumber, RowsReason, SentStatement, Unattributed
 from binlane.statements.session.group_plan import GroupPlan
 
 _KEPT_MOST: Final = 8192
@@ -24,15 +24,15 @@ class Findings:
 
     def __init__(self) -> None:
         """Begin with no findings."""
-        self._known: OrderedDict[Point, GroupPlan | Unattributed] = OrderedDict()
+        self._known: OrderedDict[GroupNumber, GroupPlan | Unattributed] = OrderedDict()
         self._bytes = 0
         self.news: list[FoundGroup] = []
         self.get = self._known.get
 
-    def __contains__(self, point: Point) -> bool:
+    def __contains__(self, point: GroupNumber) -> bool:
         return point in self._known
 
-    def __iter__(self) -> Iterator[Point]:
+    def __iter__(self) -> Iterator[GroupNumber]:
         return iter(self._known)
 
     def take_news(self) -> list[FoundGroup]:
@@ -41,21 +41,26 @@ class Findings:
         return news
 
     def keep_plan(
-        self, point: Point, plan: GroupPlan, thread_id: int, statement: Statement, number: int
+        self,
+        point: GroupNumber,
+        plan: GroupPlan,
+        thread_id: int,
+        statement: SentStatement,
+        number: int,
     ) -> None:
         """Keep which plan of a session's statement is a group's."""
         self._keep(point, plan)
         if statement.place is not None:
             self.news.append(FoundGroup(thread_id, point, statement.place, number))
 
-    def keep_none(self, point: Point, reason: Unattributed) -> None:
+    def keep_none(self, point: GroupNumber, reason: Unattributed) -> None:
         """Keep why a group has no plan."""
         self._keep(point, reason)
-        if reason.reason is not Reason.STRANGER:
+        if reason.reason is not RowsReason.STRANGER:
             for thread_id in reason.threads or ():
                 self.news.append(FoundGroup(thread_id, point, NO_PLACE, NO_PLAN))
 
-    def _keep(self, point: Point, known: GroupPlan | Unattributed) -> None:
+    def _keep(self, point: GroupNumber, known: GroupPlan | Unattributed) -> None:
         if point in self._known:
             self._bytes -= _bytes_of(self._known.pop(point))
         self._known[point] = known

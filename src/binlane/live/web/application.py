@@ -92,7 +92,7 @@ def _field(name: str, value: Any) -> tuple[str, Any]:
 _PLAIN_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 
 
-class Snapshot(Protocol):
+class StatusReader(Protocol):
     """Gives the state of the moment."""
 
     def __call__(self, *, with_rates: bool = True) -> Status:
@@ -100,7 +100,7 @@ class Snapshot(Protocol):
         ...
 
 
-def application(snapshot: Snapshot) -> web.Application:
+def application(snapshot: StatusReader) -> web.Application:
     """The HTTP application.
 
     Args:

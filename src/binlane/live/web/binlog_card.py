@@ -8,7 +8,7 @@ from typing import Final
 
 from binlane.live.web.history import STEP_S, WINDOW_S, Series
 from binlane.live.web.html import facts, identifier, long_text, name, text, time
-from binlane.live.web.status import BinlogState, BinlogStatus, ReaderState, ReaderStatus
+from binlane.live.web.status import BinlogStatus, ReaderState, ReaderStatus, ShownState
 from binlane.live.web.words import (
     UNKNOWN,
     clock_text,
@@ -106,7 +106,7 @@ READERS_MAX: Final = 100
 
 _REASONS_MAX: Final = 50
 _STATES: Final = MappingProxyType(
-    {BinlogState.OPEN: "good", BinlogState.CATCHING_UP: "warn", BinlogState.STOPPED: "bad"}
+    {ShownState.OPEN: "good", ShownState.CATCHING_UP: "warn", ShownState.STOPPED: "bad"}
 )
 _READER_STATES: Final = MappingProxyType(
     {

@@ -30,7 +30,7 @@ _LOCAL_DISK: Final = LocalDisk()
 logger = logging.getLogger(__name__)
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """The place of a record.
 
     Attributes:
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     checksum: int
 
 
-class Record(NamedTuple):
+class JournalRecord(NamedTuple):
     """A record as written in a file.
 
     Attributes:
@@ -53,7 +53,7 @@ class Record(NamedTuple):
         body: The bytes that were given.
     """
 
-    place: Place
+    place: RecordPlace
     kind: int
     body: bytes
 
@@ -155,7 +155,7 @@ class RecordLog:
         self.due_bytes = self._file_bytes
         self.sizes[number] = 0
 
-    def append(self, kind: int, body: bytes) -> Place:
+    def append(self, kind: int, body: bytes) -> RecordPlace:
         """Write a record behind the others of its file.
 
         Raises:
@@ -171,8 +171,8 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         self.current_bytes = offset + len(data)
-        # The same as `Place(number, offset, checksum)`, in a third of the time.
-        return tuple.__new__(Place, (number, offset, checksum))
+        # The same as `RecordPlace(number, offset, checksum)`, in a third of the time.
+        return tuple.__new__(RecordPlace, (number, offset, checksum))
 
     def rewrite_first(self, kind: int, body: bytes) -> None:
         """Put another record of the same length in the place of the first one of the file.
@@ -188,7 +188,7 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, self.path(self._number)) from error
 
-    def records(self, number: int, *, max_bytes: int = -1) -> Iterator[Record]:
+    def records(self, number: int, *, max_bytes: int = -1) -> Iterator[JournalRecord]:
         """Give the records of a file, up to its end or the first record that is damaged.
 
         Args:
@@ -212,10 +212,10 @@ class RecordLog:
                 self.damage[number] = f"{self.path(number)}: nothing can be read from {offset} on"
                 return
             kind, body, checksum = found
-            yield Record(Place(number, offset, checksum), kind, body)
+            yield JournalRecord(RecordPlace(number, offset, checksum), kind, body)
             offset += _FRAME.size + len(body)
 
-    def read(self, place: Place) -> tuple[int, bytes]:
+    def read(self, place: RecordPlace) -> tuple[int, bytes]:
         """The kind and the body of one record.
 
         Raises:

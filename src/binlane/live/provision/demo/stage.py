@@ -18,7 +18,7 @@ import pymysql
 
 from binlane.client.settings import ServerUrl
 from binlane.errors import BinlaneError, PeerError
-from binlane.live.provision.demo.dialect import Dialect
+from binlane.live.provision.demo.dialect import DemoServers
 from binlane.live.provision.private_server import PrivateServer
 from binlane.live.provision.setup import NewAccount, set_up
 
@@ -96,7 +96,7 @@ _READY_TIMEOUT_S: Final = 30.0
 _STOP_TIMEOUT_S: Final = 15.0
 
 
-class Stage:
+class DemoStage:
     """Everything that runs during a demo.
 
     Attributes:
@@ -107,7 +107,7 @@ class Stage:
         port: The port where `binlane serve` listens.
     """
 
-    def __init__(self, directory: Path, dialect: Dialect) -> None:
+    def __init__(self, directory: Path, dialect: DemoServers) -> None:
         self.directory = directory
         self.dialect = dialect
         self.source = PrivateServer.start(

@@ -22,7 +22,7 @@ from deltalake import DeltaTable
 
 from binlane.binlogs.store.reading import StoreReader, read_groups
 from binlane.live.provision.demo.shop import DATABASES, SECRET, TABLES, Shop
-from binlane.live.provision.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, Stage
+from binlane.live.provision.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, DemoStage
 from binlane.log.codec.columns import decode_rows
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.grouping.table_maps import rows_with_tables
@@ -89,7 +89,7 @@ _EVENT_PLACE: Final = re.compile(r" server id .*? CRC32 0x[0-9a-f]+ *")
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Claim:
     """One claim and whether it held.
 
     Attributes:
@@ -140,7 +140,7 @@ class Story:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: DemoStage,
         voice: Voice,
         *,
         sessions: int = SESSIONS,
@@ -154,7 +154,7 @@ class Story:
         self.figures: list[BinlogFigures] = []
 
     @property
-    def steps(self) -> tuple[tuple[str, Callable[[], Iterator[Check]]], ...]:
+    def steps(self) -> tuple[tuple[str, Callable[[], Iterator[Claim]]], ...]:
         """Titles and steps."""
         return (
             (
@@ -168,7 +168,7 @@ class Story:
             ("PySpark lands binlog `analytics` in Delta tables", self.land),
         )
 
-    def define(self) -> Iterator[Check]:
+    def define(self) -> Iterator[Claim]:
         """Databases, `binlane serve`, and definitions by an ordinary MySQL client."""
         # It takes as long as all that is shown before it is needed.
         self._stage.start_spark("analytics")
@@ -183,9 +183,9 @@ class Story:
                 self._voice.say(f"MySQL client> {statement};")
                 _query(connection, statement)
             names = [row[0] for row in _query(connection, "SHOW BINLOGS")]
-        yield Check("both binlogs are defined", names == ["analytics", "orders"], ", ".join(names))
+        yield Claim("both binlogs are defined", names == ["analytics", "orders"], ", ".join(names))
 
-    def live(self) -> Iterator[Check]:
+    def live(self) -> Iterator[Claim]:
         """The replica starts, then the shop opens and trades."""
         dialect = self._stage.dialect
         self._stage.start_replica()
@@ -210,7 +210,7 @@ class Story:
         seconds = time.monotonic() - began
         tally = self._shop.tally
         self._wait_for_binlogs()
-        yield Check(
+        yield Claim(
             "the shop traded, with ADD COLUMN and RENAME TABLE in mid-flight",
             tally.committed > 0 and tally.rolled_back > 0,
             f"{tally.committed} committed, {tally.rolled_back} rolled back, {seconds:.0f} s",
@@ -234,7 +234,7 @@ class Story:
                     timeout_s=_CATCH_UP_TIMEOUT_S,
                 )
 
-    def compare_replica(self) -> Iterator[Check]:
+    def compare_replica(self) -> Iterator[Claim]:
         """Caught up, equal in scope, nothing else there."""
         last = _last_gtid(self._stage.data_dir, "orders")
         dialect = self._stage.dialect
@@ -251,7 +251,7 @@ class Story:
                 "the replica to catch up", has_caught_up, timeout_s=_CATCH_UP_TIMEOUT_S
             )
         except AssertionError as error:
-            yield Check("the replica applies the binlog", False, str(error))
+            yield Claim("the replica applies the binlog", False, str(error))
             return
         with (
             closing(self._stage.connect_source()) as source,
@@ -261,7 +261,7 @@ class Story:
                 theirs = _query(source, f"CHECKSUM TABLE {table}")[0][1]
                 ours = _query(replica, f"CHECKSUM TABLE {table}")[0][1]
                 rows = _query(replica, f"SELECT COUNT(*) FROM {table}")[0][0]  # noqa: S608
-                yield Check(
+                yield Claim(
                     f"CHECKSUM TABLE {table} is equal on source and replica",
                     theirs == ours and rows > 0,
                     f"{ours}, {rows} rows",
@@ -272,11 +272,11 @@ class Story:
                 "WHERE TABLE_SCHEMA IN ('shop', 'crm') ORDER BY 1",
             )
         tables = [row[0] for row in there]
-        yield Check(
+        yield Claim(
             "no other table is on the replica", tables == sorted(IN_SCOPE), ", ".join(tables)
         )
 
-    def judge(self) -> Iterator[Check]:
+    def judge(self) -> Iterator[Claim]:
         """A statement that is refused, and a transaction that is text in one binlog, rows in another."""
         with closing(self._stage.connect_binlane()) as connection:
             self._voice.say(f"MySQL client> {STATEMENTS};")
@@ -286,7 +286,7 @@ class Story:
             self._voice.say(f"MySQL client> {PARTIAL_WRITE};")
             told = _refusal(connection, PARTIAL_WRITE)
             self._voice.say(told)
-            yield Check(
+            yield Claim(
                 "what binlogs would hold in part is refused before it runs",
                 "[11314]" in told and self._done() == before,
                 "the source has done nothing",
@@ -307,7 +307,7 @@ class Story:
         for text in texts:
             self._voice.say(f"binlog statements: {text}")
         self._voice.say(f"binlog analytics:  {', '.join(rows)}")
-        yield Check(
+        yield Claim(
             "one transaction is statements in one binlog and rows in another",
             texts == list(TRANSACTION)
             and len(rows) == len(TRANSACTION)
@@ -325,7 +325,7 @@ class Story:
         (row,) = (row for row in _query(connection, "SHOW BINLOGS") if row[0] == name)
         return str(row[1]), int(row[2])
 
-    def print(self) -> Iterator[Check]:
+    def print(self) -> Iterator[Claim]:
         """A few groups as text, and a search for what must not be there."""
         reader = StoreReader(self._stage.data_dir)
         orders = [Path(file.path) for file in reader.files("orders")]
@@ -336,13 +336,13 @@ class Story:
         ]
         everywhere = self._stage.source.data_directory.glob("binlog.0*")
         source_bytes = b"".join(path.read_bytes() for path in everywhere)
-        yield Check(
+        yield Claim(
             "no byte of crm is in the files of `orders`",
             not found and all(needle in source_bytes for needle in hidden),
             f"{len(hidden)} values and names searched, all of them in the source's own log",
         )
         done = self._binlane("verify", str(self._stage.data_dir))
-        yield Check("binlane verify finds no fault", done.returncode == 0, done.stderr.strip())
+        yield Claim("binlane verify finds no fault", done.returncode == 0, done.stderr.strip())
         self.figures = [self._figures(reader, name) for name in ("orders", "analytics")]
 
     def _directory(self, name: str) -> list[Path]:
@@ -386,7 +386,7 @@ class Story:
             name, len(files), groups, events, rows, size, self._lag_s.get(name, 0.0)
         )
 
-    def land(self) -> Iterator[Check]:
+    def land(self) -> Iterator[Claim]:
         """Spark reads the binlog and lands it; the tables must equal the server's."""
         landed = self._stage.land()
         counted = landed.counted
@@ -396,7 +396,7 @@ class Story:
             f"up to GTID {landed.last_gtid}"
         )
         lake = self._stage.lake
-        yield Check(
+        yield Claim(
             "Spark sees no table of crm",
             not any(name.startswith("crm.") for name in counted)
             and not (lake / "current/crm").exists(),
@@ -408,7 +408,7 @@ class Story:
                     continue
                 theirs = server_rows(connection, table)
                 ours = delta_rows(lake / "current" / table.replace(".", "/"))
-                yield Check(
+                yield Claim(
                     f"current/{table.replace('.', '/')} is row for row what the server selects",
                     theirs == ours and len(theirs[1]) > 0,
                     f"{len(ours[1])} rows, {len(ours[0])} columns",
