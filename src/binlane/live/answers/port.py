@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, StatementError
+from binlane.live.answers.explain import predicted_errors
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.catalog_connections import not_asked
@@ -213,6 +214,7 @@ class Port:
             set_global_values=self._binlogs.set_variables,
             seen=self._seen,
             tells_tables=self._binlogs.has_tables_info,
+            program_errors=predicted_errors,
         )
 
     def _session(self) -> ServerSession:

@@ -126,6 +126,7 @@ class FollowedSession:
             definitions=definitions,
             database=circumstances.database,
             logs_source=True,
+            program_errors=shared.program_errors,
         )
         for name, value in circumstances.variables.items():
             if name not in NAMES:

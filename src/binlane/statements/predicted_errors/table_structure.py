@@ -1,10 +1,10 @@
-"""Faults of a table's definition: columns and keys that are there twice, or not at all.
+"""Columns and keys of a table's definition that are there twice, or not at all.
 
-Only what is sure is told: of tables of which all is known. What it costs a table to have new values
-in its rows is the engine's, and not looked for.
+Errors are predicted only for tables of which all is known. Values in the rows of a table are not looked for:
+engines differ in what they do with them.
 
-Source: sql_table.cc `mysql_prepare_alter_table`, `mysql_prepare_create_table` of MariaDB 10.11 and
-MySQL 9.7, in whose order things are looked at; measured, tests/vectors/errors.txt.
+Source: sql_table.cc `mysql_prepare_alter_table`, `mysql_prepare_create_table` of MariaDB 10.11 and MySQL 9.7, in
+whose order things are looked at; measured, tests/vectors/errors.txt.
 """
 
 from __future__ import annotations
@@ -15,28 +15,23 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from binlane.names import TableName
-from binlane.statements.policy.misdeclared import plain_names
-from binlane.statements.policy.refusals import Refusal, Why, refusal, table_is_there
+from binlane.statements.policy.refusals import Refusal, refusal
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.column_expressions import plain_names
+from binlane.statements.predicted_errors.prediction import PredictedError
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.reference_names import highest_reference
-from binlane.statements.sql.schema import ForeignKey, Key, Table, made_up_reference
-from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.schema import Key, Table
 from binlane.statements.sql.table_changes import (
     FOREIGN_KEY_ENGINES,
     PRIMARY,
     KeyNames,
     asked_name,
     column_keys,
-    column_references,
-    foreign_key_of,
     has_key,
     key_of,
     named_engine,
     without_key,
 )
-from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
     AlterTable,
@@ -47,11 +42,15 @@ from binlane.statements.sql.tree.definitions import (
     KeyDefinition,
     TableOption,
 )
-from binlane.statements.sql.tree.expressions import Expression, Node
+from binlane.statements.sql.tree.expressions import Expression
 
 _ANY_PART_COUNTS: Final = frozenset(("MYISAM", "ARIA", "BLACKHOLE"))
 """Engines that count within the other columns of a key."""
+
+
 _WITHOUT_COUNTING: Final = frozenset(("CSV", "SEQUENCE"))
+
+
 _DROPS: Final = {
     "DROP COLUMN": "COLUMN",
     "DROP KEY": "INDEX",
@@ -59,17 +58,16 @@ _DROPS: Final = {
     "DROP FOREIGN KEY": "FOREIGN KEY",
     "DROP CONSTRAINT": "CONSTRAINT",
 }
+
+
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN", "RENAME COLUMN"))
+
+
 _MADE_UP: Final = "_ibfk_"
 """In the name that the servers give a foreign key."""
 
 
 Disallowed = Callable[[Expression], int | None]
-
-
-class _Wrong(Exception):  # noqa: N818  # found, not raised by what runs
-    def __init__(self, error: Refusal) -> None:
-        self.error = error
 
 
 @dataclass(slots=True)
@@ -93,7 +91,7 @@ class _Definition:
     asked: list[KeyDefinition] = field(default_factory=list)
 
 
-def misdefined(
+def wrong_structure(
     facts: StatementFacts,
     table: Table | None,
     *,
@@ -124,7 +122,7 @@ def misdefined(
             _check(_indexed(tree, facts, table), server, disallowed)
         elif isinstance(tree, DropIndex) and not tree.if_exists:
             _check(_unindexed(tree, table, server), server, disallowed)
-    except _Wrong as wrong:
+    except PredictedError as wrong:
         return wrong.error
     return None
 
@@ -182,7 +180,7 @@ def _column(node: Column) -> tuple[str, bool]:
 def _add_key(made: _Definition, node: KeyDefinition, facts: StatementFacts) -> None:
     name = node.name or node.constraint
     if name.upper() == PRIMARY and node.kind not in (PRIMARY, "FOREIGN"):
-        raise _Wrong(refusal(1280, name))
+        raise PredictedError(refusal(1280, name))
     if node.kind != "FOREIGN":
         made.asked.append(node)
         key = key_of(node, facts)
@@ -211,7 +209,7 @@ def _indexed(tree: CreateIndex, facts: StatementFacts, table: Table) -> _Definit
 def _unindexed(tree: DropIndex, table: Table, server: Server) -> _Definition:
     made = _definition_of(table)
     if not has_key(made.keys, tree.name):
-        raise _Wrong(refusal(1091, "INDEX", tree.name, server=server))
+        raise PredictedError(refusal(1091, "INDEX", tree.name, server=server))
     made.keys = without_key(made.keys, tree.name)
     return made
 
@@ -266,7 +264,7 @@ class _Alteration:
         made.engine = named_engine(options) or made.engine
         changed = self._change_columns(made)
         if not made.columns:
-            raise _Wrong(refusal(1090))
+            raise PredictedError(refusal(1090))
         if not self._server.is_mariadb:
             self._look_at_storage()
         self._change_keys(made, changed)
@@ -274,7 +272,7 @@ class _Alteration:
             self._look_at_drop(action)
         for action in self._left:
             if action.kind in ("RENAME KEY", "ALTER KEY"):
-                raise _Wrong(refusal(1176, action.name, self._table.name.table))
+                raise PredictedError(refusal(1176, action.name, self._table.name.table))
         for action in self._actions:
             for column in action.columns:
                 made.keys += column_keys([column])
@@ -291,7 +289,7 @@ class _Alteration:
             old, new = known.get(action.name.lower()), action.columns[0]
             is_virtual = new.generated is not None and new.storage in ("", "VIRTUAL")
             if old is not None and is_virtual is not (old.is_generated and not old.is_stored):
-                raise _Wrong(refusal(3106, "Changing the STORED status"))
+                raise PredictedError(refusal(3106, "Changing the STORED status"))
 
     def _change_columns(self, made: _Definition) -> dict[str, str | None]:
         """Do what is done to columns; their new names by the old ones, None of those that go."""
@@ -371,10 +369,10 @@ class _Alteration:
                 continue
             if self._server.is_mariadb and key.is_unique and len(kept) < len(columns):
                 gone = next(one for one, new in zip(key.columns, columns, strict=True) if not new)
-                raise _Wrong(refusal(1072, gone))
+                raise PredictedError(refusal(1072, gone))
             name = key.name if action is None else action.new_name
             if action is not None and name.upper() == PRIMARY:
-                raise _Wrong(refusal(1280, name))
+                raise PredictedError(refusal(1280, name))
             keys.append(replace(key, name=name, columns=kept))
         made.keys = keys
 
@@ -397,8 +395,8 @@ class _Alteration:
             if self._take_check(action.name.lower()):
                 return
             if not self._server.is_mariadb:
-                raise _Wrong(refusal(3940, action.name))
-        raise _Wrong(refusal(1091, what, action.name or PRIMARY, server=self._server))
+                raise PredictedError(refusal(3940, action.name))
+        raise PredictedError(refusal(1091, what, action.name or PRIMARY, server=self._server))
 
     def _take_check(self, name: str) -> bool:
         """Look for a check of that name, which MariaDB drops once."""
@@ -407,8 +405,8 @@ class _Alteration:
         self._dropped_checks.add(name)
         return is_there and not (is_again and self._server.is_mariadb)
 
-    def _unknown(self, column: str) -> _Wrong:
-        return _Wrong(refusal(1054, column, self._table.name.table))
+    def _unknown(self, column: str) -> PredictedError:
+        return PredictedError(refusal(1054, column, self._table.name.table))
 
 
 # The whole ----------------------------------------------------------------------------------------
@@ -419,14 +417,14 @@ def _check(made: _Definition, server: Server, disallowed: Disallowed) -> None:
     names = {*made.hidden}
     for name, _ in made.columns:
         if name.lower() in names:
-            raise _Wrong(refusal(1060, name))
+            raise PredictedError(refusal(1060, name))
         names.add(name.lower())
     if not server.is_mariadb:
         for asked in made.asked:
             _look_at_expressions(asked, None if made.is_open else names, disallowed)
     counting = [name.lower() for name, is_counting in made.columns if is_counting]
     if len(counting) > 1:
-        raise _Wrong(refusal(1075))
+        raise PredictedError(refusal(1075))
     looks: list[Callable[[Key], None]] = [
         partial(_look_at_name, taken=KeyNames()),
         partial(_look_for_columns, names=None if made.is_open else names),
@@ -440,8 +438,8 @@ def _check(made: _Definition, server: Server, disallowed: Disallowed) -> None:
         look(key)
     if counting and made.engine not in _WITHOUT_COUNTING:
         width = None if made.engine in _ANY_PART_COUNTS else 1
-        if not any(counting[0] in _small(key.columns[:width]) for key in made.keys):
-            raise _Wrong(refusal(1075))
+        if not any(counting[0] in lowered(key.columns[:width]) for key in made.keys):
+            raise PredictedError(refusal(1075))
 
 
 def _look_at_expressions(
@@ -456,32 +454,33 @@ def _look_at_expressions(
         if part.expression is None:
             continue
         if key.kind == "PRIMARY":
-            raise _Wrong(refusal(3756))
+            raise PredictedError(refusal(3756))
         errno = disallowed(part.expression)
         if errno is not None:
-            raise _Wrong(refusal(errno, shown))
+            raise PredictedError(refusal(errno, shown))
         for name in plain_names(part.expression):
             if names is not None and name.parts[0].lower() not in names:
-                raise _Wrong(refusal(1054, name.parts[0], "functional index"))
+                raise PredictedError(refusal(1054, name.parts[0], "functional index"))
         if key.kind == "FULLTEXT":
-            raise _Wrong(refusal(3759))
+            raise PredictedError(refusal(3759))
 
 
-def _small(names: Iterable[str]) -> Iterator[str]:
+def lowered(names: Iterable[str]) -> Iterator[str]:
+    """Give names in small letters."""
     return (name.lower() for name in names)
 
 
 def _look_for_columns(key: Key, names: set[str] | None) -> None:
     for column in key.columns:
         if column and names is not None and column.lower() not in names:
-            raise _Wrong(refusal(1072, column))
+            raise PredictedError(refusal(1072, column))
 
 
 def _look_for_columns_twice(key: Key) -> None:
     seen: set[str] = set()
     for column in filter(None, key.columns):
         if column.lower() in seen:
-            raise _Wrong(refusal(1060, column))
+            raise PredictedError(refusal(1060, column))
         seen.add(column.lower())
 
 
@@ -491,215 +490,7 @@ def _look_at_name(key: Key, taken: KeyNames) -> None:
         return
     name = key.name
     if key.is_primary and PRIMARY in taken:
-        raise _Wrong(refusal(1068))
+        raise PredictedError(refusal(1068))
     if name in taken:
-        raise _Wrong(refusal(1061, name))
+        raise PredictedError(refusal(1061, name))
     taken.named(key)
-
-
-# Foreign keys -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parents:
-    """Tables and rules against which the foreign keys of a new or altered table are checked.
-
-    Attributes:
-        server: Server whose rules and texts of errors apply.
-        find: A table by its name. None: there surely is none that foreign keys can refer to; raises
-            `LookupError` where that is not known.
-        checks: Value of the session's foreign_key_checks.
-        must_be_unique: Value of MySQL's variable restrict_fk_on_non_standard_key.
-        named: Names, in small letters, of the foreign keys of the child's database.
-    """
-
-    server: Server
-    find: Callable[[TableName], Table | None]
-    checks: bool
-    must_be_unique: bool
-    named: Callable[[], Iterable[str]]
-
-
-def misreferenced(
-    facts: StatementFacts, before: Table | None, child: Table, parents: Parents
-) -> Refusal | None:
-    """The error of a statement that makes a wrong foreign key; None if none is sure.
-
-    Args:
-        facts: Of CREATE TABLE or ALTER TABLE.
-        before: The table as it was; None for CREATE TABLE.
-        child: Table as the statement would make it.
-        parents: What they may refer to.
-    """
-    if child.engine != "INNODB" or child.partitioning or not child.is_complete:
-        return None
-    table = child.name.table if before is None else before.name.table
-    number = highest_reference(table, () if before is None else before.foreign_keys)
-    taken: set[str] | None = None
-    for key in _new_references(facts, child.name, parents.server):
-        number += not key.name
-        shown = key.name or made_up_reference(child.name.table, number)
-        try:
-            _look_at_reference(key, shown, child, parents, is_altered=before is not None)
-        except LookupError:
-            continue
-        except _Wrong as wrong:
-            return wrong.error
-        taken = set(parents.named()) if taken is None else taken
-        if shown.lower() in taken:
-            is_altered = before is not None
-            if is_altered and not key.name and parents.server.is_mariadb and parents.checks:
-                return table_is_there(child.name)
-            return _name_is_taken(shown, child, parents, is_altered=is_altered)
-        taken.add(shown.lower())
-    return None
-
-
-def _name_is_taken(name: str, child: Table, parents: Parents, *, is_altered: bool) -> Refusal:
-    """Why no two foreign keys of a database have one name.
-
-    Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
-    """
-    if not parents.server.is_mariadb:
-        return refusal(1826, name)
-    if is_altered and not parents.checks:
-        return refusal(1823, f"{child.name.database}/{name}")
-    return Refusal(
-        *(1005, "HY000", "ER_CANT_CREATE_TABLE"),
-        f"Can't create table `{child.name.database}`.`{child.name.table}` "
-        '(errno: 121 "Duplicate key on write or update")',
-    )
-
-
-def _new_references(
-    facts: StatementFacts, table: TableName, server: Server
-) -> Iterator[ForeignKey]:
-    tree = facts.tree
-    elements: list[Node] = []
-    if isinstance(tree, CreateTable):
-        elements += tree.elements
-    elif isinstance(tree, AlterTable):
-        for action in tree.actions:
-            elements += (*action.columns, *action.keys, *filter(None, (action.key,)))
-    for one in elements:
-        if isinstance(one, KeyDefinition) and one.kind == "FOREIGN" and not one.if_not_exists:
-            key = foreign_key_of(one, table)
-            # MySQL gives the name of an index to the index alone.
-            yield key if server.is_mariadb else replace(key, name=one.constraint)
-        elif isinstance(one, Column) and server.has(Fact.COLUMN_REFERENCES):
-            yield from column_references([one], table)
-
-
-def _look_at_virtual(key: ForeignKey, shown: str, child: Table, parents: Parents) -> None:
-    """MySQL has no foreign keys of virtual columns; it looks first for a parent that has no columns."""
-    if parents.server.is_mariadb or not (
-        key.parent_columns or key.parent == child.name or parents.find(key.parent) is not None
-    ):
-        return
-    for column in child.definition.columns:
-        is_virtual = column.is_generated and not column.is_stored
-        if is_virtual and column.name.lower() in _small(key.columns):
-            raise _Wrong(refusal(3733, shown, column.name))
-
-
-def _look_at_reference(
-    key: ForeignKey, shown: str, child: Table, parents: Parents, *, is_altered: bool
-) -> None:
-    """Raise what is wrong with a foreign key, `shown` as MySQL calls it.
-
-    In MariaDB it is the engine that says it, with one error for all.
-    """
-    server = parents.server
-    if key.parent_columns and len(key.parent_columns) != len(key.columns):
-        raise _Wrong(refusal(1239, key.name or "foreign key without name"))
-    _look_at_virtual(key, shown, child, parents)
-    generic = refusal(1005, child.name.database, child.name.table)
-    error = _look_at_child(key, shown, child)
-    if error is not None:
-        raise _Wrong(generic if server.is_mariadb else error)
-    parent = child if key.parent == child.name else parents.find(key.parent)
-    if parent is not None and parent.partitioning:
-        return
-    if parent is None or parent.engine != "INNODB":
-        error = refusal(1824, key.parent.table)
-        if not key.parent_columns and not server.is_mariadb:
-            error = refusal(1239, key.name or "foreign key without name")
-        elif not parents.checks:
-            return
-        elif server.is_mariadb:
-            error = generic
-        raise _Wrong(replace(error, why=(Why(what=key.parent.plain),)))
-    error = _mismatch(key, shown, child, parent, parents)
-    if error is None:
-        return
-    if server.is_mariadb and is_altered and not parents.checks:
-        generic = refusal(1822, key.name, parent.name.table)
-    raise _Wrong(generic if server.is_mariadb else error)
-
-
-def _look_at_child(key: ForeignKey, shown: str, child: Table) -> Refusal | None:
-    """Return MySQL's error for a table that cannot have a foreign key; None if it can."""
-    if child.is_temporary:
-        return refusal(1215)
-    if "SET NULL" not in (key.on_delete, key.on_update):
-        return None
-    columns = [one for one in _columns_of(child, key.columns) if one is not None]
-    fixed = next((one for one in columns if not one.is_nullable), None)
-    return None if fixed is None else refusal(1830, fixed.name, shown)
-
-
-def _mismatch(
-    key: ForeignKey, shown: str, child: Table, parent: Table, parents: Parents
-) -> Refusal | None:
-    """Return MySQL's error for columns that do not fit those of the parent; None if they do."""
-    names = key.parent_columns or next(
-        (one.columns for one in parent.keys if one.is_primary), key.columns
-    )
-    pairs = zip(_columns_of(child, key.columns), _columns_of(parent, names), names, strict=False)
-    for own, other, name in pairs:
-        if other is None:
-            return refusal(3734, name, shown, parent.name.table)
-        if own is not None and _differ(own, other):
-            return refusal(3780, own.name, other.name, shown)
-    wanted = [name.lower() for name in names]
-    must_be_unique = parents.must_be_unique and parents.server.has(Fact.UNIQUE_PARENT_KEYS)
-    width = None if must_be_unique else len(wanted)
-    if any(
-        [*_small(one.columns[:width])] == wanted and (one.is_unique or not must_be_unique)
-        for one in parent.keys
-    ):
-        return None
-    return refusal(6125 if must_be_unique else 1822, shown, parent.name.table)
-
-
-def _columns_of(table: Table, names: Iterable[str]) -> list[TableColumn | None]:
-    columns = {column.name.lower(): column for column in table.definition.columns}
-    return [columns.get(name.lower()) for name in names]
-
-
-def _differ(one: TableColumn, other: TableColumn) -> bool:
-    """Return True if two columns surely have types that a foreign key cannot join: integers."""
-    types = [_INTEGERS.get(column.type_name) for column in (one, other)]
-    if None in types:
-        return False
-    return types[0] != types[1] or one.is_unsigned != other.is_unsigned
-
-
-_INTEGERS: Final = {
-    "TINYINT": 1,
-    "BOOL": 1,
-    "BOOLEAN": 1,
-    "INT1": 1,
-    "SMALLINT": 2,
-    "INT2": 2,
-    "MEDIUMINT": 3,
-    "INT3": 3,
-    "MIDDLEINT": 3,
-    "INT": 4,
-    "INTEGER": 4,
-    "INT4": 4,
-    "BIGINT": 8,
-    "INT8": 8,
-    "SERIAL": 8,
-}
-"""Bytes of the types of integers."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from binlane.statements.policy.misdeclared import plain_names
 from binlane.statements.policy.refusals import Refusal, refusal
+from binlane.statements.predicted_errors.column_expressions import plain_names
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.table_definitions import (

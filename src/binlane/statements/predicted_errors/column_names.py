@@ -1,13 +1,9 @@
 """Columns that a statement names and no table has, columns named twice, rows of the wrong length.
 
-Only what is sure is told: where a table, view or function may have a column of a name, it has.
+A name that a table, view or function may have is taken to be there.
 
-Source: MariaDB 10.11 and MySQL 9.7: sql_base.cc `find_field_in_tables`, sql_insert.cc
-`check_insert_fields`; measured, tests/vectors/errors.txt.
-
-Rows of INSERT and REPLACE that lack a value (1048, 1364) are told of only where they fail whatever
-the tables hold: rows in the text, of tables without a BEFORE trigger. Source: sql_insert.cc
-`check_that_all_fields_are_given_values` and sql_base.cc `fill_record`.
+Source: MariaDB 10.11 and MySQL 9.7: sql_base.cc `find_field_in_tables`, sql_insert.cc `check_insert_fields`;
+measured, tests/vectors/errors.txt.
 """
 
 from __future__ import annotations
@@ -17,28 +13,25 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.policy.misdeclared import is_no_variable
 from binlane.statements.policy.refusals import Refusal, invalid_view, refusal, wrong_argument_count
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.prediction import PredictedError
+from binlane.statements.predicted_errors.variable_names import is_no_variable
 from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.evaluation.query_types import column_name, is_stored
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Objects, Table, View
 from binlane.statements.sql.servers import Fact
-from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.definitions import CreateTable, CreateView
 from binlane.statements.sql.tree.expressions import (
     Call,
     Default,
     DerivedTable,
     Join,
-    Literal,
-    LiteralKind,
     Name,
     Node,
     Operation,
     Query,
-    Row,
     Select,
     SelectItem,
     SetOperation,
@@ -56,27 +49,54 @@ _ALWAYS: Final = frozenset(
     ("_rowid", "row_start", "row_end", "my_row_id", "rownum", "nextval", "currval", "lastval")
 )
 """What tables may have without being told, and what stands for a column."""
+
+
 _OF_SEQUENCES: Final = frozenset(("NEXTVAL", "LASTVAL", "SETVAL"))
+
+
 _IN_SELECT: Final = ("field list", "SELECT")
+
+
 _IN_WHERE: Final = ("where clause", "WHERE")
+
+
 _IN_ORDER: Final = ("order clause", "ORDER BY")
+
+
 _IN_GROUP: Final = ("group statement", "GROUP BY")
+
+
 _IN_HAVING: Final = ("having clause", "HAVING")
+
+
 _IN_ON: Final = ("on clause", "ON")
+
+
 _IN_FROM: Final = ("from clause", "FROM")
+
+
 _IN_INSERT: Final = ("field list", "INSERT INTO")
+
+
 _IN_VALUES: Final = ("field list", "VALUES")
+
+
 _IN_SET: Final = ("field list", "SET")
+
+
 _IN_DUPLICATE: Final = ("field list", "UPDATE")
+
 
 _Clause = tuple[str, str]
 """The names that MySQL and MariaDB have for it."""
+
+
 _Locals = Callable[[str], bool]
 """Whether a local variable has a name."""
 
 
 @dataclass(slots=True)
-class _Scope:
+class _TablesInScope:
     """Tables and aliases that names can mean at a place.
 
     Attributes:
@@ -87,7 +107,7 @@ class _Scope:
     """
 
     tables: list[tuple[str, frozenset[str] | None]] = field(default_factory=list)
-    outer: _Scope | None = None
+    outer: _TablesInScope | None = None
     aliases: frozenset[str] = frozenset()
     common: dict[str, list[str] | None] = field(default_factory=dict)
 
@@ -112,12 +132,7 @@ class _Scope:
         return (False, None) if self.outer is None else self.outer.common_table(name)
 
 
-class _Found(Exception):  # noqa: N818  # found, not wrong
-    def __init__(self, error: Refusal) -> None:
-        self.error = error
-
-
-def misnamed(
+def unknown_column(
     facts: StatementFacts,
     objects: Objects,
     *,
@@ -135,8 +150,8 @@ def misnamed(
         is_local: Which names are local variables, or rows of a trigger.
     """
     try:
-        _Checks(facts, objects, server, database, is_local).statement(facts.tree)
-    except _Found as found:
+        _ColumnReader(facts, objects, server, database, is_local).statement(facts.tree)
+    except PredictedError as found:
         return found.error
     return None
 
@@ -145,11 +160,11 @@ def column_names(
     query: Query, facts: StatementFacts, objects: Objects, *, server: Server, database: str
 ) -> list[str] | None:
     """The names of the columns of a statement's query; None if they are not known."""
-    return _Checks(facts, objects, server, database, lambda _: False).names(query, None)
+    return _ColumnReader(facts, objects, server, database, lambda _: False).names(query, None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Checks:
+class _ColumnReader:
     text: StatementFacts
     objects: Objects
     server: Server
@@ -186,7 +201,7 @@ class _Checks:
         names = self.names(tree.query, None)
         if tree.columns:
             if names is not None and len(names) != len(tree.columns):
-                raise _Found(refusal(1353, server=self.server))
+                raise PredictedError(refusal(1353, server=self.server))
             self.twice(tree.columns)
         elif isinstance(tree.query.body, Select):
             # Expressions without a name get another one where it is taken.
@@ -198,13 +213,13 @@ class _Checks:
         seen: set[str] = set()
         for name in names or ():
             if name.lower() in seen:
-                raise _Found(refusal(1060, name))
+                raise PredictedError(refusal(1060, name))
             seen.add(name.lower())
 
     def insert(self, tree: Insert) -> None:
         self.view_inside(tree.table, None)
         columns = self.columns_of(tree.table, None, is_changed=True)
-        scope = _Scope([((tree.table.alias or tree.table.name.name).lower(), columns)])
+        scope = _TablesInScope([((tree.table.alias or tree.table.name.name).lower(), columns)])
         # MariaDB looks at what is inserted first before it looks at the columns.
         if self.server.is_mariadb:
             self.first_row(tree, scope)
@@ -233,10 +248,10 @@ class _Checks:
             if column.lower() not in columns:
                 raise self.unknown(Name(tree.at, tree.at, (column,)), _IN_INSERT)
             if column.lower() in given:
-                raise _Found(refusal(1110, column))
+                raise PredictedError(refusal(1110, column))
             given.add(column.lower())
 
-    def first_row(self, tree: Insert, scope: _Scope) -> None:
+    def first_row(self, tree: Insert, scope: _TablesInScope) -> None:
         """Look at the first row of VALUES, or at the query."""
         for row in told(tree.rows or ())[:1]:
             self.values(row.items, scope, _IN_VALUES)
@@ -251,13 +266,13 @@ class _Checks:
         if tree.rows:
             first = len(tree.rows[0].items)
             if first != wanted and (first or tree.columns):
-                raise _Found(refusal(1136, 1))
+                raise PredictedError(refusal(1136, 1))
         elif tree.query is not None:
             given = self.names(tree.query, None)
             if given is not None and len(given) != wanted:
-                raise _Found(refusal(1136, 1))
+                raise PredictedError(refusal(1136, 1))
 
-    def rows(self, tree: Insert, scope: _Scope) -> None:
+    def rows(self, tree: Insert, scope: _TablesInScope) -> None:
         """Look at the rows of VALUES, each of which has to be as long as the first one."""
         if not isinstance(tree.rows, tuple):
             for row in told(tree.rows or ()):
@@ -265,7 +280,7 @@ class _Checks:
             return
         for number, row in enumerate(tree.rows, 1):
             if len(row.items) != len(tree.rows[0].items) and self.wanted(tree) is not None:
-                raise _Found(refusal(1136, number))
+                raise PredictedError(refusal(1136, number))
             is_later = number > 1 and self.server.is_mariadb
             self.values(row.items, scope, _IN_SELECT if is_later else _IN_VALUES)
 
@@ -280,7 +295,7 @@ class _Checks:
             return None
         return sum(column.is_visible for column in table.definition.columns) or None
 
-    def query(self, query: Query, outer: _Scope | None) -> None:
+    def query(self, query: Query, outer: _TablesInScope | None) -> None:
         around = self.with_common(query, outer)
         if query.with_ is not None:
             for one in query.with_.tables:
@@ -295,7 +310,7 @@ class _Checks:
         elif isinstance(body, Query):
             self.query(body, around)
 
-    def select(self, select: Select, query: Query, outer: _Scope | None) -> None:
+    def select(self, select: Select, query: Query, outer: _TablesInScope | None) -> None:
         scope = self.scope(select.tables, outer)
         scope.aliases = frozenset(filter(None, map(_item_name, select.items)))
         for item in select.items:
@@ -309,7 +324,7 @@ class _Checks:
         ):
             self.values(items, scope, clause, by_alias=True)
 
-    def star(self, value: Node, scope: _Scope) -> None:
+    def star(self, value: Node, scope: _TablesInScope) -> None:
         if not isinstance(value, Star) or not value.qualifier:
             return
         name = value.qualifier[-1].lower()
@@ -317,15 +332,15 @@ class _Checks:
             shown = ".".join(value.qualifier)
             if self.server.is_mariadb and len(value.qualifier) == 1 and self.database:
                 shown = f"{self.database}.{shown}"
-            raise _Found(refusal(1051, shown))
+            raise PredictedError(refusal(1051, shown))
 
     def scope(
         self,
         tables: Iterable[TableReference],
-        outer: _Scope | None,
+        outer: _TablesInScope | None,
         *,
         is_changed: bool = False,
-    ) -> _Scope:
+    ) -> _TablesInScope:
         """The tables of FROM; what is inside of them is looked at, too.
 
         Args:
@@ -333,7 +348,7 @@ class _Checks:
             outer: Scope of the query around this one.
             is_changed: They are those of an UPDATE or DELETE.
         """
-        scope = _Scope(outer=outer)
+        scope = _TablesInScope(outer=outer)
         joins: list[Join] = []
         for reference in tables:
             self.add(reference, scope, joins, is_changed=is_changed)
@@ -344,7 +359,7 @@ class _Checks:
     def add(
         self,
         reference: TableReference,
-        scope: _Scope,
+        scope: _TablesInScope,
         joins: list[Join],
         *,
         is_changed: bool = False,
@@ -357,7 +372,7 @@ class _Checks:
             self.add(reference.right, scope, joins, is_changed=is_changed)
             for side in (scope.tables[before:middle], scope.tables[middle:]):
                 for name in reference.using:
-                    if not _Scope(side).has((name,), by_alias=False):
+                    if not _TablesInScope(side).has((name,), by_alias=False):
                         raise self.unknown(Name(reference.at, reference.at, (name,)), _IN_FROM)
         elif isinstance(reference, TableUse):
             # MariaDB looks only for those columns of a view that it needs.
@@ -383,7 +398,9 @@ class _Checks:
     def full_name(self, use: TableUse) -> TableName:
         return TableName(use.name.database or self.database, use.name.name)
 
-    def view_inside(self, use: TableUse, outer: _Scope | None, *, is_lazy: bool = False) -> None:
+    def view_inside(
+        self, use: TableUse, outer: _TablesInScope | None, *, is_lazy: bool = False
+    ) -> None:
         """Look at a view's own query."""
         if is_lazy or (
             use.name.database is None and outer and outer.common_table(use.name.name)[0]
@@ -396,17 +413,17 @@ class _Checks:
         if name not in self.broken:
             self.broken[name] = self.is_broken(view, view.facts.tree.query)
         if self.broken[name]:
-            raise _Found(invalid_view(name))
+            raise PredictedError(invalid_view(name))
 
     def is_broken(self, view: View, query: Query) -> bool:
         """Return True if a view names an object that is gone."""
         try:
             self.inside(view).query(query, None)
-        except _Found as found:
+        except PredictedError as found:
             return found.error.errno in _BREAKING_VIEWS
         return False
 
-    def inside(self, view: View) -> _Checks:
+    def inside(self, view: View) -> _ColumnReader:
         return replace(
             self,
             text=view.facts,
@@ -416,7 +433,7 @@ class _Checks:
         )
 
     def columns_of(
-        self, use: TableUse, outer: _Scope | None, *, is_changed: bool = False
+        self, use: TableUse, outer: _TablesInScope | None, *, is_changed: bool = False
     ) -> frozenset[str] | None:
         """The columns of a table, in small letters; None if they are not known."""
         table = None if self.is_common(use, outer) else self.table(use)
@@ -429,12 +446,12 @@ class _Checks:
                 return None
         return _known(self.table_names(use, outer) or None)
 
-    def is_common(self, use: TableUse, outer: _Scope | None) -> bool:
+    def is_common(self, use: TableUse, outer: _TablesInScope | None) -> bool:
         if use.name.database is not None or outer is None:
             return False
         return outer.common_table(use.name.name.lower())[0]
 
-    def table_names(self, use: TableUse, outer: _Scope | None) -> list[str] | None:
+    def table_names(self, use: TableUse, outer: _TablesInScope | None) -> list[str] | None:
         """The columns that `*` gives of a table or view; None if they are not known."""
         if self.is_common(use, outer):
             assert outer is not None
@@ -455,7 +472,7 @@ class _Checks:
             return None
         return self.inside(view).names(query, None)
 
-    def names(self, query: Query, outer: _Scope | None) -> list[str] | None:
+    def names(self, query: Query, outer: _TablesInScope | None) -> list[str] | None:
         """The names of a query's columns; None if they are not known."""
         around = self.with_common(query, outer)
         body = query.body
@@ -477,7 +494,7 @@ class _Checks:
         return names
 
     def starred(
-        self, star: Star, tables: Iterable[TableReference], outer: _Scope | None
+        self, star: Star, tables: Iterable[TableReference], outer: _TablesInScope | None
     ) -> list[str] | None:
         """The columns that `*` or `t.*` stands for; None if they are not known."""
         names: list[str] = []
@@ -498,11 +515,13 @@ class _Checks:
                 names += found
         return names
 
-    def with_common(self, query: Query | Update | Delete, outer: _Scope | None) -> _Scope | None:
+    def with_common(
+        self, query: Query | Update | Delete, outer: _TablesInScope | None
+    ) -> _TablesInScope | None:
         """A scope with the tables of WITH; what is recursive has names of its own alone."""
         if query.with_ is None:
             return outer
-        scope = _Scope(outer=outer)
+        scope = _TablesInScope(outer=outer)
         for one in query.with_.tables:
             scope.common[one.name.lower()] = None
             names = list(one.columns) or self.names(one.query, scope)
@@ -512,7 +531,7 @@ class _Checks:
     def values(
         self,
         values: Iterable[Node | None],
-        scope: _Scope,
+        scope: _TablesInScope,
         clause: _Clause,
         *,
         by_alias: bool = False,
@@ -521,7 +540,9 @@ class _Checks:
             if value is not None:
                 self.value(value, scope, clause, by_alias=by_alias)
 
-    def value(self, value: Node, scope: _Scope, clause: _Clause, *, by_alias: bool = False) -> None:
+    def value(
+        self, value: Node, scope: _TablesInScope, clause: _Clause, *, by_alias: bool = False
+    ) -> None:
         """Look at the names of an expression."""
         if isinstance(value, Name):
             self.name(value, scope, clause, by_alias=by_alias)
@@ -533,7 +554,7 @@ class _Checks:
             self.values(value.arguments[1:], scope, clause, by_alias=by_alias)
         elif isinstance(value, SystemVariable):
             if is_no_variable(value.name):
-                raise _Found(refusal(1193, value.name))
+                raise PredictedError(refusal(1193, value.name))
         elif not isinstance(value, Star | Default):
             # ORDER BY and OVER inside of calls may name what they like.
             by_alias = by_alias or isinstance(value, Call)
@@ -548,19 +569,23 @@ class _Checks:
             return
         routine = self.objects.function(TableName(call.database or self.database, call.name))
         if routine is not None and not routine.takes(len(call.arguments)):
-            raise _Found(wrong_argument_count(routine, len(call.arguments)))
+            raise PredictedError(wrong_argument_count(routine, len(call.arguments)))
 
-    def name(self, name: Name, scope: _Scope, clause: _Clause, *, by_alias: bool = False) -> None:
+    def name(
+        self, name: Name, scope: _TablesInScope, clause: _Clause, *, by_alias: bool = False
+    ) -> None:
         if scope.has(name.parts, by_alias=by_alias) or self.is_local(name.parts[0]):
             return
         raise self.unknown(name, clause)
 
-    def unknown(self, name: Name, clause: _Clause) -> _Found:
+    def unknown(self, name: Name, clause: _Clause) -> PredictedError:
         is_mariadb = self.server.is_mariadb
-        return _Found(refusal(1054, ".".join(name.parts), clause[is_mariadb]))
+        return PredictedError(refusal(1054, ".".join(name.parts), clause[is_mariadb]))
 
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
+
+
 _BREAKING_VIEWS: Final = frozenset((1051, 1054, 1060, 1146, 1305, 1318, 1356))
 
 
@@ -585,75 +610,3 @@ def _first_body(query: Query) -> Node:
 
 def _is_star(item: SelectItem) -> bool:
     return isinstance(item.value, Star)
-
-
-_FILLED: Final = frozenset(("TIMESTAMP", "ENUM"))
-"""Types of which a column without a default may have a value all the same."""
-
-
-def unfilled(
-    facts: StatementFacts, table: Table, *, server: Server, is_strict: bool, is_kept: bool
-) -> Refusal | None:
-    """The error of an INSERT whose rows surely lack a value; None if it has none.
-
-    Args:
-        facts: Facts of the INSERT or REPLACE.
-        table: Where to; without triggers that run before its rows.
-        server: Server whose rules apply here.
-        is_strict: sql_mode is strict for the table.
-        is_kept: The table keeps rows that come before a wrong one.
-    """
-    tree = facts.tree
-    if not isinstance(tree, Insert) or "IGNORE" in tree.modifiers or not table.is_complete:
-        return None
-    columns = table.definition.columns
-    names = _names(tree, table)
-    if names is None or (tree.query is not None and not (server.is_mariadb and is_strict)):
-        return None
-    given = {name.lower() for name in names}
-    known = {column.name.lower(): column for column in columns}
-    rows = tree.rows if isinstance(tree.rows, tuple) and (is_strict or len(tree.rows) == 1) else ()
-    targets = [known.get(name.lower()) for name in names]
-    first, *others = [_row_error(row, targets, server, is_strict) for row in rows] or [None]
-    lacks = [one for one in columns if one.name.lower() not in given and _needs_value(one)]
-    lack = refusal(1364, lacks[0].name) if lacks and is_strict else None
-    found = [lack, first] if server.is_mariadb else [first, lack]
-    return next(filter(None, [*found, *([] if is_kept else others)]), None)
-
-
-def _names(tree: Insert, table: Table) -> list[str] | None:
-    """The columns that get values; None where rows say nothing."""
-    if tree.columns is not None:
-        return list(tree.columns)
-    if tree.rows and not len(tree.rows[0].items):
-        return []
-    return [column.name for column in table.definition.columns if column.is_visible]
-
-
-def _needs_value(column: TableColumn) -> bool:
-    return (
-        (not column.is_nullable or column.has_no_default)
-        and column.default is None
-        and not column.is_auto_increment
-        and not column.is_generated
-        and column.type_name not in _FILLED
-    )
-
-
-def _row_error(
-    row: Row,
-    columns: Sequence[TableColumn | None],
-    server: Server,
-    is_strict: bool,  # noqa: FBT001 - as above
-) -> Refusal | None:
-    for item, column in zip(row.items, columns, strict=False):
-        if column is None:
-            continue
-        if isinstance(item, Default) and item.column is None:
-            if is_strict and _needs_value(column):
-                return refusal(1364, column.name)
-        elif isinstance(item, Literal) and item.kind is LiteralKind.NULL:
-            is_filled = server.is_mariadb and column.type_name == "TIMESTAMP"
-            if not (column.is_nullable or column.is_auto_increment or is_filled):
-                return refusal(1048, column.name)
-    return None

@@ -26,7 +26,7 @@ from binlane.statements.sql.tree.definitions import AlterAction, AlterTable
 _OF_CONSTRAINTS: Final = ("DROP CHECK", "DROP CONSTRAINT", "ALTER CHECK", "ALTER CONSTRAINT")
 
 
-def misconstrained(
+def wrong_check_names(
     facts: StatementFacts,
     before: Table | None,
     after: Table | None,
@@ -72,7 +72,7 @@ def misconstrained(
     return _taken(replace(before, name=new), (), both, others)
 
 
-def misrenamed(
+def wrong_renamed_checks(
     renames: Iterable[tuple[TableName, TableName]],
     tables: Mapping[TableName, Table],
     *,
@@ -112,7 +112,7 @@ def misrenamed(
     return None
 
 
-def miscopied(
+def wrong_copied_checks(
     source: Table, made: TableName, tables: Mapping[TableName, Table], *, is_temporary: bool
 ) -> Refusal | None:
     """MySQL's error of CREATE TABLE … LIKE, for the names of checks that it makes up."""
