@@ -10,16 +10,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.client.questions import (
+from binlane.client.needed_objects import (
     BASE,
-    Answer,
-    Asked,
     Need,
-    NotUnderstoodError,
     Question,
     Topic,
-    is_of_server,
     questions_of,
+)
+from binlane.client.questions import (
+    Answer,
+    AskingContext,
+    NotUnderstoodError,
+    is_of_server,
 )
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, folded
@@ -96,9 +98,9 @@ class KnownObjects:
         self._facts: dict[tuple[int, str], StatementFacts] = {}
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> AskingContext:
         """The facts that questions hang on, as they are now."""
-        return Asked(
+        return AskingContext(
             flavor=self.flavor,
             version=self.server_version,
             store=ObjectStore(

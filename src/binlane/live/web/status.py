@@ -16,7 +16,7 @@ from binlane.live.web.history import NO_RATES, Rates
 _ROWS: Final = "ROW"
 
 
-class BinlogState(Enum):
+class ShownState(Enum):
     """Progress of a binlog as SHOW BINLOGS has it: OPEN takes all that the source gives."""
 
     OPEN = "OPEN"
@@ -34,7 +34,7 @@ class ReaderState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class ShownFailure:
     """A failure, be it over or not.
 
     Attributes:
@@ -151,7 +151,7 @@ class BinlogStatus:
     """
 
     name: str
-    state: BinlogState = BinlogState.OPEN
+    state: ShownState = ShownState.OPEN
     reason: str = ""
     is_stopped_by_statement: bool = False
     file: str
@@ -176,7 +176,7 @@ class BinlogStatus:
     unreadable: str = ""
     first_incident: IncidentStatus | None = None
     last_incident: IncidentStatus | None = None
-    last_failure: Trouble | None = None
+    last_failure: ShownFailure | None = None
     readers: Sequence[ReaderStatus] = ()
     lag_s: float | None
     lag_bytes: int | None = None
@@ -196,7 +196,7 @@ class BinlogStatus:
     def problems(self) -> list[str]:
         """Texts of problems that an operator has to solve, one each."""
         found = []
-        if self.state is BinlogState.STOPPED and not self.is_stopped_by_statement:
+        if self.state is ShownState.STOPPED and not self.is_stopped_by_statement:
             found.append(f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}")
         if self.stopping:
             found.append(f"binlog {self.name}: {self.stopping}")
@@ -212,7 +212,7 @@ class BinlogStatus:
     @property
     def needs_attention(self) -> bool:
         """True if somebody has to look at the binlog."""
-        return self.state is not BinlogState.OPEN or bool(
+        return self.state is not ShownState.OPEN or bool(
             self.stopping or self.unreadable or self.archive_failure
         )
 
@@ -255,7 +255,7 @@ class SourceStatus:
     end_problem: str = ""
     gaps: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    last_failure: Trouble | None = None
+    last_failure: ShownFailure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
