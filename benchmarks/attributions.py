@@ -20,12 +20,14 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Rows, RowsPiece, Text
-from binlane.binlogs.routing.plan_bytes import encode_plans
-from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions
 from binlane.log.codec.types import EventType, Flavor
+from binlane.log.grouping.sections import RowsPiece
 from binlane.names import TableName
 from binlane.positions import Gtid, GtidPosition
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, RowsPart, TextPart
+from binlane.statements.session.plan_bytes import encode_plans
 
 _SESSIONS = 8
 _STATEMENTS = 100
@@ -49,10 +51,10 @@ def main() -> None:
 
 def _plan(number: int) -> GroupPlan:
     query = EncodedEvent(EventType.QUERY, bytes(170) + b"%d" % number)
-    text = Text((EncodedEvent(EventType.INTVAR, bytes(9)), query), 0)
+    text = TextPart((EncodedEvent(EventType.INTVAR, bytes(9)), query), 0)
     return GroupPlan(
         sections=(_SECTION,),
-        binlogs={"all": (text,), "rows": (Rows(0),), "mixed": (text,)},
+        binlogs={"all": (text,), "rows": (RowsPart(0),), "mixed": (text,)},
         bases=_BASES,
     )
 

@@ -28,7 +28,6 @@ from typing import Any, Final
 
 import pymysql
 
-from binlane.binlogs.routing.plan import GroupPlan
 from binlane.client.settings import ServerUrl
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.handler import SessionContext
@@ -36,7 +35,8 @@ from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.machine import Relay
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import Gateway
-from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.marks import Marker
@@ -52,6 +52,7 @@ from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition, parse_position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import set_up
 from tests.recording_judge import JudgingHandler
@@ -283,7 +284,7 @@ def _ready(relay: Relay, judge: PortSession) -> _Ready:
     return _Ready(
         relay,
         relay.capabilities | tracking,
-        judge._client.thread_id,  # noqa: SLF001
+        judge._tracking.thread_id,  # noqa: SLF001
         judge._tracking.shared is not None,  # noqa: SLF001
     )
 

@@ -35,12 +35,12 @@ _TASK = """
 import json, resource, sys, tempfile, time
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Format, Mode, RangeWork
-from binlane.tables.ranges.items import Want
+from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.plan import Planner
 
 def landed(pieces, into):
     return [
-        land_range(RangeWork(piece=piece, want=Want(has_statements=True), into=into, run_id="x",
+        land_range(RangeWork(piece=piece, want=ReadOptions(has_statements=True), into=into, run_id="x",
                              modes=frozenset({Mode.CHANGES}), format=Format.DELTA))
         for piece in pieces
     ]

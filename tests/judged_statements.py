@@ -9,8 +9,6 @@ from typing import Any, cast
 
 import pymysql
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Part, Text
-from binlane.binlogs.routing.plan_bytes import encode_plans
 from binlane.live.gateway.handler import SessionContext
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
@@ -23,6 +21,8 @@ from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import parse_position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, Part, TextPart
+from binlane.statements.session.plan_bytes import encode_plans
 from binlane.statements.sql.servers import LoggingMode
 from tests.live_catalog import settings_of
 from tests.recording_judge import JudgingPort
@@ -96,14 +96,14 @@ def _comparable(plans: Sequence[GroupPlan]) -> list[object]:
             plan.sections,
             {name: tuple(map(_without_session, parts)) for name, parts in plan.binlogs.items()},
             plan.bases,
-            {name: end and _without_thread(end) for name, end in plan.ends.items()},
+            {name: end and _without_session(end) for name, end in plan.ends.items()},
         )
         for plan in plans
     ]
 
 
 def _without_session(part: Part) -> Part:
-    if not isinstance(part, Text):
+    if not isinstance(part, TextPart):
         return part
     return part._replace(
         events=tuple(map(_without_thread, part.events)), timestamp=bool(part.timestamp)

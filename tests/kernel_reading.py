@@ -18,7 +18,12 @@ from binlane.tables.columnar.batches import ChangeBatcher, batches
 from binlane.tables.columnar.kernel_batches import kernel_batches
 from binlane.tables.columnar.log_part import KernelOptions, LogPart
 from binlane.tables.columnar.prepared import Prepared, PreparedGroup
-from binlane.tables.columnar.table_schema import ABSENT, INVALID_DATES, absent_columns
+from binlane.tables.columnar.table_schema import (
+    ABSENT,
+    INVALID_DATES,
+    ReadOptions,
+    absent_columns,
+)
 from binlane.tables.columnar.told import RowItem
 from binlane.tables.ranges.items import RangeItem
 
@@ -78,7 +83,7 @@ def by_reference(data: bytes, **options: Any) -> Told:
 
 def rows_of(groups: Iterable[EventGroup], **options: Any) -> Iterator[pa.RecordBatch]:
     """The batches of event groups."""
-    return filter(is_batch, batches(groups, ChangeBatcher(**options)))
+    return filter(is_batch, batches(groups, ChangeBatcher(ReadOptions(**options))))
 
 
 def is_batch(item: RangeItem | RowItem) -> TypeGuard[pa.RecordBatch]:
@@ -89,7 +94,7 @@ def is_batch(item: RangeItem | RowItem) -> TypeGuard[pa.RecordBatch]:
 def new_batcher(data: bytes, **options: Any) -> ChangeBatcher:
     prepared = Prepared(OneFile(data))
     prepared.path = FILE
-    return ChangeBatcher(**({"prepared": prepared} | options))
+    return ChangeBatcher(ReadOptions(**options), prepared=prepared)
 
 
 def told(read: Callable[[], Iterator[Any]]) -> Told:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from binlane.statements.scope.scope import Scope
 from binlane.tables.columnar.selection import Selection, file_number
+from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
@@ -22,7 +23,6 @@ from binlane.tables.landing.tables.formats import TableFormat
 from binlane.tables.landing.tables.store import StoreSettings, TableStore
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Format, Mode, RangeResult, RangeWork
-from binlane.tables.ranges.items import Want
 from binlane.tables.ranges.log_range import LogRange
 
 Binlogs = Sequence[tuple[str, bytes]]
@@ -88,7 +88,7 @@ class LogLander(Lander):
             yield land_range(
                 RangeWork(
                     piece=terms.of(piece, number),
-                    want=Want(selection=Selection(scope=scope), has_statements=True),
+                    want=ReadOptions(selection=Selection(scope=scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),
                     format=Format.DELTA,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.transaction import GtidEvent, XidEvent
 from binlane.log.codec.types import ColumnType
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests import build
 
 TABLE = build.table_map(ColumnType.LONG, ColumnType.LONG)
@@ -13,8 +13,8 @@ ONE, TWO = b"\xfc\x01\x00\x00\x00\x0a\x00\x00\x00", b"\xfc\x02\x00\x00\x00\x14\x
 XID = XidEvent(xid=1)
 
 
-def catalog() -> SchemaCatalog:
-    made = SchemaCatalog()
+def catalog() -> LoggedObjects:
+    made = LoggedObjects()
     made.load("CREATE TABLE shop.t (id INT, n INT)")
     return made
 

@@ -11,16 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from binlane.binlogs.routing.plan import (
-    EncodedEvent,
-    Generated,
-    GroupPlan,
-    Part,
-    Rows,
-    RowsPiece,
-    Text,
-    basis_of,
-)
 from binlane.binlogs.routing.planned import CutGroup, Piece, cut_group
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.control import FormatDescriptionEvent
@@ -32,8 +22,18 @@ from binlane.log.codec.types import EventType
 from binlane.log.codec.variables import IntvarEvent, IntvarKind
 from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.placing import place, place_group
+from binlane.log.grouping.sections import RowsPiece
 from binlane.log.grouping.walk import walk
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import (
+    EncodedEvent,
+    Generated,
+    GroupPlan,
+    Part,
+    RowsPart,
+    TextPart,
+    basis_of,
+)
 from tests.servers import connect, execute
 
 TIME = 1_700_000_000
@@ -161,15 +161,15 @@ def plan_of(
     number = 0
     for text in statements:
         if is_control(text) or not sections:
-            parts.append(Text(_encoded(text, format_), None, None, text[-1].header.timestamp))
+            parts.append(TextPart(_encoded(text, format_), None, None, text[-1].header.timestamp))
             continue
         if number in as_rows:
-            parts.append(Rows(number))
+            parts.append(RowsPart(number))
         else:
             where = next(
                 (one for name, one in (generated or {}).items() if name in _query(text)), None
             )
-            parts.append(Text(_encoded(text, format_), number, where))
+            parts.append(TextPart(_encoded(text, format_), number, where))
         number += 1
     last = texts.events[-1]
     is_lone = isinstance(last.body, QueryEvent) and not last.body.query.startswith(_END_QUERIES)

@@ -19,17 +19,18 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.positions import FilePosition, GtidPosition
 from binlane.statements.scope.scope import Scope
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.prepared import Prepared
 from binlane.tables.columnar.selection import Bound, Selection, parse_bound, parse_tables
+from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready
 from binlane.tables.ranges.earlier import LogBefore
-from binlane.tables.ranges.items import Want
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import LogState, filter_state_of, read_range
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.terms import FilterTerms
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
     from binlane.tables.landing.engine import Engine
     from binlane.tables.landing.progress import LandingReport, Progress
     from binlane.tables.ranges.files import LogFile
@@ -128,7 +129,7 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
     key_file = None if keys is None else fspath(keys)
     if key_file is not None:
         read_keys(key_file)  # what is wrong with it is said at once
-    want = Want(
+    want = ReadOptions(
         selection=selection,
         columns=None if columns is None else frozenset(columns),
         rows_max=rows_max,
@@ -224,7 +225,7 @@ def _is_for_kernels(path: str) -> bool:
 
 
 def _scan_files(
-    paths: Iterable[str], want: Want, keys: str | None, catalog: SchemaCatalog | None
+    paths: Iterable[str], want: ReadOptions, keys: str | None, catalog: LoggedObjects | None
 ) -> Iterator[pa.RecordBatch]:
     """Large files by kernels; the others, whose reading takes less than loading those, without."""
     pieces = [piece for path in paths for piece in _ranges(path, keys)]
@@ -232,23 +233,20 @@ def _scan_files(
         return
     with closing(LogBefore(pieces[0])) as before:
         counters = ReadCounters()
-        state = LogState(
-            prepared=Prepared(before),
-            catalog=catalog,
-            filter_state=filter_state_of(pieces[0], want.selection),
-        )
+        log = FollowedLog(catalog, filter_state_of(pieces[0], want.selection))
+        state = LogState(prepared=Prepared(before), log=log)
         for piece in pieces:
             is_fast = _is_for_kernels(piece.uri)
             items = read_range(piece, want, counters=counters, state=state, by_kernels=is_fast)
             for item in items:
                 assert isinstance(item, pa.RecordBatch), "nothing else is wanted"
                 yield item
-            if state.filter_state is not None:
-                _warn(state.filter_state.notes)
-                state.filter_state.notes.clear()
-    if state.filter_state is not None:
+            if log.filter_state is not None:
+                _warn(log.filter_state.notes)
+                log.filter_state.notes.clear()
+    if log.filter_state is not None:
         is_whole = want.selection.is_unbounded
-        _warn(state.filter_state.summary(is_whole=is_whole))
+        _warn(log.filter_state.summary(is_whole=is_whole))
 
 
 def _warn(notes: Iterable[str]) -> None:
@@ -257,15 +255,15 @@ def _warn(notes: Iterable[str]) -> None:
         warnings.warn(note, stacklevel=3)
 
 
-def _catalog(schema: Path) -> SchemaCatalog:
+def _catalog(schema: Path) -> LoggedObjects:
     """Return the catalog of the objects in a schema file.
 
     Raises:
         StoreError: If it cannot be read.
     """
-    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415 - for this argument only
+    from binlane.statements.sql.logged_objects import LoggedObjects  # noqa: PLC0415 - for this argument only
 
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     data = b"".join(open_chunks(fspath(schema)))
     catalog.load(data.decode("utf-8", "surrogateescape"))
     return catalog

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests.servers import connect
 
 SCRIPT = """
@@ -54,7 +54,7 @@ ALTER TABLE cat2.t CONVERT TO CHARACTER SET DEFAULT;
 
 
 def test_the_catalog_has_the_columns_that_the_server_has(mariadb_server: PrivateServer) -> None:
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     statements = [each.strip() for each in SCRIPT.split(";\n") if each.strip()]
     with connect(mariadb_server) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE IF NOT EXISTS cat")

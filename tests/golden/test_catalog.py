@@ -22,7 +22,7 @@ from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import ColumnType, Flavor
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests.fixture_sets import fixture_names, fixture_set
 
 # Encrypted, damaged on purpose, or not made of whole files.
@@ -47,7 +47,7 @@ def events(name: str) -> Iterator[Event]:
         yield from walk([data], file=file)
 
 
-def maps(name: str, catalog: SchemaCatalog) -> Iterator[tuple[TableMapEvent, Flavor]]:
+def maps(name: str, catalog: LoggedObjects) -> Iterator[tuple[TableMapEvent, Flavor]]:
     """The table maps of a set, each when the catalog has followed the log up to it."""
     flavor = Flavor.MARIADB
     for event in events(name):
@@ -65,7 +65,7 @@ def final_columns(table: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", SETS)
 def test_ddl_tells_what_the_log_would(name: str) -> None:
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     for table_map, flavor in maps(name, catalog):
         told = table_columns(table_map, flavor=flavor)
         found = catalog.columns(replace(table_map, optional_metadata=b""), flavor=flavor)
@@ -95,7 +95,7 @@ def assert_same(column: Column, expected: Column) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_at_the_end_tables_have_the_columns_that_the_server_shows(name: str) -> None:
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     for event in events(name):
         catalog.feed(event)
     fixture = fixture_set(name)
@@ -114,10 +114,10 @@ def test_at_the_end_tables_have_the_columns_that_the_server_shows(name: str) -> 
 
 @pytest.mark.parametrize("name", ["md1011_ddl", "my97_ddl", "md1011_versioned", "my97_types_json"])
 def test_a_schema_of_the_logs_end_is_never_used_for_other_columns(name: str) -> None:
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     for event in events(name):
         catalog.feed(event)
-    expected = SchemaCatalog()
+    expected = LoggedObjects()
     for (table_map, flavor), (_, _) in zip(maps(name, catalog), maps(name, expected), strict=True):
         bare = replace(table_map, optional_metadata=b"")
         names = [column.name for column in expected.columns(bare, flavor=flavor)]
@@ -126,7 +126,7 @@ def test_a_schema_of_the_logs_end_is_never_used_for_other_columns(name: str) -> 
 
 
 def test_addresses_and_uuids_are_text_where_the_schema_says_so() -> None:
-    rendered = rows("md1011_types_flavour", SchemaCatalog())
+    rendered = rows("md1011_types_flavour", LoggedObjects())
     final = fixture_set("md1011_types_flavour").final("shop.net")
     last: dict[Any, Any] = {}
     for row in rendered:
@@ -145,7 +145,7 @@ def test_without_a_schema_they_are_bytes() -> None:
     assert any(isinstance(value, dict) and "base64" in value for value in row["after"].values())
 
 
-def rows(name: str, catalog: SchemaCatalog | None) -> list[dict[str, Any]]:
+def rows(name: str, catalog: LoggedObjects | None) -> list[dict[str, Any]]:
     renderer = JsonLines(with_rows=True, catalog=catalog)
     lines = [
         json.loads(line)
@@ -158,7 +158,7 @@ def rows(name: str, catalog: SchemaCatalog | None) -> list[dict[str, Any]]:
 
 def test_names_and_members_in_json_come_from_the_schema() -> None:
     # MariaDB's default log has no metadata at all.
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     names = {
         frozenset(row.get("after") or row["before"])
         for row in rows("md1011_metadata_no_log", catalog)

@@ -227,7 +227,7 @@ def test_an_unknown_name_lists_no_more_than_the_account_sees(
         self: Access, session: SessionContext, name: str, privilege: Privilege
     ) -> str:
         name = await found(self, session, name, privilege)
-        await port.binlogs.drop(name, if_exists=False)
+        await port.binlogs.changes.drop(name, if_exists=False)
         return name
 
     monkeypatch.setattr(Access, "find", dropped)

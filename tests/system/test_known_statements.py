@@ -10,7 +10,7 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.live.provision.private_server import PrivateServer
-from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.session.planning_session import PlanningSession
 from tests.judged_statements import run_judged
 from tests.servers import ServerFactory, execute
 
@@ -116,7 +116,7 @@ def test_what_is_told_of_statements_that_come_again(
     execute(source, *_TABLES)
     known, answers = run_judged(source, "known", statements)
     with monkeypatch.context() as patch:
-        patch.setattr(PlannedSession, "unchanging", lambda *_: None)
+        patch.setattr(PlanningSession, "unchanging", lambda *_: None)
         execute(source, *_TABLES)
         first, answers_of_first = run_judged(source, "known", statements)
     assert not first.encoded

@@ -17,7 +17,8 @@ from binlane.live.gateway.judge import Reading
 from binlane.log.codec.packets.execution import Execution
 from binlane.log.codec.types import ColumnType
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
-from binlane.statements.session.group_plans import Planned, PlannedSession
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.sql import reading
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.servers import Dialect
@@ -71,9 +72,9 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
     executed: Counter[int] = Counter()
     cutters: list[str] = []
     turn, is_over = 0, False
-    execute_it = PlannedSession.execute
+    execute_it = PlanningSession.execute
 
-    def noted(self: PlannedSession, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
+    def noted(self: PlanningSession, text: str, outcome: Outcome = NO_OUTCOME) -> StatementPlan:
         if text == "SET @a = 1":
             executed[turn] += 1
         return execute_it(self, text, outcome)
@@ -98,7 +99,7 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
     async def end() -> None:
         await tasks[0]
 
-    monkeypatch.setattr(PlannedSession, "execute", noted)
+    monkeypatch.setattr(PlanningSession, "execute", noted)
     monkeypatch.setattr(Uncut, "cut", noted_cut)
     tasks: list[asyncio.Future[None]] = []
     with (

@@ -16,10 +16,10 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.live.port import port_session, unfollowed
+from binlane.live.port import followed, unread
 from binlane.live.provision.private_server import PrivateServer
 from binlane.statements.scope.scope import Scope
-from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import judged
 from tests.judged_statements import judging, logging_everything
@@ -315,7 +315,7 @@ def test_a_fault_in_judging(
     error: Exception,
 ) -> None:
     with judging(prepared, (logging_everything(mode),)) as (port, _):
-        _fail(monkeypatch, PlannedSession, name, error)
+        _fail(monkeypatch, PlanningSession, name, error)
         with port.connect(database="d") as connection:
             # The model goes along from here on.
             assert _answers(connection, ["SET timestamp = 1000000000"]) == [0]
@@ -341,19 +341,19 @@ def test_a_fault_in_following(
     mode: LoggingMode,
 ) -> None:
     with judging(prepared, (logging_everything(mode),)) as (port, _):
-        _fail(monkeypatch, port_session, "_carried_out", KeyError("x"))
+        _fail(monkeypatch, followed, "_carried_out", KeyError("x"))
         with port.connect(database="d") as connection:
             given = ["SET timestamp = 1000000000", _INSERT, *_BEHIND]
             assert _answers(connection, given) == [0, 1, 0, 1, 0, 1]
     (line,) = _told(caplog)
-    assert "KeyError in binlane.live.port.port_session:" in line
+    assert "KeyError in binlane.live.port.followed:" in line
     assert line.endswith("while following a statement")
 
 
 def test_a_fault_in_a_scope(prepared: PrivateServer, monkeypatch: pytest.MonkeyPatch) -> None:
     scoped = replace(logging_everything(LoggingMode.ROW), scope=Scope.nothing())
     with judging(prepared, (scoped,)) as (port, _):
-        _fail(monkeypatch, PlannedSession, "preview", KeyError("x"))
+        _fail(monkeypatch, PlanningSession, "preview", KeyError("x"))
         with port.connect(database="d") as connection:
             (answer,) = _answers(connection, [_INSERT])
             assert isinstance(answer, tuple)
@@ -365,7 +365,7 @@ def test_a_fault_in_a_scope(prepared: PrivateServer, monkeypatch: pytest.MonkeyP
 def test_a_fault_before_the_model_begins(
     prepared: PrivateServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _fail(monkeypatch, unfollowed, "concerns", KeyError("x"))
+    _fail(monkeypatch, unread, "concerns", KeyError("x"))
     with (
         judging(prepared, (logging_everything(LoggingMode.ROW),)) as (port, _),
         port.connect(database="d") as connection,

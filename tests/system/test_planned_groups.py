@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.routing.memory import NOTHING
-from binlane.binlogs.routing.plan import Generated
 from binlane.binlogs.routing.planned_route import route_planned
 from binlane.binlogs.routing.route import route
 from binlane.binlogs.routing.routed_group import prepared_with
@@ -23,6 +22,7 @@ from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.parser import parse_binlog_statement
 from binlane.statements.scope.statements import CreateBinlog, create
+from binlane.statements.session.group_plan import Generated
 from tests.planned_logs import SourceLog, comparable, plan_of
 from tests.replay import checksums, run_text
 from tests.servers import ServerFactory, execute

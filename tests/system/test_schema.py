@@ -9,7 +9,7 @@ from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests.servers import execute
 
 
@@ -24,7 +24,7 @@ def test_a_server_tells_the_columns_of_its_tables(mariadb_server: PrivateServer)
     )
     definitions = read_schema(ServerUrl.parse(mariadb_server.url), "")
     assert all(one.database != "sys" for one in definitions)
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     catalog.load_statements(definitions)
     found = catalog.definition(TableName("sche`ma", "a`b"))
     assert found is not None

@@ -14,7 +14,7 @@ from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.event import Event
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests.fixture_sets import fixture_set
 from tests.replay import checksums, drop_databases, run_text
 from tests.servers import ServerFactory, execute
@@ -95,7 +95,7 @@ def encoded(lines: Iterator[str] | list[str]) -> bytes:
 
 
 def forward(name: str) -> bytes:
-    renderer = SqlLines(catalog=SchemaCatalog())
+    renderer = SqlLines(catalog=LoggedObjects())
     lines = list(renderer.head())
     for file, data in fixture_set(name).binlogs:
         for event in expanded_all(walk([data], file=file), file=file):
@@ -103,7 +103,7 @@ def forward(name: str) -> bytes:
     return encoded([*lines, *renderer.finish()])
 
 
-def backward(events: Iterable[Event], file: str, catalog: SchemaCatalog | None = None) -> bytes:
+def backward(events: Iterable[Event], file: str, catalog: LoggedObjects | None = None) -> bytes:
     renderer = Flashback(catalog=catalog)
     for event in events:
         assert list(renderer.lines(event, file=file)) == []
@@ -141,7 +141,7 @@ def test_flashback_of_the_rows_behind_the_last_definition(
     ((file, data),) = fixture_set(name).binlogs
     path = tmp_path / file
     path.write_bytes(data)
-    catalog, events, start = SchemaCatalog(), list(walk([data], file=file)), 0
+    catalog, events, start = LoggedObjects(), list(walk([data], file=file)), 0
     for number, event in enumerate(events):
         if catalog.feed(event):
             start = number + 1

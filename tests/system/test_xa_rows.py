@@ -16,14 +16,14 @@ from binlane.live.provision.private_server import PrivateServer
 from binlane.log.grouping.event_group import group_events
 from binlane.log.grouping.walk import walk
 from binlane.log.grouping.xa import finished_by
-from binlane.tables.columnar.table_schema import table_of
-from binlane.tables.ranges.items import Trouble, TroubleKind, Want
+from binlane.tables.columnar.table_schema import ReadOptions, table_of
+from binlane.tables.ranges.items import Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from tests.servers import connect, end_xa, execute
 
 SHOP = "xa_rows"
-WANT = Want(has_statements=True, change_columns=("_op", "_gtid", "_file", "_pos", "_row"))
+WANT = ReadOptions(has_statements=True, change_columns=("_op", "_gtid", "_file", "_pos", "_row"))
 COMPRESSED = {
     "mysql": "SET SESSION binlog_transaction_compression = ON",
     "mariadb": "SET GLOBAL log_bin_compress = 1",

@@ -10,12 +10,12 @@ from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.known_objects import KnownObjects
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 _SERVER: Final = re.compile(r"(mariadb|mysql)://")
 
 
-def renderer_for(request: CatRequest, catalog: SchemaCatalog | None) -> Renderer:
+def renderer_for(request: CatRequest, catalog: LoggedObjects | None) -> Renderer:
     """The renderer of the form asked for; it is imported only then.
 
     Args:
@@ -40,7 +40,7 @@ def renderer_for(request: CatRequest, catalog: SchemaCatalog | None) -> Renderer
     return TextLines(request.text_options())
 
 
-def catalog_for(request: CatRequest) -> SchemaCatalog | None:
+def catalog_for(request: CatRequest) -> LoggedObjects | None:
     """The catalog that `--schema` gives, kept up to date by the log's own DDL.
 
     Without it there is none, since most output needs none; SQL cannot be written without names, so
@@ -54,9 +54,9 @@ def catalog_for(request: CatRequest) -> SchemaCatalog | None:
     needs_names = request.given["flashback"] or request.given["format_"] == "sql"
     if source is None and not needs_names:
         return None
-    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415  # only where names are wanted
+    from binlane.statements.sql.logged_objects import LoggedObjects  # noqa: PLC0415  # only where names are wanted
 
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     if source is not None:
         _load(catalog, source, request)
     return catalog
@@ -72,7 +72,7 @@ def known_objects(request: CatRequest) -> KnownObjects | None:
     return KnownObjects(lambda catalog: _load(catalog, source, request))
 
 
-def _load(catalog: SchemaCatalog, source: str, request: CatRequest) -> None:
+def _load(catalog: LoggedObjects, source: str, request: CatRequest) -> None:
     if _SERVER.match(source):
         from binlane.cli.cat_remote import server_schema  # noqa: PLC0415  # only with a server
 

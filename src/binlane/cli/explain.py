@@ -56,12 +56,12 @@ def command(
     )
     from binlane.binlogs.store.chunks import open_chunks, read_keys  # noqa: PLC0415  # as above
     from binlane.log.grouping.decryption import plain_chunks  # noqa: PLC0415  # as above
-    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415  # as above
+    from binlane.statements.sql.logged_objects import LoggedObjects  # noqa: PLC0415  # as above
 
     keys = None if keys_file is None else read_keys(keys_file)
     catalog = None
     if schema_file is not None:
-        catalog = SchemaCatalog()
+        catalog = LoggedObjects()
         catalog.load(b"".join(open_chunks(schema_file)).decode("utf-8", "surrogateescape"))
     chunks = plain_chunks(open_chunks(file), file=file, keys=keys)
     explanation = explain(find_event(chunks, position, file=file, catalog=catalog), catalog=catalog)

@@ -19,7 +19,7 @@ from binlane.log.grouping.event_group import GroupTracker
 from binlane.log.grouping.table_maps import TableMaps
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 
 class JsonLines:
@@ -30,7 +30,7 @@ class JsonLines:
         catalog: Catalog of column facts that the log does not tell; logged DDL keeps it up to date.
     """
 
-    def __init__(self, *, with_rows: bool, catalog: SchemaCatalog | None = None) -> None:
+    def __init__(self, *, with_rows: bool, catalog: LoggedObjects | None = None) -> None:
         self._with_rows = with_rows
         self._catalog = catalog
         self._tracker = GroupTracker()

@@ -11,7 +11,6 @@ from binlane.names import TableName
 from binlane.statements.policy.resolution import Opening, resolve
 from binlane.statements.policy.server import Server
 from binlane.statements.policy.used_objects import body_use
-from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import (
     DDL_KINDS,
     READING_KINDS,
@@ -19,8 +18,9 @@ from binlane.statements.sql.facts import (
     StatementFacts,
     StatementKind,
 )
+from binlane.statements.sql.logged_objects import LoggedObjects
 
-Load = Callable[[SchemaCatalog], None]
+Load = Callable[[LoggedObjects], None]
 """Fills a catalog with what a schema says."""
 
 _RESOLVED: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CREATE_TABLE_SELECT}
@@ -45,7 +45,7 @@ class KnownObjects:
 
     def __init__(self, load: Load) -> None:
         self._load = load
-        self._catalog: SchemaCatalog | None = None
+        self._catalog: LoggedObjects | None = None
         self._server = Server("mariadb", (10, 11, 0))
 
     def feed(self, event: Event) -> None:
@@ -65,7 +65,7 @@ class KnownObjects:
             return
         flavor = description.format.flavor
         self._server = Server.of(flavor.value, description.format.server_version)
-        catalog = SchemaCatalog(flavor, server_version=self._server.version)
+        catalog = LoggedObjects(flavor, server_version=self._server.version)
         self._load(catalog)
         self._catalog = catalog
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final
 
 from binlane.binlogs.routing.rows import table_name, whole_rows
-from binlane.binlogs.routing.table_links import ACTING, TableLinks
+from binlane.binlogs.routing.table_links import TableLinks
 from binlane.errors import CodecError
 from binlane.log.codec.columns import decode_rows
 from binlane.log.codec.event import Event
@@ -37,6 +37,7 @@ from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.facts import WRITING_KINDS, StatementEffects, StatementKind
+from binlane.statements.sql.schema import ACTING
 
 NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 """Flags of rows with which no foreign key acts, or what it does is logged."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from binlane.binlogs.routing.plan import Generated
 from binlane.binlogs.routing.rows import table_name
 from binlane.errors import CodecError
 from binlane.log.codec.columns import Value, decode_rows
@@ -31,6 +30,7 @@ from binlane.log.codec.status_vars import decode_status_vars
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import ColumnType, Flavor
 from binlane.log.grouping.table_maps import rows_with_tables
+from binlane.statements.session.group_plan import Generated
 
 _AUTO_INCREMENT: Final = 3
 _STEPS_KEPT: Final = 256

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.routing.plan import GroupPlan, Text
 from binlane.binlogs.routing.planned import (
     MARK_BYTES_MAX,
     MARKS,
@@ -36,6 +35,7 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import RawRun
 from binlane.log.kernels import layout
 from binlane.names import TableName
+from binlane.statements.session.group_plan import GroupPlan, TextPart
 
 _QUERIES: Final = frozenset(map(int, (EventType.QUERY, EventType.QUERY_COMPRESSED)))
 _GTID: Final = int(EventType.GTID)
@@ -205,10 +205,10 @@ def _could_be(pieces: _Pieces, plan: GroupPlan) -> bool:
     return True
 
 
-def _texts_in(plan: GroupPlan) -> Iterator[Text]:
+def _texts_in(plan: GroupPlan) -> Iterator[TextPart]:
     for parts in plan.binlogs.values():
         for part in parts:
-            if isinstance(part, Text):
+            if isinstance(part, TextPart):
                 yield part
 
 

@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import Final
 
 from binlane.binlogs.routing.generated import Chosen, chosen_ids
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
 from binlane.binlogs.routing.queries import statement_of, with_ddl_xid, with_statement
 from binlane.binlogs.routing.rows import PIECES, ends_statement, table_name, whole_rows
 from binlane.errors import CodecError
@@ -36,8 +35,10 @@ from binlane.log.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.log.codec.variables import IntvarEvent, IntvarKind
 from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, is_begin
 from binlane.log.grouping.inner import expanded
+from binlane.log.grouping.sections import Section
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, RowsPart, TextPart
 from binlane.statements.sql.facts import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
@@ -535,7 +536,7 @@ def _union(sets: Iterable[frozenset[TableName]]) -> frozenset[TableName]:
 # What is planned -----------------------------------------------------------------------------------
 
 
-def _are_in_order(parts: Sequence[Text | Rows], count: int) -> bool:
+def _are_in_order(parts: Sequence[TextPart | RowsPart], count: int) -> bool:
     """True if each section comes once at most, and in the source's order."""
     used = [part.section for part in parts if part.section is not None]
     return all(0 <= one < count for one in used) and all(
@@ -544,7 +545,10 @@ def _are_in_order(parts: Sequence[Text | Rows], count: int) -> bool:
 
 
 def _part(
-    group: EventGroup, part: Text | Rows, sections: Sequence[Sequence[Piece]], format_: Format
+    group: EventGroup,
+    part: TextPart | RowsPart,
+    sections: Sequence[Sequence[Piece]],
+    format_: Format,
 ) -> PlannedPart:
     """Make the part for one statement.
 
@@ -554,14 +558,12 @@ def _part(
     pieces = () if part.section is None else sections[part.section]
     rows = tuple(event for piece in pieces for event in piece.events)
     made = PlannedPart(rows=rows, changed=_union(piece.changed for piece in pieces))
-    if isinstance(part, Rows):
+    if isinstance(part, RowsPart):
         return made
     if part.is_another(annotated(rows)):
         raise CodecError("the source ran another text than the session sent")
     timestamp = part.timestamp or (rows or group.events)[0].header.timestamp
-    events = [
-        _event(group, one, format_, flags=one.flags, timestamp=timestamp) for one in part.events
-    ]
+    events = [_event(group, one, format_, timestamp=timestamp) for one in part.events]
     if not events or not isinstance(events[-1].body, _STATEMENTS):
         raise CodecError("a text has no statement at its end")
     statement = statement_of(events[-1].body)
@@ -581,7 +583,7 @@ def _with_tables(event: Event, tables: Sequence[TableName]) -> Event:
     return event if told is None else with_statement(event, statement.in_form(told))
 
 
-def _with_ids(part: PlannedPart, text: Text, group: EventGroup, format_: Format) -> PlannedPart:
+def _with_ids(part: PlannedPart, text: TextPart, group: EventGroup, format_: Format) -> PlannedPart:
     """The text with the first AUTO_INCREMENT value that the server chose."""
     places = [
         number
@@ -633,12 +635,10 @@ def _own_end(
     if end is None:
         return ()
     timestamp = group.events[-1].header.timestamp
-    return (_event(group, end, format_, flags=end.flags, timestamp=timestamp),)
+    return tuple(_event(group, one, format_, timestamp=timestamp) for one in end.events)
 
 
-def _event(
-    group: EventGroup, encoded: EncodedEvent, format_: Format, *, flags: int, timestamp: int
-) -> Event:
+def _event(group: EventGroup, encoded: EncodedEvent, format_: Format, *, timestamp: int) -> Event:
     """An event of a plan, as one of the group.
 
     Raises:
@@ -651,7 +651,7 @@ def _event(
         server_id=first.header.server_id,
         length=HEADER_LENGTH + len(encoded.body) + format_.checksum_length,
         next_position=0,
-        flags=flags,
+        flags=encoded.flags,
     )
     return Event(header, _body(encoded, format_), first.position)
 
@@ -666,7 +666,7 @@ def _body(encoded: EncodedEvent, format_: Format) -> Body:
 def _undoes_alike(
     cut: CutGroup,
     sections: Sequence[Sequence[Piece]],
-    parts: Sequence[Text | Rows],
+    parts: Sequence[TextPart | RowsPart],
     made: Sequence[PlannedPart],
 ) -> bool:
     """True if the statements that a binlog has are rolled back there if they are at the source."""

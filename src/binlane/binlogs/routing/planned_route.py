@@ -15,7 +15,6 @@ from binlane.binlogs.routing import xa
 from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.judging import judge_statement
 from binlane.binlogs.routing.memory import NOTHING, Memory, ObjectKind
-from binlane.binlogs.routing.plan import GroupPlan, Rows, Text, basis_of
 from binlane.binlogs.routing.planned import (
     MARK_BYTES_MAX,
     MARKS,
@@ -42,6 +41,7 @@ from binlane.log.codec.types import Flavor, HeaderFlag
 from binlane.log.grouping.event_group import EventGroup
 from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import GroupPlan, RowsPart, TextPart, basis_of
 from binlane.statements.sql.logged_statements import is_about_rows_only, logged_statement
 from binlane.statements.sql.servers import RowImage
 
@@ -185,7 +185,7 @@ def route_rows(
 
 def _is_all_rows(plan: GroupPlan, name: str) -> bool:
     """True if a binlog has the rows of all statements, as the source has them."""
-    rows = tuple(Rows(number) for number in range(len(plan.sections)))
+    rows = tuple(RowsPart(number) for number in range(len(plan.sections)))
     return plan.binlogs[name] == rows and name not in plan.ends
 
 
@@ -400,7 +400,7 @@ def threads_of_plan(plan: GroupPlan, name: str, *, flags: int) -> frozenset[int]
     return frozenset(
         int.from_bytes(event.body[:4], "little")  # with which a statement begins
         for part in plan.binlogs[name]
-        if isinstance(part, Text)
+        if isinstance(part, TextPart)
         for event in part.events[-1:]
         if event.flags & flags == flags
     )

@@ -17,7 +17,6 @@ from typing import Final
 from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.generated import Chosen, first_chosen
 from binlane.binlogs.routing.memory import Memory
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Text, basis_of
 from binlane.binlogs.routing.planned import MARKS, is_same_group
 from binlane.binlogs.routing.queries import confined
 from binlane.binlogs.routing.rows import table_name
@@ -35,6 +34,7 @@ from binlane.log.kernels import layout
 from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart, basis_of
 from binlane.statements.sql.logged_statements import is_about_rows_only
 
 _HEADER: Final = Struct("<IBIIIH")
@@ -180,7 +180,7 @@ def planned_bytes(
     bodies: list[tuple[EncodedEvent, int]] = []
     following = 0
     for part in parts:
-        if not isinstance(part, Text) or part.section is None or part.section < following:
+        if not isinstance(part, TextPart) or part.section is None or part.section < following:
             return None
         if part.section >= len(sections):
             return None
@@ -209,7 +209,7 @@ def _takes(group: RawGroup, scope: Scope, memory: Memory) -> bool:
 
 
 def _texts(
-    group: RawGroup, part: Text, pieces: Sequence[RawPiece], scope: Scope
+    group: RawGroup, part: TextPart, pieces: Sequence[RawPiece], scope: Scope
 ) -> list[tuple[EncodedEvent, int]] | None:
     """The events of a text, each with its time."""
     if not part.events or any(event.flags for event in part.events):

@@ -25,9 +25,6 @@ from binlane.statements.sql.table_changes import (
 from binlane.statements.sql.table_definitions import renamed_columns
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable
 
-ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
-"""Actions of a foreign key that change the child's rows."""
-
 _CREATED: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
 _DEFINED: Final = _CREATED | {StatementKind.CREATE_TABLE_LIKE, StatementKind.ALTER_TABLE}
 _DROPPED: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
@@ -288,11 +285,6 @@ def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:
     )
 
 
-def acting(keys: Iterable[ForeignKey]) -> Iterator[ForeignKey]:
-    """Those of some foreign keys that change their table's rows."""
-    return (key for key in keys if key.on_delete in ACTING or key.on_update in ACTING)
-
-
 def _named(
     keys: Iterable[ForeignKey], table: TableName, others: Iterable[ForeignKey]
 ) -> Iterator[ForeignKey]:
@@ -312,7 +304,8 @@ def _named(
         if not key.name:
             number += 1
             named = replace(key, name=f"{table.table}_ibfk_{number}")
-        yield from acting([named])
+        if named.acts:
+            yield named
 
 
 def _moved_name(key: ForeignKey, new: TableName) -> str:

@@ -70,7 +70,7 @@ class GrantStatements:
         # Before accounts are looked for: whatever happens to them from here on will be followed.
         done = await self._position(session)
         accounts, notes = await self._there(session, statement.accounts)
-        is_new = await self._binlogs.grant(statement.names, accounts, done=done)
+        is_new = await self._binlogs.changes.grant(statement.names, accounts, done=done)
         if not is_new:
             notes = [*notes, "it was granted already"]
         return _noting(notes)
@@ -80,7 +80,9 @@ class GrantStatements:
         await session.require(Privilege.DEFINE)
         granted = {each.account for each in self._binlogs.grants}
         accounts = [await self._named(session, each, granted) for each in statement.accounts]
-        done = await self._binlogs.revoke(statement.names, accounts, if_exists=statement.if_exists)
+        done = await self._binlogs.changes.revoke(
+            statement.names, accounts, if_exists=statement.if_exists
+        )
         return _noting([] if done else ["nothing of it was granted"])
 
     async def show(self, session: SessionContext, statement: ShowReadGrants) -> Answer:

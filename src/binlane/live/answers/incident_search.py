@@ -74,7 +74,7 @@ class IncidentSearch:
                 )
             if self._stopped.is_set():
                 return
-            self._binlogs.note_found(binlog, found, _end(files[:-1])).result()
+            self._binlogs.changes.note_found(binlog, found, _end(files[:-1])).result()
             if binlog.unsearched == before:
                 return  # its disk failed, or it is another one now
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from binlane.binlogs.routing.table_links import ACTING, NO_LINKS, TableLinks, acting
+from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.schema import ForeignKey, Table
+from binlane.statements.sql.schema import ACTING, ForeignKey, Table
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.table_changes import created
 from binlane.statements.sql.tree.definitions import CreateTable
@@ -102,12 +102,12 @@ async def source_links(query: Query) -> SourceLinks:
         StatementError: If the source refuses a question.
     """
     rows = await query(_KEYS)
-    keys = set(acting(_keys(row for row in rows if row[5] is not None)))
+    keys = {key for key in _keys(row for row in rows if row[5] is not None) if key.acts}
     unknown: set[TableName] = set()
     # MariaDB tells what keys do only to who may do more with a table than read it.
     for name in sorted({_name(row) for row in rows if row[5] is None}):
         table = await _defined(query, name)
-        keys |= set(acting(() if table is None else table.foreign_keys))
+        keys |= {key for key in (() if table is None else table.foreign_keys) if key.acts}
         unknown |= {name} if table is None else set()
     unions: set[tuple[TableName, TableName]] = set()
     for row in await query(_MERGES):

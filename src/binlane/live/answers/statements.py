@@ -52,8 +52,8 @@ from binlane.live.gateway.handler import Send, SessionContext
 from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.log_texts import shown
 from binlane.live.gateway.privileges import Privilege
+from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S, incomplete
 from binlane.live.loop.binlogs import Binlogs
-from binlane.live.loop.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.log.codec.format import MAGIC, flavor_of
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.log.codec.packets.results import ColumnDefinition
@@ -532,7 +532,9 @@ class Statements:
         found = await _links(session, scope)
         unknown = await unknown_names(_query(session), scope)
         try:
-            begin = await self._binlogs.create(statement.name, make, done=done, links=found.links)
+            begin = await self._binlogs.changes.create(
+                statement.name, make, done=done, links=found.links
+            )
         except DuplicateBinlogError as error:
             if statement.if_not_exists:
                 return _noted(error)
@@ -541,23 +543,23 @@ class Statements:
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        if not await self._binlogs.drop(statement.name, if_exists=statement.if_exists):
+        if not await self._binlogs.changes.drop(statement.name, if_exists=statement.if_exists):
             return _noted(unknown_binlog(statement.name, None))
         return OkAnswer()
 
     async def _start(self, session: SessionContext, statement: StartBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        begin = await self._binlogs.start_binlog(statement.name, statement.position)
+        begin = await self._binlogs.changes.start(statement.name, statement.position)
         return OkAnswer(info=f"goes on after GTID {begin}")
 
     async def _stop(self, session: SessionContext, statement: StopBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        end = await self._binlogs.stop_binlog(statement.name)
+        end = await self._binlogs.changes.stop(statement.name)
         return OkAnswer(info=f"stopped after GTID {end}")
 
     async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
         for name in await self._chosen(session, statement.name, Privilege.FLUSH):
-            await self._binlogs.rotate(name)
+            await self._binlogs.changes.rotate(name)
         return OkAnswer()
 
     async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
@@ -571,7 +573,7 @@ class Statements:
         done = await _source_position(session)
         found = await _links(session, preview.scope)
         unknown = await unknown_names(_query(session), preview.scope, former.scope)
-        begin = await self._binlogs.alter(
+        begin = await self._binlogs.changes.alter(
             statement.name,
             lambda definition: alter(definition, statement, default=default),
             done=done,
@@ -591,7 +593,7 @@ class Statements:
             plans = [plan_before(self._binlogs.live(name), timestamp) for name in names]
         for plan in plans:
             if plan.first is not None:
-                await self._binlogs.purge(plan.binlog, plan.first)
+                await self._binlogs.changes.purge(plan.binlog, plan.first)
         kept = [_diagnostic("Warning", plan.warning) for plan in plans if plan.warning]
         return OkAnswer(info="; ".join(each.text for each in kept), diagnostics=tuple(kept))
 
@@ -643,7 +645,7 @@ class Statements:
             problem: The reason why a binlog of statements gets rows; empty where it does not.
         """
         end, definition = binlog.end, binlog.definition
-        state = self._binlogs.state(binlog.name)
+        state = self._binlogs.output(binlog.name).state
         told = str(state)
         if problem and not state.reason and definition.logging_mode is not LoggingMode.ROW:
             told = f"{told}: {problem}"
@@ -682,7 +684,7 @@ class Statements:
         self, session: SessionContext, statement: AcknowledgeIncidents
     ) -> Answer:
         await session.require(Privilege.DEFINE)
-        done = await self._binlogs.acknowledge(statement.name, statement.last)
+        done = await self._binlogs.changes.acknowledge(statement.name, statement.last)
         if not done:
             return OkAnswer(info=f"binlog '{statement.name}' has none that is not acknowledged")
         count = sum(each.count for each in done)
@@ -797,7 +799,7 @@ class Statements:
         position = await _source_position(session)
         if not await self._binlogs.wait_until_complete(
             name, position, timeout_s=COMPLETE_TIMEOUT_S
-        ) and (is_named or self._binlogs.state(name).activity is not Activity.STOPPED):
+        ) and (is_named or self._binlogs.output(name).state.activity is not Activity.STOPPED):
             raise incomplete(self._binlogs.output(name), position)
 
 

@@ -1,6 +1,6 @@
-"""The binlogs of one process as the ports see them: what there is, and commands that change it.
+"""The binlogs of one process as the ports see them: definitions, states and counts.
 
-All of it is called in one event loop; the work is done by the routing loop's thread.
+All calls are made in one event loop; the routing loop's thread does the work.
 """
 
 from __future__ import annotations
@@ -8,25 +8,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import Final
 
-from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Activity, ScopeChange
 from binlane.binlogs.store.grants import ReadGrant
-from binlane.binlogs.store.incidents import Incident
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.live.capture.settings import SourceSettings
-from binlane.live.loop.definitions import Definitions
+from binlane.live.loop.binlog_changes import BinlogChanges
 from binlane.live.loop.feeds import Feed
-from binlane.live.loop.loop import Command, RoutingLoop
-from binlane.live.loop.outputs import Counts, Output, State
+from binlane.live.loop.loop import RoutingLoop
+from binlane.live.loop.outputs import Output
 from binlane.live.loop.substitution import Substitution
 from binlane.live.port.binlog_variables import FORMAT
-from binlane.positions import AnyGtid, FilePosition, Position
+from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition, unknown_binlog
 from binlane.statements.sql.accounts import AccountName
 from binlane.statements.sql.servers import LoggingMode
@@ -34,11 +30,14 @@ from binlane.statements.sql.servers import LoggingMode
 BUSY_S: Final = 30.0
 """Longest time that the routing thread may take for one thing."""
 
-_T = TypeVar("_T")
-
 
 class Binlogs:
-    """The ports' view of all binlogs."""
+    """The ports' view of all binlogs.
+
+    Attributes:
+        changes: Changes binlogs, as statements ask for it.
+        crashed: Set when the routing loop has failed.
+    """
 
     def __init__(
         self, store: Store, settings: SourceSettings, substitution: Substitution | None = None
@@ -59,7 +58,7 @@ class Binlogs:
             access_changed=self._tell_access,
         )
         self._defined: tuple[Definition, ...] = ()
-        self._definitions = Definitions(self._loop)
+        self.changes = BinlogChanges(self._loop)
         self._readers: asyncio.AbstractEventLoop | None = None
         self.crashed = asyncio.Event()
         self._access_changed: Callable[[], None] = lambda: None
@@ -123,43 +122,24 @@ class Binlogs:
         self._defined = tuple(output.binlog.definition for output in outputs)
         return self._defined
 
-    def get(self, name: str) -> Binlog:
-        """A binlog.
-
-        Raises:
-            DefinitionError: If there is none of this name.
-        """
-        self.live(name)
-        return self._loop.outputs[name].binlog
-
-    def live(self, name: str) -> LiveBinlog:
-        """A binlog, for a dump.
-
-        Raises:
-            DefinitionError: If there is none of this name.
-        """
-        outputs = self._loop.outputs
-        if name not in outputs:
-            raise unknown_binlog(name, outputs)
-        return outputs[name].live
-
-    def state(self, name: str) -> State:
-        """Return a binlog's state as SHOW BINLOGS says it.
-
-        Raises:
-            DefinitionError: If there is none of this name.
-        """
-        self.live(name)
-        return self._loop.outputs[name].state
-
     def output(self, name: str) -> Output:
         """A binlog and how it fares.
 
         Raises:
             DefinitionError: If there is none of this name.
         """
-        self.live(name)
-        return self._loop.outputs[name]
+        output = self._loop.outputs.get(name)
+        if output is None:
+            raise unknown_binlog(name, self._loop.outputs)
+        return output
+
+    def get(self, name: str) -> Binlog:
+        """A binlog; raises as `output`."""
+        return self.output(name).binlog
+
+    def live(self, name: str) -> LiveBinlog:
+        """A binlog, for a dump; raises as `output`."""
+        return self.output(name).live
 
     def history(self) -> list[ScopeChange]:
         """All changes of definitions, oldest first; looks at the disk, from any thread."""
@@ -208,10 +188,6 @@ class Binlogs:
         """
         self._loop.store.set_variables(values)
 
-    def counts(self, name: str) -> Counts:
-        """Return the counts of a binlog's contents since this process began."""
-        return self._loop.outputs[name].counts
-
     def lag_s(self, name: str) -> float | None:
         """Return how far a binlog is behind the source, in seconds; None where nobody can tell.
 
@@ -240,10 +216,6 @@ class Binlogs:
         """The feed of the binlogs that keep up."""
         return self._loop.main
 
-    def end_threads(self, threads: frozenset[int]) -> None:
-        """Have replicas drop the temporary tables of connections that ended with a process."""
-        self._loop.submit(lambda _: self._loop.end_threads(threads))
-
     @property
     def source_problem(self) -> str:
         """The reason why nothing comes from the source; empty while it does."""
@@ -270,144 +242,6 @@ class Binlogs:
         """The reason why watermarks cannot be saved; empty while they can."""
         return self._loop.marks_failure
 
-    async def beat(self) -> None:
-        """Have the routing loop do nothing, between two event groups."""
-        await self._do(lambda _waited_s: True)
-
-    async def use(self, settings: StoreSettings) -> None:
-        """Write files by other settings from now on."""
-
-        def change(_waited_s: float) -> bool:
-            self._loop.store.use(settings)
-            return True
-
-        await self._do(change)
-
-    async def create(
-        self,
-        name: str,
-        make: Callable[[int], Definition],
-        *,
-        done: Position,
-        links: TableLinks = NO_LINKS,
-    ) -> Position:
-        """As `Definitions.create`.
-
-        Raises:
-            StatementError: If it is there already, malformed, or the source was not reached yet.
-            StoreError: If the disk cannot be written.
-        """
-        return await self._do(self._definitions.create(name, make, done, links))
-
-    async def alter(
-        self,
-        name: str,
-        change: Callable[[Definition], Definition],
-        *,
-        done: Position,
-        links: TableLinks = NO_LINKS,
-    ) -> Position:
-        """As `Definitions.alter`.
-
-        Raises:
-            StatementError: If there is none of this name, or it is behind the source for too long.
-            StoreError: If the disk cannot be written.
-        """
-        return await self._do(self._definitions.alter(name, change, done, links))
-
-    async def drop(self, name: str, *, if_exists: bool = False) -> bool:
-        """As `Definitions.drop`.
-
-        Raises:
-            DefinitionError: If there is none of this name.
-        """
-        return await self._do(self._definitions.drop(name, if_exists=if_exists))
-
-    async def rotate(self, name: str) -> None:
-        """As `Definitions.rotate`.
-
-        Raises:
-            DefinitionError: If there is none of this name.
-            StoreError: If the disk cannot be written.
-        """
-        await self._do(self._definitions.rotate(name))
-
-    async def purge(self, name: str, first: str) -> None:
-        """As `Definitions.purge`.
-
-        Raises:
-            DefinitionError: If there is no such binlog or file.
-            StoreError: If the disk cannot be written.
-        """
-        await self._do(self._definitions.purge(name, first))
-
-    async def purge_before(self, name: str, timestamp: float) -> None:
-        """As `Definitions.purge_before`.
-
-        Raises:
-            DefinitionError: If there is no such binlog.
-            StoreError: If the disk cannot be written.
-        """
-        await self._do(self._definitions.purge_before(name, timestamp))
-
-    async def start_binlog(self, name: str, position: str | None) -> Position:
-        """As `Definitions.start`.
-
-        Raises:
-            StatementError: If there is none of this name, or the position is none.
-            StoreError: If the disk cannot be written.
-        """
-        return await self._do(self._definitions.start(name, position))
-
-    async def stop_binlog(self, name: str) -> Position:
-        """As `Definitions.stop`.
-
-        Raises:
-            DefinitionError: If there is none of this name.
-            StoreError: If that cannot be saved.
-        """
-        return await self._do(self._definitions.stop(name))
-
-    async def acknowledge(self, name: str, last: str | None) -> tuple[Incident, ...]:
-        """As `Definitions.acknowledge`.
-
-        Raises:
-            DefinitionError: If there is no such binlog, or no such INCIDENT in it.
-            StoreError: If that cannot be saved.
-        """
-        return await self._do(self._definitions.acknowledge(name, last))
-
-    def note_found(
-        self, binlog: Binlog, earlier: Sequence[Incident], unsearched: FilePosition | None
-    ) -> Future[bool]:
-        """As `Definitions.note_found`; from any thread."""
-        return self._loop.submit(self._definitions.note_found(binlog, earlier, unsearched))
-
-    async def grant(
-        self, names: Sequence[str], accounts: Sequence[AccountName], *, done: Position
-    ) -> bool:
-        """As `Definitions.grant`.
-
-        Raises:
-            StatementError: If there is no such binlog, or the source was not reached yet.
-            StoreError: If that cannot be saved.
-        """
-        return await self._do(self._definitions.grant(names, accounts, done))
-
-    async def revoke(
-        self, names: Sequence[str], accounts: Sequence[AccountName], *, if_exists: bool = False
-    ) -> bool:
-        """As `Definitions.revoke`.
-
-        Raises:
-            StatementError: If there is no such binlog, or it was not granted.
-            StoreError: If that cannot be saved.
-        """
-        return await self._do(self._definitions.revoke(names, accounts, if_exists=if_exists))
-
-    async def _do(self, command: Command[_T]) -> _T:
-        return await asyncio.wrap_future(self._loop.submit(command))
-
     async def wait_until_complete(self, name: str, position: Position, *, timeout_s: float) -> bool:
         """Wait until a binlog is complete up to a position of the source.
 
@@ -419,7 +253,11 @@ class Binlogs:
         while not live.published.position.includes(position):
             version = live.version
             left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or live.is_dropped or self.state(name).activity is Activity.STOPPED:
+            if (
+                left_s <= 0
+                or live.is_dropped
+                or self.output(name).state.activity is Activity.STOPPED
+            ):
                 return False
             await live.wait_for_change(version, left_s)
         return True

@@ -27,7 +27,6 @@ from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from binlane.binlogs.routing.planned_route import Threads
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Activity
 from binlane.binlogs.store.live import LiveBinlog
@@ -36,11 +35,10 @@ from binlane.errors import BinlaneError, StoreError
 from binlane.live.capture.settings import SourceSettings, Start, StartAt
 from binlane.live.loop.account_changes import AccountWatch
 from binlane.live.loop.feeds import Feed, identity_text, read_identity
-from binlane.live.loop.outputs import Output, Trouble
+from binlane.live.loop.outputs import Output
 from binlane.live.loop.router import EndingError
 from binlane.live.loop.substitution import Substitution
 from binlane.positions import Position
-from binlane.statements.sql.servers import LoggingMode
 
 _LOOK_AGAIN_S: Final = 0.1
 """Longest interval of looks at a command that waits for something."""
@@ -162,10 +160,10 @@ class RoutingLoop:
         for name, binlog in self.store.binlogs.items():
             output = self.add_output(binlog)
             activity, _ = activities[name]
-            output.is_stopped = activity is Activity.STOPPED
+            if activity is Activity.STOPPED:
+                output.stop()
             if binlog.failure:
-                output.failure, output.since_s = binlog.failure, time.time()
-                output.last_failure = Trouble(output.failure, output.since_s)
+                output.note_failure(binlog.failure)
                 logger.error("binlog %s: STOPPED: %s", name, binlog.failure, extra={"binlog": name})
             elif activity is Activity.OPEN:
                 opened.append(output)
@@ -249,12 +247,7 @@ class RoutingLoop:
     def add_output(self, binlog: Binlog) -> Output:
         """Begin to keep a binlog."""
         lost = frozenset[int]() if self._substitution is None else self._substitution.lost_threads
-        output = Output(
-            LiveBinlog(binlog),
-            counted=binlog.end,
-            threads=Threads(lost=lost),
-            drops_temporary=bool(lost) and binlog.definition.logging_mode is not LoggingMode.ROW,
-        )
+        output = Output.of(binlog, lost)
         outputs = {**self.outputs, binlog.name: output}
         self.outputs = MappingProxyType(dict(sorted(outputs.items())))
         return output
@@ -277,15 +270,15 @@ class RoutingLoop:
     def attach(self, output: Output, feed: Feed) -> None:
         """Let a feed feed a binlog."""
         feed.outputs.append(output)
-        output.is_on_main = feed is self.main if hasattr(self, "main") else True
-        output.feed_failure = lambda: feed.refusal
+        is_main = feed is self.main if hasattr(self, "main") else True
+        output.attach(lambda: feed.refusal, is_main=is_main)
 
     def detach(self, output: Output) -> None:
         """Let nobody feed a binlog."""
         feed = self.feed_of(output)
         if feed is not None:
             feed.outputs.remove(output)
-        output.is_on_main, output.feed_failure = False, str
+        output.detach()
 
     def catch_up(self, outputs: Iterable[Output]) -> None:
         """Let binlogs go on from where they stand, by the main feed or one of their own."""
@@ -303,7 +296,6 @@ class RoutingLoop:
         if any(output.forgets_source for output in lagging):
             feed.identity = None
         for output in lagging:
-            output.forgets_source = False
             self.attach(output, feed)
             self.note_activity(output, Activity.CATCHING_UP, output.failure)
 
@@ -315,10 +307,8 @@ class RoutingLoop:
         for output in logs:
             if output.name in faults:
                 self.fail(output, faults[output.name])
-            if output.told is output.binlog.published:
+            if not output.take_news():
                 continue
-            output.told = output.binlog.published
-            output.count_bytes()
             if output.live.changed():
                 woken.append(output.live)
             if output.failure and output.name not in faults:
@@ -344,13 +334,7 @@ class RoutingLoop:
                 extra={"binlog": output.name},
             )
             self.note_activity(output, Activity.CATCHING_UP, reason)
-            output.last_failure = Trouble(reason, time.time())
-        if not output.failure:
-            output.since_s = time.time()
-        output.failure = reason
-        output.has_lost_trust |= not is_known
-        # Without chance: those whose disk fails at once go on together, by one feed.
-        output.due_s = time.monotonic() + output.backoff.next_delay_s(0)
+        output.fail(reason, has_lost_trust=not is_known)
         self.detach(output)
 
     def note_activity(self, output: Output, activity: Activity, reason: str = "") -> None:
@@ -372,8 +356,7 @@ class RoutingLoop:
             *(output.name, output.binlog.position),
             extra={"binlog": output.name, "gtid": str(output.binlog.position)},
         )
-        output.failure = ""
-        output.backoff.reset()
+        output.recover()
 
     def _joins_main(self, output: Output) -> bool:
         """Let the main feed feed a binlog that has all that it gave; whether that is so."""
@@ -453,7 +436,7 @@ class RoutingLoop:
             now_s = time.time()
             for output in feed.outputs:
                 if not feed.router.holds(output):
-                    output.complete_s = now_s
+                    output.note_complete(now_s)
 
     def _fail_feed(self, feed: Feed, error: Exception) -> None:
         self._unregister(feed)
@@ -549,8 +532,7 @@ class RoutingLoop:
                 continue
             try:
                 if output.has_lost_trust or output.binlog.failure:
-                    output.live.binlog = self.store.reopen_binlog(output.name)
-                    output.has_lost_trust = False
+                    output.reopen(self.store.reopen_binlog(output.name))
                 ready.append(output)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 self.fail(output, error)

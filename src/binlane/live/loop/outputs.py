@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
 from binlane.binlogs.routing.routed_group import OmissionKind
@@ -16,6 +17,7 @@ from binlane.binlogs.store.catalog import Activity
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.live.capture.backoff import Backoff
 from binlane.positions import AnyGtid, FilePosition, Position
+from binlane.statements.sql.servers import LoggingMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,8 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """A failure, be it over or not.
+class OutputFailure:
+    """A failure of a binlog, be it over or not.
 
     Attributes:
         text: The failure's message for the user.
@@ -84,7 +86,7 @@ class Trouble:
 
 @dataclass(slots=True, eq=False)
 class Output:
-    """A binlog and how it fares; the routing loop changes it, any thread may look.
+    """A binlog and how it fares; the routing loop changes it, by its methods, any thread may look.
 
     Attributes:
         live: The part of it that its readers share.
@@ -95,19 +97,15 @@ class Output:
         forgets_source: True if it goes on with whatever source there is.
         since_s: The time since when it has failed, as `time.time`.
         due_s: The time when it is tried again, as `time.monotonic`.
-        backoff: Gives the waits between attempts.
         last_timestamp: The time of the last group that was routed, in seconds since 1970; None
             before one.
         complete_s: The time when it last held everything that the source had, as `time.time`; None
             before.
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
         is_on_main: True if the main feed feeds it.
-        told: The facts that its readers were last told.
         threads: Connections of the source whose temporary tables it has, or lacks.
         drops_temporary: Replicas are to drop all temporary tables before anything else.
-        stopped_at: The group past the port that it stopped before; None without one.
         accepted: Groups past the port up to here it takes, although it was to stop.
-        counted: The place up to which its files were counted.
         last_failure: The last `failure`, also once it is over; None before one.
     """
 
@@ -119,30 +117,141 @@ class Output:
     forgets_source: bool = False
     since_s: float = 0.0
     due_s: float = 0.0
-    backoff: Backoff = field(default_factory=Backoff)
     last_timestamp: int | None = None
     complete_s: float | None = None
     feed_failure: Callable[[], str] = str
     is_on_main: bool = False
-    told: Published | None = None
     threads: Threads = NO_THREADS
     drops_temporary: bool = False
-    stopped_at: AnyGtid | None = None
     accepted: Position | None = None
-    counted: FilePosition | None = None
-    last_failure: Trouble | None = None
+    last_failure: OutputFailure | None = None
+    _backoff: Backoff = field(default_factory=Backoff)
+    _told: Published | None = None
+    _stopped_at: AnyGtid | None = None
+    _counted: FilePosition | None = None
 
-    def count_bytes(self) -> None:
-        """Count the bytes that were published since the last time."""
+    @classmethod
+    def of(cls, binlog: Binlog, lost: frozenset[int]) -> Self:
+        """Begin to keep a binlog.
+
+        Args:
+            binlog: The binlog of the store.
+            lost: Connections of the source whose temporary tables no binlog has as texts.
+        """
+        return cls(
+            LiveBinlog(binlog),
+            threads=Threads(lost=lost),
+            drops_temporary=bool(lost) and binlog.definition.logging_mode is not LoggingMode.ROW,
+            _counted=binlog.end,
+        )
+
+    def take_news(self) -> bool:
+        """True if more is published than the last time; its bytes are counted."""
         published = self.live.published
-        if self.counted is not None:
-            self.counts.size_bytes += published.bytes_behind(self.counted) or 0
-        self.counted = published.end
+        if published is self._told:
+            return False
+        self._told = published
+        if self._counted is not None:
+            self.counts.size_bytes += published.bytes_behind(self._counted) or 0
+        self._counted = published.end
+        return True
+
+    def note_routed(self, timestamp: int | None) -> None:
+        """Note the time of the last group that was routed, in seconds since 1970."""
+        self.last_timestamp = timestamp
+
+    def note_complete(self, now_s: float) -> None:
+        """Note that it holds everything that the source has, at a time as `time.time`."""
+        self.complete_s = now_s
+
+    def attach(self, failure: Callable[[], str], *, is_main: bool) -> None:
+        """Note that a feed feeds it.
+
+        Args:
+            failure: Gives the reason why the feed gets nothing from the source.
+            is_main: True for the main feed.
+        """
+        self.is_on_main, self.feed_failure = is_main, failure
+        if not is_main:
+            self.forgets_source = False
+
+    def detach(self) -> None:
+        """Note that no feed feeds it."""
+        self.is_on_main, self.feed_failure = False, str
+
+    def stop(self) -> None:
+        """Let it get nothing more: STOP BINLOG was executed, now or before a restart."""
+        self.is_stopped, self.failure = True, ""
+
+    def go_on(self, position: Position | None, *, forgets_source: bool) -> None:
+        """Let it go on at once, by START BINLOG.
+
+        Args:
+            position: Groups up to here are taken although they came past the port; None: up to
+                where the binlog stands.
+            forgets_source: True if it goes on with whatever source there is.
+        """
+        stopped_at, accepted = self._stopped_at, position or self.binlog.reached
+        if stopped_at is not None:
+            is_in = accepted.covers(stopped_at)
+            self.accepted = accepted if is_in else accepted.advance(stopped_at)
+            self._stopped_at = None
+        self.forgets_source |= forgets_source
+        self.is_stopped, self.due_s = False, 0.0
+        self._backoff.reset()
+
+    def stop_before(self, gtid: AnyGtid | None) -> None:
+        """Note the group past the port that it stops before."""
+        self._stopped_at = gtid
+
+    def fail(self, reason: str, *, has_lost_trust: bool) -> None:
+        """Note that nothing can be written to it, and when it is tried again.
+
+        Args:
+            reason: The failure's message for the user.
+            has_lost_trust: True if its memory may be wrong.
+        """
+        self.note_failure(reason)
+        self.has_lost_trust |= has_lost_trust
+        # Without chance: those whose disk fails at once go on together, by one feed.
+        self.due_s = time.monotonic() + self._backoff.next_delay_s(0)
+
+    def note_failure(self, reason: str) -> None:
+        """Note why nothing can be written to it."""
+        if not self.failure:
+            self.since_s = time.time()
+        if self.failure != reason:
+            self.last_failure = OutputFailure(reason, time.time())
+        self.failure = reason
+
+    def recover(self) -> None:
+        """Note that it works again."""
+        self.failure = ""
+        self._backoff.reset()
+
+    def reopen(self, binlog: Binlog) -> None:
+        """Take a binlog that was read again from its files."""
+        self.live.binlog = binlog
+        self.has_lost_trust = False
 
     def lose_threads(self, threads: frozenset[int]) -> None:
         """Note that it lacks texts on temporary tables of some connections."""
         if not threads <= self.threads.lost:
             self.threads = replace(self.threads, lost=self.threads.lost.union(threads))
+
+    def note_made(self, threads: frozenset[int]) -> None:
+        """Note that it has texts on temporary tables of some connections."""
+        if threads:
+            self.threads = replace(self.threads, made=self.threads.made.union(threads))
+
+    def restart_source(self) -> None:
+        """Note that the source was restarted, and counts its connections anew.
+
+        Sessions that ended with the process before may be of behind this start, until all is read
+        that was there then.
+        """
+        is_anew = self.complete_s is not None
+        self.threads = NO_THREADS if is_anew else Threads(lost=self.threads.lost)
 
     def end_threads(self, threads: frozenset[int]) -> None:
         """Note that connections are over, and nobody has dropped their temporary tables by text."""
@@ -160,14 +269,6 @@ class Output:
         """
         self.binlog.begin_anew(self.last_timestamp or int(time.time()))
         self.drops_temporary = False
-
-    def accept(self, position: Position | None) -> None:
-        """Take what stopped it although it came past the port: somebody wants it to go on."""
-        stopped_at, accepted = self.stopped_at, position or self.binlog.reached
-        if stopped_at is not None:
-            is_in = accepted.covers(stopped_at)
-            self.accepted = accepted if is_in else accepted.advance(stopped_at)
-            self.stopped_at = None
 
     @property
     def name(self) -> str:

@@ -16,8 +16,7 @@ from typing import Final
 
 from binlane.binlogs.route.large import LargePart
 from binlane.binlogs.routing.makers import marked
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.planned_route import NO_THREADS, Threads, route_rows
+from binlane.binlogs.routing.planned_route import route_rows
 from binlane.binlogs.routing.planned_spans import RawGroup, raw_group
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.binlogs.routing.session_format import LOGGED_AS_STATEMENT
@@ -45,6 +44,7 @@ from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 
 logger = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ class Router:
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 on_fault(output, error)
             else:
-                output.last_timestamp = run.last_timestamp
+                output.note_routed(run.last_timestamp)
         self.last_timestamp = run.last_timestamp
 
     def _append(
@@ -296,7 +296,7 @@ class Router:
             raise _anonymous(f"{group.file}:{group.position}")
         for output in outputs:
             self._guarded(output, partial(self._give, output, group), on_fault)
-            output.last_timestamp = group.timestamp
+            output.note_routed(group.timestamp)
         if group.gtid is not None and self.position is not None:
             self.position = self.position.advance(group.gtid)
         self.last_timestamp = group.timestamp
@@ -337,7 +337,7 @@ class Router:
                     work = partial(self._route, choice.output, group, waits=True)
                     self._guarded(choice.output, work, on_fault)
         for choice in choices:
-            choice.output.last_timestamp = large.timestamp
+            choice.output.note_routed(large.timestamp)
         self.last_timestamp = large.timestamp
 
     def _choices(self, large: LargeGroup, outputs: Sequence[Output]) -> list[LargeChoice]:
@@ -400,10 +400,7 @@ class Router:
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
             if first.body.created:
-                # The source counts its connections anew. Sessions that ended with the process
-                # before may be of behind this start, until all is read that was there then.
-                is_anew = output.complete_s is not None
-                output.threads = NO_THREADS if is_anew else Threads(lost=output.threads.lost)
+                output.restart_source()
         else:
             self._route(output, group, waits=waits)
 

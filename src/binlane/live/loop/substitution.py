@@ -27,12 +27,10 @@ from binlane.binlogs.routing.makers import (
     thread_of_raw,
     threads_of_run,
 )
-from binlane.binlogs.routing.plan import GroupPlan, Text, basis_of
 from binlane.binlogs.routing.planned import MARKS
 from binlane.binlogs.routing.planned_route import (
     CHANGED_DEFINITION,
     PlannedRouting,
-    Threads,
     route_planned,
     route_rows,
     threads_of_plan,
@@ -43,7 +41,8 @@ from binlane.binlogs.routing.rows import table_name
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
-from binlane.live.port.attributions import Attributions, ReadGroup, Watch
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, Watch
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
@@ -54,6 +53,7 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
+from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
 from binlane.statements.sql.servers import LoggingMode, RowImage
 
 PAST_THE_PORT: Final = Reason.STRANGER.value
@@ -363,7 +363,7 @@ class Substitution:
         accepted = output.accepted
         is_accepted = accepted is not None and gtid is not None and accepted.covers(gtid)
         if self._bypass is Bypass.STOP and not is_accepted:
-            output.stopped_at = gtid
+            output.stop_before(gtid)
             raise StoreError(
                 f"binlog {output.name}: group {gtid} changes rows in its scope and did not come "
                 "through the port",
@@ -381,9 +381,7 @@ class Substitution:
         for reason in outcome.reasons:
             self.count(output, gtid, reason)
         output.lose_threads(outcome.lost)
-        threads = output.threads
-        if not outcome.made <= threads.made:
-            output.threads = Threads(outcome.made | threads.made, threads.lost)
+        output.note_made(outcome.made)
 
     @staticmethod
     def count(
@@ -426,7 +424,7 @@ class Substitution:
             return LargeChoice(output, has_rows=False)
         if {part.section for part in parts} != set(range(len(found.sections))):
             return LargeChoice(output, needs_whole=True)
-        has_text = any(isinstance(part, Text) for part in parts)
+        has_text = any(isinstance(part, TextPart) for part in parts)
         return LargeChoice(output, reason=TOO_LARGE if has_text else "", image=found.image)
 
 

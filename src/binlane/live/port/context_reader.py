@@ -5,10 +5,6 @@ may have changed them, before the next statement that is to be logged as its tex
 of ROW_COUNT() and FOUND_ROWS(), and on MySQL SHOW WARNINGS; every statement that makes the reader ask changes
 these as well, so the client does not see it: before a statement that reads them itself nothing is asked, and
 that statement is logged as rows.
-
-The microseconds of a statement's start are not told by the source, so they are set where they matter: `SET
-timestamp` goes before the statement. The timestamp is given back before the next statement that does not read
-what the last one left: sent directly behind the statement, giving it back would hide that.
 """
 
 from __future__ import annotations
@@ -17,13 +13,14 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from binlane.errors import StatementError
 from binlane.live.port.context_use import PLAIN, ContextUse
+from binlane.live.port.session_clock import SessionClock
 from binlane.live.port.session_values import SessionValues, asked_values, session_values
 from binlane.live.port.statement_context import StatementContext
 from binlane.live.port.user_variables import asked as asked_variable
@@ -74,13 +71,7 @@ _ROUTINE: Final = (
     " WHERE r.ROUTINE_TYPE = 0x{kind} AND r.ROUTINE_SCHEMA = 0x{database}"
     " AND r.ROUTINE_NAME = 0x{name} LIMIT 1"
 )
-_MEASURE_AGAIN_S: Final = 10.0
-"""For so long the difference of the clocks is taken for what it was."""
 _SEED_MAX: Final = 0x3FFFFFFE
-_MICRO: Final = 1_000_000
-_STALE_S: Final = 1.0
-"""So long a timestamp of binlane's may stay behind its statement, for another one that reads both the
-time and what that statement left."""
 _CLIENT_CHARSETS: Final = frozenset(("names", "character_set_client", "character set"))
 _DATABASE_COLLATIONS: Final = frozenset(("collation_database", "character_set_database"))
 _SEED_NAMES: Final = frozenset(("rand_seed1", "rand_seed2"))
@@ -120,6 +111,24 @@ class Needs(NamedTuple):
     seeds: bool = False
 
 
+@dataclass(slots=True)
+class _AskedValues:
+    """Values that the source told for one statement.
+
+    Attributes:
+        variables: Events of user variables, by name in small letters.
+        last_insert_id: Value of LAST_INSERT_ID(); None where it was not asked for.
+        seeds: Seeds of RAND(); None where they were not asked for.
+        routine: Context in which the called procedures run; empty if that is not known or not the same for
+            all, None where none was asked for.
+    """
+
+    variables: dict[str, bytes] = field(default_factory=dict)
+    last_insert_id: int | None = None
+    seeds: tuple[int, int] | None = None
+    routine: tuple[str | None, ...] | None = None
+
+
 class _Asked(NamedTuple):
     """Expressions whose values are asked for, and the function that takes them from the answer."""
 
@@ -140,7 +149,6 @@ class ContextReader:
         self,
         server: Server,
         *,
-        login_collation: int | None = None,
         clock: Callable[[], float] = time.time,
         seed: Callable[[int], int] = secrets.randbelow,
     ) -> None:
@@ -148,36 +156,20 @@ class ContextReader:
 
         Args:
             server: The server that is the source.
-            login_collation: Collation with which the client logged in.
             clock: Gives the seconds since 1970.
             seed: Gives a random number from 0 up to its argument, without it.
         """
         self._server = server
         self._flavor = Flavor(server.flavor)
-        self._clock = clock
+        self._clock = SessionClock(clock)
         self._seed = seed
-        self._offset_s = 0.0
-        self._measured = 0.0
-        self._last_set = 0
-        self._routine: tuple[str | None, ...] | None = None
-        self._variables: dict[str, bytes] = {}
-        self._last_insert_id: int | None = None
-        self._seeds: tuple[int, int] | None = None
-        self.values: SessionValues | None = None
-        self.reset(login_collation)
-
-    def reset(self, login_collation: int | None = None) -> None:
-        """Begin anew: behind a login, COM_CHANGE_USER and COM_RESET_CONNECTION."""
-        self.is_dirty = True
-        self._login_collation = login_collation
+        self._asked = _AskedValues()
         self._has_own_seeds = False
-        self._may_have_timestamp = False
-        self._fixed: int | None = None
-        self._held: float | None = None
-        self._was_given_back = False
-        self.is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
+        self.values: SessionValues | None = None
+        self.is_dirty = True
+        self.is_charset_known = False
 
     def must_ask_to_read(self, text: str) -> bool:
         """True if the source has to be asked in which character set a text of the client is."""
@@ -208,7 +200,7 @@ class ContextReader:
             return None
         # A program may wait for time to pass, which would stand still.
         must_not_be_set = use.needs_server_time or (use.needs_microseconds and use.is_program)
-        if must_not_be_set and self._fixed is None:
+        if must_not_be_set and self._clock.fixed is None:
             return None
         variables: list[str] = []
         last_insert_id = seeds = False
@@ -234,7 +226,7 @@ class ContextReader:
             or needs.last_insert_id
             or (needs.seeds and self._server.is_mariadb)
             or bool(needs.use.routines)
-            or (needs.use.needs_microseconds and self._has_drifted)
+            or (needs.use.needs_microseconds and self._clock.has_drifted)
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
@@ -247,8 +239,7 @@ class ContextReader:
         Raises:
             PeerError: If the source goes away.
         """
-        self._variables, self._last_insert_id, self._seeds = {}, None, None
-        self._routine = None
+        self._asked = _AskedValues()
         # Refused, such as by KILL QUERY, or in a character set that cannot be read: `begin` says so.
         with suppress(StatementError, ValueError):
             await self._read(ask, needs)
@@ -260,14 +251,14 @@ class ContextReader:
         if needs is not None:
             for routine in needs.use.routines:
                 await self._ask_routine(ask, routine)
-        values = asked_values(self._server) if self.is_dirty or self._has_drifted else ()
+        values = asked_values(self._server) if self.is_dirty or self._clock.has_drifted else ()
         of_statement = self._asked_for(needs)
         asked = [*values, *(expression for one in of_statement for expression in one.expressions)]
         if not asked:
             return
-        start = self._clock()
+        start = self._clock.now()
         answer = await ask(f"SELECT {', '.join(asked)} LIMIT 1")
-        middle = (start + self._clock()) / 2
+        middle = (start + self._clock.now()) / 2
         if values:
             given = {name: answer.cell_text(place) for place, name in enumerate(values)}
             await self._take_values(ask, given, middle)
@@ -275,11 +266,6 @@ class ContextReader:
         for one in of_statement:
             one.take(answer, place)
             place += len(one.expressions)
-
-    @property
-    def _has_drifted(self) -> bool:
-        """True if the source's clock was read too long ago."""
-        return self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
 
     def _asked_for(self, needs: Needs | None) -> list[_Asked]:
         """Give the expressions that are asked for one statement."""
@@ -299,11 +285,11 @@ class ContextReader:
         return found
 
     def _take_last_insert_id(self, answer: ResultSet, place: int) -> None:
-        self._last_insert_id = int(answer.cell_text(place) or 0)
+        self._asked.last_insert_id = int(answer.cell_text(place) or 0)
 
     def _take_seeds(self, answer: ResultSet, place: int) -> None:
         first, second = answer.cell_text(place), answer.cell_text(place + 1)
-        self._seeds = (int(first or 0), int(second or 0))
+        self._asked.seeds = (int(first or 0), int(second or 0))
 
     async def _take_values(self, ask: Ask, given: Mapping[str, str | None], middle: float) -> None:
         database, collation = given["DATABASE()"] or "", given["@@collation_database"] or ""
@@ -315,17 +301,12 @@ class ContextReader:
         self.values = session_values(
             given,
             self._server,
-            client_collation=self._login_collation,
             database_collation=self._own_collation[1],
         )
-        said = given[_TIMESTAMP] or "0"
-        self._fixed = None
-        if self._held is None and self._may_have_timestamp:
+        again = None
+        if self._clock.is_in_doubt:
             again = (await ask(f"SELECT {_TIMESTAMP} LIMIT 1")).cell_text(0)
-            self._fixed = _microseconds(said) if again == said else None
-        if self._held is None and self._fixed is None:
-            self._may_have_timestamp = False
-            self._offset_s, self._measured = float(said) - middle, middle
+        self._clock.measure(given[_TIMESTAMP] or "0", again, middle)
         self.is_dirty = False
         self.is_charset_known = self.values is not None
 
@@ -333,9 +314,9 @@ class ContextReader:
         """Ask in which context a procedure runs: that of its creation."""
         rows = (await ask(_routine_question(name))).texts()
         found = rows[0] if rows else ()
-        if not found or (self._routine is not None and self._routine != found):
-            found = ()  # not known, or not the same for all: rows
-        self._routine = found
+        if self._asked.routine not in (None, found):
+            found = ()  # not the same for all: rows
+        self._asked.routine = found
 
     def _sent(self, name: str) -> str:
         """A name as the client would send it, which the gateway takes for UTF-8; empty: it cannot."""
@@ -353,14 +334,15 @@ class ContextReader:
             return  # bytes without a character set
         event = variable_event(shown, answer, at, self._flavor)
         if event is not None:
-            self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
+            self._asked.variables[name.lower()] = event.encode(_FORMATS[self._flavor])
 
     def begin(self, needs: Needs) -> tuple[StatementContext, tuple[str, ...]] | None:
         """The context of a statement that is now sent, and the statements to send before it.
 
         None where it is not known: the statement is logged as rows.
         """
-        values, self._was_given_back = self.values, False
+        values, clock, asked = self.values, self._clock, self._asked
+        clock.was_given_back = False
         if values is None or self.is_dirty:
             return None
         if needs.use.routines:
@@ -370,30 +352,30 @@ class ContextReader:
         context = StatementContext(
             values,
             needs.use,
-            microseconds=self._fixed,
-            last_insert_id=self._last_insert_id,
-            seeds=self._seeds,
-            variables=self._variables,
+            microseconds=clock.fixed,
+            last_insert_id=asked.last_insert_id,
+            seeds=asked.seeds,
+            variables=asked.variables,
             insert_id=None if needs.use.may_skip_rows else 0,
-            timestamp=int(self._clock() + self._offset_s),
+            timestamp=int(clock.source_s),
         )
-        if self._fixed is not None:
+        if clock.fixed is not None:
             # The servers take the time from what was set to the end.
             elapsed = context.timestamp - int(values.timestamp)
             context.execution_time_s = elapsed & 0xFFFFFFFF
             context.timestamp = int(values.timestamp)
-        if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
+        if not (needs.use.needs_microseconds or needs.seeds or clock.held is not None):
             return context, ()
         before = []
         if needs.seeds and not (self._server.is_mariadb or needs.use.is_program):
             context.seeds = seeds = (self._seed(_SEED_MAX), self._seed(_SEED_MAX))
             before.append(f"SET rand_seed1={seeds[0]}, rand_seed2={seeds[1]}")
-        if needs.use.needs_microseconds and self._fixed is None:
+        if needs.use.needs_microseconds and clock.fixed is None:
             if not values.may_set_timestamp:
                 return None
-            before.append(self._set_timestamp(context))
+            before.append(clock.set_for(context))
         else:
-            before += self._give_back()
+            before += clock.give_back()
         return context, tuple(before)
 
     def begin_plain(self, values: SessionValues | None) -> bool:
@@ -404,22 +386,17 @@ class ContextReader:
         """
         if self.is_dirty or self.values is not values:
             return False
-        if self._fixed is not None or self._held is not None:
+        if self._clock.fixed is not None or self._clock.held is not None:
             return False
-        self._was_given_back = False
+        self._clock.was_given_back = False
         return True
 
     def _values_in_routine(self, values: SessionValues) -> SessionValues | None:
-        if not self._routine:
+        routine = self._asked.routine
+        if not routine:
             return None
-        mode, charset, connection, database, own = (text or "" for text in self._routine)
+        mode, charset, connection, database, own = (text or "" for text in routine)
         return values.in_routine(mode, charset, connection, database if database != own else None)
-
-    def _set_timestamp(self, context: StatementContext) -> str:
-        now = max(int((self._clock() + self._offset_s) * _MICRO), self._last_set + 1)
-        self._last_set, self._held = now, self._clock()
-        context.timestamp, context.microseconds = divmod(now, _MICRO)
-        return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
 
     def owed(self, facts: StatementFacts | None, use: ContextUse | None = None) -> tuple[str, ...]:
         """Give the statements that end an earlier statement's timestamp before one that has no context.
@@ -428,26 +405,17 @@ class ContextReader:
             facts: Parsed facts of the statement; None where they are not known.
             use: Use that the statement makes of its context; None where it is not known.
         """
-        self._was_given_back = False
-        if self._held is None:
+        clock = self._clock
+        clock.was_given_back = False
+        if clock.held is None:
             return ()
-        if facts is not None and reads_diagnostics(facts):
+        if (facts is not None and reads_diagnostics(facts)) or clock.may_stay(use):
             return ()
-        if use is not None and use.reads_diagnostics and self._clock() - self._held < _STALE_S:
-            return ()
-        return self._give_back()
+        return clock.give_back()
 
     def unsent(self) -> None:
         """Note that a statement was not sent, and perhaps not the statements that were to go before it."""
-        if self._was_given_back:
-            self._held = self._clock()
-
-    def _give_back(self) -> tuple[str, ...]:
-        self._was_given_back = self._held is not None
-        if self._held is None:
-            return ()
-        self._held = None
-        return ("SET timestamp=DEFAULT",)
+        self._clock.unsent()
 
     def last(self) -> StatementContext | None:
         """The context of the statements that the server itself has logged at the session's end."""
@@ -489,12 +457,11 @@ class ContextReader:
             return
         self.is_dirty = True
         if "timestamp" in names:
-            self._may_have_timestamp = True
-            self._held = None
+            self._clock.may_be_fixed = True
+            self._clock.held = None
         if not names.isdisjoint(_SEED_NAMES):
             self._has_own_seeds = True
         if not names.isdisjoint(_CLIENT_CHARSETS):
-            self._login_collation = None
             self.is_charset_known = False
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
@@ -504,8 +471,7 @@ class ContextReader:
         self._ran_anything()
 
     def _ran_anything(self) -> None:
-        self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
-        self._login_collation = None
+        self.is_dirty = self._clock.may_be_fixed = self._has_own_seeds = True
         self.is_charset_known = self._is_collation_own = False
 
 
@@ -535,8 +501,3 @@ def _routine_question(name: TableName) -> str:
     texts = (b"PROCEDURE", name.database.encode(), name.table.encode())
     kind, database, routine = (f"{text.hex()}" for text in texts)
     return _ROUTINE.format(kind=kind, database=database, name=routine)
-
-
-def _microseconds(timestamp: str) -> int:
-    """The fraction of a timestamp as the servers print it."""
-    return int(timestamp.partition(".")[2][:6].ljust(6, "0"))

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from binlane.live.port.time_use import ROW_START, times_of_columns, times_of_functions
 from binlane.log.codec.client_text import is_alike, text_telling
 from binlane.names import TableName
 from binlane.statements.policy.reasons import default_facts
@@ -38,7 +39,6 @@ from binlane.statements.sql.facts import (
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import Objects, Routine, Trigger
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tokens import (
     SqlSyntaxError,
     TokenKind,
@@ -47,32 +47,10 @@ from binlane.statements.sql.tokens import (
     tokenise,
 )
 from binlane.statements.sql.tree.definitions import Column, CreateTable
-from binlane.statements.sql.tree.expressions import Literal, Name, Star, UserVariable, walk
+from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 
 DATABASES_MAX: Final = 16
-_NOW: Final = frozenset(
-    ("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURTIME", "CURRENT_TIME")
-)
-_DATES: Final = frozenset(("CURDATE", "CURRENT_DATE", "UTC_DATE", "UNIX_TIMESTAMP"))
-_UTC_NOW: Final = frozenset(("UTC_TIMESTAMP", "UTC_TIME"))
-_ZONED: Final = frozenset(
-    (
-        *("CURDATE", "CURRENT_DATE", "SYSDATE", "FROM_UNIXTIME", "TIMESTAMP"),
-        *("CAST", "CONVERT", "CONVERT_TZ"),
-    )
-)
-_ZONED_ON_MYSQL: Final = frozenset(
-    (
-        *("DATE_FORMAT", "TIME_FORMAT", "ADDTIME", "SUBTIME", "DATE_ADD", "DATE_SUB", "ADDDATE"),
-        *("SUBDATE", "TIMESTAMPADD", "TIMESTAMPDIFF", "TIMEDIFF", "DATEDIFF", "STR_TO_DATE"),
-        *("TO_SECONDS", "TO_DAYS", "DATE", "TIME", "YEAR", "MONTH", "DAY", "DAYOFMONTH", "HOUR"),
-        *("MINUTE", "SECOND", "MICROSECOND", "WEEK", "WEEKDAY", "WEEKOFYEAR", "YEARWEEK"),
-        *("DAYOFWEEK", "DAYOFYEAR", "DAYNAME", "MONTHNAME", "LAST_DAY", "QUARTER", "EXTRACT"),
-        *("MAKETIME", "GREATEST", "LEAST"),
-    )
-)
-"""Those that may read a text as a time, in which an offset can stand."""
 _DIAGNOSTIC_FUNCTIONS: Final = frozenset(("ROW_COUNT", "FOUND_ROWS"))
 _DIAGNOSTIC_VARIABLES: Final = frozenset(("warning_count", "error_count"))
 _THREAD_FUNCTIONS: Final = frozenset(("CONNECTION_ID",))
@@ -91,8 +69,7 @@ _LOGS_COLLATIONS: Final = (11, 2, 1)
 """The first MariaDB that logs default collations of character sets that a statement names."""
 _CHARSET_WORDS: Final = frozenset(("CHARSET", "CHARACTER", "USING"))
 """Words before the name of a character set; the last one also stands in joins."""
-_ROW_START: Final = "ROW START"
-_OF_PERIOD: Final = (_ROW_START, "ROW END")
+_OF_PERIOD: Final = (ROW_START, "ROW END")
 _LOGGED_VARIABLES: Final = frozenset(
     (
         *("sql_mode", "auto_increment_increment", "auto_increment_offset", "names"),
@@ -223,7 +200,10 @@ def context_use(
     """
     found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
-    flags = [*map(found.of_function, found.functions), *found.of_columns()]
+    flags = [
+        *times_of_functions(found.texts, server),
+        *times_of_columns(facts, found.views, resolved, server),
+    ]
     # The source logs nothing of changes to temporary tables that would tell their time.
     has_no_rows = any(
         access.changes and access.table.is_temporary for access in resolved.accesses
@@ -270,18 +250,6 @@ def context_use(
     )
 
 
-class _TimeUse(NamedTuple):
-    zone: bool = False
-    has_microseconds: bool = False
-    needs_microseconds: bool = False
-    needs_server_time: bool = False
-    is_time: bool = False
-
-
-_NO_TIME: Final = _TimeUse()
-_VERSIONED: Final = _TimeUse(True, True, True, needs_server_time=True)
-
-
 class _Finder:
     """Looks through a statement and all that stands behind it."""
 
@@ -302,9 +270,9 @@ class _Finder:
         self.routines: list[TableName] = []
         self.inner = list(self._programs())
         self.programs = [each for each, _ in self.inner]
-        self.texts = [facts, *self._views(), *self.programs, *self._defaults()]
+        self.views = list(self._views())
+        self.texts = [facts, *self.views, *self.programs, *self._defaults()]
         self.functions = [use for text in self.texts for use in text.functions]
-        self._texts_of = {id(use): text.text for text in self.texts for use in text.functions}
 
     def reads_variable(self, name: str) -> bool:
         return any(use.name == name for text in self.texts for use in text.system_variables)
@@ -347,81 +315,6 @@ class _Finder:
                 if written.lower() == use.name:
                     names.setdefault(use.name, written)
         return tuple(names.items())
-
-    def of_function(self, use: FunctionUse) -> _TimeUse:
-        name = use.upper_name
-        if name in _NOW or name in _UTC_NOW:
-            has_digits = bool(use.arguments) and self._text(use) not in ("", "0")
-            has = self.server.is_mariadb or has_digits
-            return _TimeUse(name in _NOW, has, has_digits, is_time=True)
-        if name in _ZONED or (name == "UNIX_TIMESTAMP" and use.arguments):
-            return _TimeUse(zone=True, is_time=name in _DATES)
-        if name in _DATES:
-            return _TimeUse(is_time=True)
-        return _TimeUse(zone=not self.server.is_mariadb and name in _ZONED_ON_MYSQL)
-
-    def _text(self, use: FunctionUse) -> str:
-        """Give the text in the parentheses of a call; empty for a call that stands in no known text."""
-        text = self._texts_of.get(id(use), "")
-        return text[use.offset : use.offset + use.length].partition("(")[2].strip(" )")
-
-    def of_columns(self) -> Iterator[_TimeUse]:
-        """Give the time uses of columns with times, and of defaults that are the current time."""
-        names, has_all = self._mentioned()
-        for access in self.resolved.accesses:
-            if access.changes and access.table.definition.has_history:
-                yield _VERSIONED
-            is_own = not access.is_prelocked
-            for column in access.table.definition.columns:
-                is_named = has_all or not is_own or column.name.lower() in names
-                if is_named and self._has_zone(column):
-                    yield _TimeUse(zone=True)
-                if access.changes:
-                    yield self._of_default(column, access, is_named=is_named)
-
-    def _mentioned(self) -> tuple[set[str], bool]:
-        """The names of columns in all texts, in small letters, and True if all columns are meant."""
-        facts = self.facts
-        names = {name.lower() for name in facts.columns or ()}
-        has_all = facts.effects.kind in _INSERTING and facts.columns is None
-        has_all |= facts.effects.kind in (
-            StatementKind.LOAD_DATA,
-            StatementKind.CREATE_TABLE_SELECT,
-        )
-        for text in (facts, *self._views()):
-            for node in walk(text.tree):
-                if isinstance(node, Name):
-                    names.add(node.parts[-1].lower())
-                has_all |= isinstance(node, Star)
-        return names, has_all
-
-    def _has_zone(self, column: TableColumn) -> bool:
-        if column.type_name == "TIMESTAMP":
-            return True
-        return column.type_name == "DATETIME" and not self.server.is_mariadb
-
-    def _of_default(self, column: TableColumn, access: TableAccess, *, is_named: bool) -> _TimeUse:
-        """Give the time use of a column whose value is the current time unless the statement says one."""
-        is_insert = self.facts.effects.kind not in (StatementKind.UPDATE, StatementKind.DELETE)
-        is_own = not access.is_prelocked
-        found = _NO_TIME
-        if column.default_form == "now" and (is_insert or not is_own):
-            has_digits = _digits(column.default or "") > 0
-            has = has_digits or (self.server.is_mariadb and self.server.version >= (11, 0, 0))
-            if not (is_named and self.facts.columns is not None and not self.facts.defaults):
-                found = _TimeUse(False, has, has_digits, is_time=True)
-        is_update = not is_insert or self.facts.is_on_duplicate or not is_own
-        if column.on_update is not None and is_update:
-            has_digits = _digits(column.on_update) > 0
-            found = _TimeUse(
-                found.zone,
-                found.has_microseconds or has_digits,
-                found.needs_microseconds or has_digits,
-                is_time=True,
-            )
-        if column.generated == _ROW_START and column.type_name == "TIMESTAMP":
-            return _VERSIONED
-        return found
 
     def _views(self) -> Iterator[StatementFacts]:
         names = [use.name for use in self.facts.tables]
@@ -560,12 +453,6 @@ def _may_skip_rows(facts: StatementFacts) -> bool:
     # The servers leave out rows of a file that comes from the client, also without IGNORE.
     is_load = facts.effects.kind is StatementKind.LOAD_DATA and facts.is_local
     return facts.is_ignore or facts.is_on_duplicate or is_load
-
-
-def _digits(text: str) -> int:
-    """The digits of CURRENT_TIMESTAMP as a definition has it."""
-    inner = text.partition("(")[2].strip(" )")
-    return int(inner) if inner.isdigit() else 0
 
 
 def _is_written(access: TableAccess) -> bool:

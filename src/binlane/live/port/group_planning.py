@@ -6,26 +6,24 @@ ends. A statement of which a value is lacking is not planned: the binlog gets th
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from binlane.binlogs.routing.plan import (
+from binlane.live.port.statement_context import StatementContext, complete
+from binlane.log.codec.types import Flavor, HeaderFlag
+from binlane.log.grouping.sections import Section
+from binlane.names import TableName
+from binlane.statements.policy.resolution import ResolvedStatement
+from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import (
     EncodedEvent,
     Generated,
     GroupPlan,
     Part,
-    Rows,
-    Section,
-    Text,
+    RowsPart,
+    TextPart,
     basis_of,
 )
-from binlane.live.port.statement_context import StatementContext, complete
-from binlane.log.codec.types import Flavor, HeaderFlag
-from binlane.names import TableName
-from binlane.statements.policy.resolution import ResolvedStatement
-from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_plans import DraftPart, GroupDraft, RowsOf, TextOf
-from binlane.statements.session.log_events import Body
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import DDL_KINDS, RowChange, StatementFacts, StatementKind
 from binlane.statements.sql.schema import Table
@@ -106,94 +104,76 @@ class GroupPlanning:
         self._contexts.clear()
         self._generated.clear()
 
-    def plan(
-        self, draft: GroupDraft, definitions: Sequence[Definition], catalog: SchemaCatalog
+    def complete(
+        self, plan: GroupPlan, definitions: Sequence[Definition], catalog: SchemaCatalog
     ) -> GroupPlan:
-        """A group as the binlogs are to have it.
+        """Complete a plan of the model with all values that texts need.
 
         Args:
-            draft: The model's account of the group.
+            plan: The model's plan of a group.
             definitions: Definitions of binlogs of which the model says so.
             catalog: Objects that the model knows.
+
+        Returns:
+            The plan, without the binlogs of which a value is not known.
         """
-        sections = {number: place for place, (number, _) in enumerate(draft.sections)}
-        for number, section in draft.sections:
+        for number, section in zip(plan.numbers, plan.sections, strict=True):
             if number not in self._generated and (found := _generated_in(section, catalog)):
                 self._generated[number] = found
         binlogs: dict[str, tuple[Part, ...]] = {}
-        ends: dict[str, EncodedEvent | None] = {}
-        for name, parts in draft.binlogs.items():
-            made = self.parts(parts, sections)
-            if made is None:
+        ends: dict[str, TextPart | None] = {}
+        for name, parts in plan.binlogs.items():
+            completed = self.parts(parts)
+            if completed is None:
                 continue
-            if name in draft.ends:
-                ends |= self.ends({name: draft.ends[name]}, parts)
-            binlogs[name] = made
+            binlogs[name] = completed
+            if name in plan.ends:
+                end = plan.ends[name]
+                events = None if end is None else self._events(end)
+                if end is None or events is not None:
+                    ends[name] = None if events is None else TextPart(events)
         return GroupPlan(
-            sections=tuple(section for _, section in draft.sections),
+            sections=plan.sections,
             binlogs=binlogs,
-            bases=bases(definitions, binlogs),
+            bases={one.name: basis_of(one) for one in definitions if one.name in binlogs},
             ends=ends,
-            image=draft.image,
+            image=plan.image,
         )
 
-    def parts(
-        self, drafts: Iterable[DraftPart], sections: Mapping[int, int]
-    ) -> tuple[Part, ...] | None:
-        """Give a binlog's parts of a group; None where a value of it is not known.
-
-        Args:
-            drafts: The model's parts of the group.
-            sections: The places of the group's sections by the numbers of their statements.
-        """
+    def parts(self, parts: Iterable[Part]) -> tuple[Part, ...] | None:
+        """Complete a binlog's parts of a group; None where a value of one is not known."""
         found: list[Part] = []
-        for draft in drafts:
-            part = self._part(draft, sections)
-            if part is None:
+        for part in parts:
+            completed = self._part(part)
+            if completed is None:
                 return None
-            found.append(part)
+            found.append(completed)
         return tuple(found)
 
-    def _part(self, draft: DraftPart, sections: Mapping[int, int]) -> Part | None:
-        if isinstance(draft, RowsOf):
-            return Rows(sections[draft.number])
-        context = self._contexts.get(draft.number)
-        events = None if context is None else complete(draft.bodies, context, self._flavor)
-        if context is None or events is None:
+    def _part(self, part: Part) -> Part | None:
+        if isinstance(part, RowsPart):
+            return RowsPart(part.section)
+        number, section = part.number, part.section
+        events = self._events(part)
+        if events is None:
             return None
-        if draft.uses_temporary:
-            events = (*events[:-1], _of_session(events[-1]))
-        section = sections.get(draft.number)
-        timestamp = context.timestamp if section is None else 0
-        return Text(
+        return TextPart(
             events,
             section,
-            self._generated.get(draft.number),
-            timestamp=timestamp,
-            tables=self._tables.get(draft.number, ()),
-            uses_temporary=draft.uses_temporary,
-            is_as_sent=draft.number in self._as_sent,
+            self._generated.get(number),
+            timestamp=self._contexts[number].timestamp if section is None else 0,
+            tables=self._tables.get(number, ()),
+            uses_temporary=part.uses_temporary,
+            is_as_sent=number in self._as_sent,
         )
 
-    def ends(
-        self, bodies: Mapping[str, Body | None], parts: Sequence[DraftPart]
-    ) -> dict[str, EncodedEvent | None]:
-        """The ends of binlogs' groups that are others than the source's, as far as they are known.
-
-        Args:
-            bodies: End events by binlog, as the model has them.
-            parts: Parts of the group: the last statement's context is that of the end.
-        """
-        context = self._contexts.get(parts[-1].number) if parts else None
-        found: dict[str, EncodedEvent | None] = {}
-        for name, body in bodies.items():
-            if body is None:
-                found[name] = None
-            elif context is not None and (events := complete((body,), context, self._flavor)):
-                last = parts[-1]
-                is_of_session = isinstance(last, TextOf) and last.uses_temporary
-                found[name] = _of_session(events[0]) if is_of_session else events[0]
-        return found
+    def _events(self, text: TextPart) -> tuple[EncodedEvent, ...] | None:
+        """Return the events of a text with all values; None where one is not known."""
+        context = self._contexts.get(text.number)
+        events = None if context is None else complete(text.bodies, context, self._flavor)
+        if events and text.uses_temporary:
+            return (*events[:-1], _of_session(events[-1]))
+        return events
 
 
 def _of_session(event: EncodedEvent) -> EncodedEvent:
@@ -203,11 +183,6 @@ def _of_session(event: EncodedEvent) -> EncodedEvent:
     says it of all but RENAME, of which who reads its log needs to know it, too.
     """
     return event._replace(flags=event.flags | _THREAD_SPECIFIC)
-
-
-def bases(definitions: Iterable[Definition], names: Container[str]) -> dict[str, int]:
-    """With which definitions of some binlogs something was found out."""
-    return {one.name: basis_of(one) for one in definitions if one.name in names}
 
 
 def _generated_in(section: Section, catalog: SchemaCatalog) -> Generated | None:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.errors import NotLoggableError, StatementError
 from binlane.live.gateway.handler import SessionContext
 from binlane.live.gateway.judge import Reply
 from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.doubts import Doubt
-from binlane.live.port.group_planning import GroupPlanning, bases
+from binlane.live.port.group_planning import GroupPlanning
+from binlane.live.port.known_statements import Foreseen
 from binlane.live.port.parts import PortParts
 from binlane.live.port.statement_context import StatementContext
 from binlane.log.codec.format import flavor_of
@@ -29,7 +29,9 @@ from binlane.log.codec.types import Flavor
 from binlane.positions import parse_position
 from binlane.statements.policy.engines import traits
 from binlane.statements.programs.runner import is_program
-from binlane.statements.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
@@ -60,7 +62,7 @@ class UnderWay:
 
     text: str
     facts: StatementFacts
-    expected: Planned
+    expected: StatementPlan
     context: StatementContext | None = None
     use: ContextUse | None = None
     catalog_version: object = None
@@ -68,6 +70,25 @@ class UnderWay:
     plans: Sequence[GroupPlan] = ()
     rewritten: Rewritten | None = None
     sent_s: float = 0.0
+
+    @property
+    def number(self) -> int:
+        """Number of the statement in its session."""
+        return self.expected.number
+
+
+class Intended(Protocol):
+    """A statement that the source runs, as far as its groups are told of."""
+
+    @property
+    def number(self) -> int:
+        """Number of the statement in its session."""
+        ...
+
+    @property
+    def is_intended(self) -> bool:
+        """True if the statement's plans were given to `Attributions`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +113,6 @@ class _Told:
     is_untold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Homeless:
-    """Changes that binlogs are to have, and of which the source logs nothing.
-
-    Attributes:
-        planned: The model's account of the statement.
-        parts: Parts of the changes by binlog.
-        ends: End events by binlog, as in a plan.
-    """
-
-    planned: Planned
-    parts: Mapping[str, tuple[Part, ...]]
-    ends: Mapping[str, EncodedEvent | None]
-
-
 class GroupTracking:
     """Plans one session's groups, and tells `Attributions` which they are.
 
@@ -114,7 +120,9 @@ class GroupTracking:
         shared: State that sessions share; None as long as nothing is told of this session's groups.
         thread_id: Thread of the session at the source.
         planning: The plans of the transaction.
-        spoils: True if nothing of the transaction is planned any more: its groups go as rows.
+        spoils: True if nothing of the transaction is planned any more: its groups go as rows. So it is, too,
+            while the model does not know the session's state, and with temporary tables unknown to it.
+        client: Client's session on the source.
         client_value: Value of the variable of `TRACKING` for the client, where it is another one at the
             source; None elsewhere.
         hides_gtids: True if the source tells GTIDs that the client has not asked for.
@@ -131,7 +139,10 @@ class GroupTracking:
         self.spoils = False
         self.client_value: str | None = None
         self.hides_gtids = False
-        self._client = client
+        self.client = client
+        self._is_out_of_step = False
+        # Temporary tables may be there of which the model does not know.
+        self._hides_tables = False
         self._last = ""
         # Time at which the last statement was sent that the source has answered.
         self._there_s = 0.0
@@ -139,7 +150,8 @@ class GroupTracking:
         self._unread = 0
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
-        self._homeless: list[_Homeless] = []
+        # Plans of groups that are to be marked, as the model has them, and completed.
+        self._marks: list[tuple[GroupPlan, GroupPlan]] = []
 
     async def begin(self, shared: PortParts) -> None:
         """Have the source tell the session's groups by their GTIDs from now on.
@@ -151,18 +163,18 @@ class GroupTracking:
         await shared.marker.open()
         there_s = time.monotonic()
         if self.client_value is None:
-            asked = await self._client.query_source(
+            asked = await self.client.query_source(
                 f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
             )
-            await self._client.run_at_source(telling_gtids(self._flavor))
+            await self.client.run_at_source(telling_gtids(self._flavor))
             self.note(asked.texts()[0][0] or "")
         if self._flavor is Flavor.MARIADB:
-            asked = await self._client.query_source(
+            asked = await self.client.query_source(
                 "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
             )
             self._last, logged = (value or "" for value in asked.texts()[0])
         else:
-            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
+            asked = await self.client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
         self._there_s, self.shared = there_s, shared
         position = parse_position(logged, self._flavor.value)
@@ -182,6 +194,30 @@ class GroupTracking:
         self.shared = None
         self.note(None)
         self.planning.clear()
+        self.spoils = self._is_out_of_step = self._hides_tables = False
+
+    def begin_anew(self, *, is_in_transaction: bool) -> None:
+        """Plan groups again: the model knows the session's state.
+
+        Args:
+            is_in_transaction: True if a transaction is open, whose changes may not be known.
+        """
+        self._is_out_of_step = False
+        self.spoils = is_in_transaction or self._hides_tables
+
+    def lose_step(self, *, hides_tables: bool) -> None:
+        """Plan nothing until the model knows the session's state again.
+
+        Args:
+            hides_tables: True if the session may have temporary tables that the model does not know.
+        """
+        self._is_out_of_step = self.spoils = True
+        self._hides_tables |= hides_tables
+
+    def end_transaction(self) -> None:
+        """Forget the contexts of a transaction that is over."""
+        self.planning.clear()
+        self.spoils = self._is_out_of_step or self._hides_tables
 
     def note(self, client_value: str | None) -> None:
         """Note the client's value of the variable of `TRACKING`; None for the source's value."""
@@ -190,7 +226,7 @@ class GroupTracking:
 
     # Before a statement runs.
 
-    def intend(self, one: UnderWay, model: PlannedSession) -> None:
+    def intend(self, one: UnderWay, model: PlanningSession) -> None:
         """Tell of the groups that a statement will make."""
         if one.expected.groups and self.shared is not None:
             one.plans, expected = self._plans(one.expected, model), one.expected
@@ -199,7 +235,34 @@ class GroupTracking:
             )
             one.is_intended = True
 
-    def intend_unread(self, model: PlannedSession, *, is_for_all: bool = False) -> None:
+    def intend_known(self, number: int, plans: Foreseen) -> bool:
+        """Tell of the group that a statement of a known kind will make; False where nothing is told.
+
+        Args:
+            number: Number of the statement in its session.
+            plans: Plan of the statement's group.
+        """
+        if self.shared is None:
+            return False
+        self.shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
+        return True
+
+    def follow_known(self, number: int, reply: Reply, plans: Foreseen | None = None) -> None:
+        """Tell which group is that of a statement of a known kind.
+
+        Args:
+            number: Number of the statement in its session.
+            reply: Reply of the source to the statement.
+            plans: Plan of the statement's group; None for the one that was intended.
+        """
+        assert self.shared is not None, "the statement was intended"
+        last = self.told((reply,))
+        if last is None or plans is None:
+            self.shared.attributions.done(self.thread_id, number, last)
+        else:
+            self.shared.attributions.done(self.thread_id, number, last, plans, plans.encoded())
+
+    def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.
 
         Args:
@@ -217,19 +280,19 @@ class GroupTracking:
             plans = () if replies else None
             self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
 
-    def withdraw(self, under_way: Iterable[UnderWay]) -> None:
+    def withdraw(self, under_way: Iterable[Intended]) -> None:
         """Tell that statements were not sent: their intended groups do not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
-                self.shared.attributions.done(self.thread_id, one.expected.number, None)
+                self.shared.attributions.done(self.thread_id, one.number, None)
 
-    def muddle(self, under_way: Sequence[UnderWay], replies: Sequence[Reply]) -> None:
+    def muddle(self, under_way: Sequence[Intended], replies: Sequence[Reply]) -> None:
         """Tell that replies came, and nobody knows which of them are to which statement."""
         if self.shared is not None:
             last = self.told(replies)
             for one in under_way:
                 told = last if one is under_way[-1] else None
-                self.shared.attributions.done(self.thread_id, one.expected.number, told, ())
+                self.shared.attributions.done(self.thread_id, one.number, told, ())
 
     def stumbled(self, numbers: Iterable[int]) -> None:
         """Tell that nothing is certain of statements that were intended, nor of those that are unsettled.
@@ -241,22 +304,22 @@ class GroupTracking:
         if self.shared is not None:
             for number in (*numbers, *unsettled):
                 self.shared.attributions.done(self.thread_id, number, None, ())
-        for kept in (self._unsettled, self._doubts, self._homeless):
+        for kept in (self._unsettled, self._doubts, self._marks):
             kept.clear()
 
-    def _plans(self, planned: Planned, model: PlannedSession) -> list[GroupPlan]:
+    def _plans(self, planned: StatementPlan, model: PlanningSession) -> list[GroupPlan]:
         """The plans of a statement's groups; none where their contents are not certain."""
         if self.spoils:
             return []
         definitions, objects = model.session.definitions or (), model.session.objects
-        return [self.planning.plan(group, definitions, objects) for group in planned.groups]
+        return [self.planning.complete(group, definitions, objects) for group in planned.groups]
 
     # Behind it.
 
     @property
     def is_settled(self) -> bool:
         """True if all groups were told of the statements that were followed."""
-        return not (self._unsettled or self._doubts or self._homeless or self._unread)
+        return not (self._unsettled or self._doubts or self._marks or self._unread)
 
     def doubt(self, one: UnderWay, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
@@ -269,7 +332,11 @@ class GroupTracking:
             self._doubts.append(Doubt.of(one.facts, session))
 
     def follow(
-        self, one: UnderWay, planned: Planned, model: PlannedSession, replies: Sequence[Reply]
+        self,
+        one: UnderWay,
+        planned: StatementPlan,
+        model: PlanningSession,
+        replies: Sequence[Reply],
     ) -> None:
         """Tell which groups are a statement's, or keep it until `settle`.
 
@@ -281,11 +348,15 @@ class GroupTracking:
         """
         self._there_s = max(self._there_s, one.sent_s)
         self._tell(one, planned, model, replies)
-        if planned.homeless:
-            self._find_home(planned, model)
+        if planned.mark is not None:
+            self._keep_for_mark(planned.mark, model)
 
     def _tell(
-        self, one: UnderWay, planned: Planned, model: PlannedSession, replies: Sequence[Reply]
+        self,
+        one: UnderWay,
+        planned: StatementPlan,
+        model: PlanningSession,
+        replies: Sequence[Reply],
     ) -> None:
         if self.shared is None:
             _lose_unplanned(model, planned, ())
@@ -323,11 +394,11 @@ class GroupTracking:
         elif told.is_intended:
             shared.attributions.done(self.thread_id, told.number, None)
 
-    async def settle(self, model: PlannedSession) -> None:
+    async def settle(self, model: PlanningSession) -> None:
         """Ask for groups that the replies did not tell, and mark changes without a group at the source."""
         shared = self.shared
         unsettled, self._unsettled = self._unsettled, []
-        homeless, self._homeless = self._homeless, []
+        marks, self._marks = self._marks, []
         if shared is None:
             return
         if not await self._are_settled(shared, model):
@@ -336,10 +407,10 @@ class GroupTracking:
         for one in unsettled:
             await self._find_last(shared, one)
         self.answer_unread(())  # by now it is told of each statement of the packet
-        for what in homeless:
-            await self._mark(what, model)
+        for draft, plan in marks:
+            await self._mark(draft, plan, model)
 
-    async def _are_settled(self, shared: PortParts, model: PlannedSession) -> bool:
+    async def _are_settled(self, shared: PortParts, model: PlanningSession) -> bool:
         """True if statements ran on the objects that they were judged with."""
         doubts, self._doubts = self._doubts, []
         if not doubts:
@@ -361,7 +432,7 @@ class GroupTracking:
         last, done = one.last, shared.attributions.done
         if one.is_untold and self._flavor is Flavor.MARIADB:
             # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
-            asked = await self._client.query_source("SELECT @@last_gtid LIMIT 1")
+            asked = await self.client.query_source("SELECT @@last_gtid LIMIT 1")
             told = asked.texts()[0][0] or ""
             last, self._last = told if told != self._last else None, told
         elif one.is_untold:
@@ -380,7 +451,7 @@ class GroupTracking:
     # Changes of which the source logs nothing.
 
     async def mark_end(
-        self, planned: Planned, context: StatementContext, model: PlannedSession
+        self, planned: StatementPlan, context: StatementContext, model: PlanningSession
     ) -> None:
         """Have binlogs drop temporary tables that the source drops by itself.
 
@@ -391,34 +462,35 @@ class GroupTracking:
         """
         self.planning.know(planned.numbers, context)
         self.spoils = False
-        self._find_home(planned, model)
-        homeless, self._homeless = self._homeless, []
-        for what in homeless:
-            await self._mark(what, model)
+        if planned.mark is not None:
+            self._keep_for_mark(planned.mark, model)
+        marks, self._marks = self._marks, []
+        for draft, plan in marks:
+            await self._mark(draft, plan, model)
 
-    def _find_home(self, planned: Planned, model: PlannedSession) -> None:
+    def _keep_for_mark(self, draft: GroupPlan, model: PlanningSession) -> None:
         """Keep changes of which the source logs nothing until they are marked."""
-        parts: dict[str, tuple[Part, ...]] = {}
-        ends: dict[str, EncodedEvent | None] = {}
-        for name, groups in planned.homeless.items():
-            made = self.planning.parts((part for group in groups for part in group), {})
-            if made is None or self.shared is None or self.spoils:
-                _lose(model, name, groups)
-                continue
-            parts[name] = made
-            if len(groups) == 1:
-                ends |= self.planning.ends({name: planned.homeless_ends[name][0]}, groups[0])
-        if parts:
-            self._homeless.append(_Homeless(planned, parts, ends))
+        is_certain = self.shared is not None and not self.spoils
+        session = model.session
+        plan = GroupPlan()
+        if is_certain:
+            plan = self.planning.complete(draft, session.definitions or (), session.objects)
+        _lose(model, draft, plan)
+        if plan.binlogs:
+            self._marks.append((draft, plan))
 
-    async def _mark(self, homeless: _Homeless, model: PlannedSession) -> None:
-        """Have the source log a group for changes of which it logs nothing."""
+    async def _mark(self, draft: GroupPlan, plan: GroupPlan, model: PlanningSession) -> None:
+        """Have the source log a group for changes of which it logs nothing.
+
+        Args:
+            draft: Plan of the group, as the model has it.
+            plan: The same plan with all values.
+            model: Model of the client's session.
+        """
         shared = self.shared
         assert shared is not None, "nothing is kept for a mark else"
-        parts, done = homeless.parts, shared.attributions.done
+        done = shared.attributions.done
         if shared.has_marks:
-            based = bases(model.session.definitions or (), parts)
-            plan = GroupPlan(binlogs=parts, bases=based, ends=homeless.ends)
             number = model.count()
             shared.attributions.intend(self.thread_id, number, [plan])
             try:
@@ -429,14 +501,16 @@ class GroupTracking:
             else:
                 done(self.thread_id, number, last, is_bound=self._flavor is Flavor.MYSQL)
                 return
-        for name in parts:
-            _lose(model, name, homeless.planned.homeless[name])
+        for name in plan.binlogs:
+            model.lose(name, draft.binlogs[name])
 
     def _warn(self, error: StatementError) -> None:
-        logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
+        logger.warning("%s: %s", self.client.peer, error, extra={"peer": self.client.peer})
 
 
-def _lose_unplanned(model: PlannedSession, planned: Planned, plans: Sequence[GroupPlan]) -> None:
+def _lose_unplanned(
+    model: PlanningSession, planned: StatementPlan, plans: Sequence[GroupPlan]
+) -> None:
     """Let the model know which binlogs get the rows of a group in which it has texts.
 
     Args:
@@ -444,19 +518,18 @@ def _lose_unplanned(model: PlannedSession, planned: Planned, plans: Sequence[Gro
         planned: The model's account of a statement.
         plans: Plans of the statement's groups; empty where nothing of them is certain.
     """
-    for place, group in enumerate(planned.groups):
-        given = plans[place].binlogs if place < len(plans) else ()
-        for name, parts in group.binlogs.items():
-            if name not in given:
-                _lose(model, name, [parts])
+    for place, draft in enumerate(planned.groups):
+        _lose(model, draft, plans[place] if place < len(plans) else GroupPlan())
 
 
-def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
-    for group in groups:
-        model.lose(name, group)
+def _lose(model: PlanningSession, draft: GroupPlan, plan: GroupPlan) -> None:
+    """Let the model know which binlogs of a plan are not in the completed one."""
+    for name, parts in draft.binlogs.items():
+        if name not in plan.binlogs:
+            model.lose(name, parts)
 
 
-def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) -> bool:
+def _leaves_nothing(facts: StatementFacts, model: PlanningSession, errno: int) -> bool:
     """True if a statement that failed has made no group for certain, so that nobody has to ask."""
     if facts.error is not None:
         return errno == _SYNTAX
@@ -469,11 +542,11 @@ def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) ->
     return False
 
 
-def _is_split(planned: Planned) -> bool:
+def _is_split(planned: StatementPlan) -> bool:
     """True if a statement commits what was done before it, and then makes a group of its own."""
     if len(planned.groups) != _AND_ITS_OWN:
         return False
-    numbers = [number for number, _ in planned.groups[0].sections]
+    numbers = planned.groups[0].numbers
     return bool(numbers) and all(number < planned.number for number in numbers)
 
 

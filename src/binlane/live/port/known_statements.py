@@ -1,6 +1,6 @@
 """Statements of a session of which it has run others that are alike.
 
-What `PlannedSession.unchanging` tells of leaves the session as it is, and makes one group, or none.
+What `PlanningSession.unchanging` tells of leaves the session as it is, and makes one group, or none.
 For the first one of a kind the plan is made by the model, and encoded, in full. Of those behind it
 two things differ: the text, and the AUTO_INCREMENT value that goes with it.
 """
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, overload
 
-from binlane.binlogs.routing.plan import EncodedEvent, Generated, GroupPlan, Part, Text
-from binlane.binlogs.routing.plan_bytes import EVENT_HEAD, encode_plans
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.session_values import SessionValues
 from binlane.log.codec.types import EventType
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_plans import Planned
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.group_plan import EncodedEvent, Generated, GroupPlan, Part, TextPart
+from binlane.statements.session.plan_bytes import EVENT_HEAD, encode_plans
 
 _QUERY: Final = int(EventType.QUERY)
 _INTVAR: Final = int(EventType.INTVAR)
@@ -133,7 +133,7 @@ class Foreseen(Sequence[GroupPlan]):
         if text.has_insert_id:
             value = self._insert_id.to_bytes(_VALUE_BYTES, "little")
             events = (EncodedEvent(_INTVAR, _INSERT_ID_KIND + value), event)
-        parts = (Text(events, text.section, text.generated, is_as_sent=text.is_as_sent),)
+        parts = (TextPart(events, text.section, text.generated, is_as_sent=text.is_as_sent),)
         binlogs: dict[str, tuple[Part, ...]] = dict.fromkeys(plan.binlogs, parts)
         if text.others:
             binlogs |= text.others
@@ -177,7 +177,7 @@ class PlannedText:
 
 
 def known_write(
-    planned: Planned,
+    planned: StatementPlan,
     plan: GroupPlan,
     text: str,
     use: ContextUse,
@@ -200,7 +200,7 @@ def known_write(
     texts = {
         parts: None
         for parts in plan.binlogs.values()
-        if any(isinstance(part, Text) for part in parts)
+        if any(isinstance(part, TextPart) for part in parts)
     }
     if not texts:
         return None if planned.has_texts else KnownWrite(circumstances, is_update, plan, None)
@@ -221,7 +221,7 @@ def known_write(
 def _planned_text(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> PlannedText | None:
     """Find a text's place in a plan, if nothing is around it but an AUTO_INCREMENT value to come."""
     (part,) = parts
-    assert isinstance(part, Text), "it was looked at"
+    assert isinstance(part, TextPart), "it was looked at"
     *values, event = part.events
     query = text.encode("utf-8", "surrogateescape")
     if event.type_code != _QUERY or not event.body.endswith(query) or part.section is None:
@@ -243,12 +243,12 @@ def _planned_text(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> Planne
     )
 
 
-def _is_plain(planned: Planned, plan: GroupPlan, use: ContextUse) -> bool:
+def _is_plain(planned: StatementPlan, plan: GroupPlan, use: ContextUse) -> bool:
     """True if a write makes the planned group, and nothing of its context is asked for."""
     return (
         len(planned.groups) == 1
         and planned.last == planned.number
-        and not planned.homeless
+        and planned.mark is None
         and not planned.result.notes
         and plan.binlogs.keys() == planned.groups[0].binlogs.keys()
         and not any(plan.ends.values())

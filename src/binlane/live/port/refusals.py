@@ -21,7 +21,7 @@ from binlane.statements.check.hints import HINTS
 from binlane.statements.policy.refusals import Refusal, Why
 from binlane.statements.programs.runner import is_program
 from binlane.statements.scope.safety import ROW_HINT, SPLIT_HINT
-from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import DDL_KINDS, StatementFacts, StatementKind
@@ -97,7 +97,7 @@ class Refusals:
         self,
         result: StatementResult,
         facts: StatementFacts,
-        model: PlannedSession,
+        model: PlanningSession,
         shared: PortParts,
     ) -> StatementError | None:
         """The reason why a statement must not run; None if it may, or the source will say the reason."""
@@ -164,7 +164,7 @@ def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
     return effects.kind in DDL_KINDS and not effects.is_temporary
 
 
-def not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
+def not_known(what: str, model: PlanningSession | None) -> UnjudgedError:
     """The reason to refuse a statement whose effect is not known."""
     has_scopes = model is not None and model.session.has_scopes
     return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)

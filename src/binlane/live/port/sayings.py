@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, Protocol, overload
 
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.plan_bytes import decode_plans, encode_plans
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.session_groups import ends_of
 from binlane.log.codec.buffer import Reader
 from binlane.positions import Position
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import decode_plans, encode_plans
 
 _FRAME: Final = Struct("<IB")
 _READ_BYTES: Final = 256 << 10

@@ -22,9 +22,9 @@ from enum import Enum, StrEnum
 from operator import attrgetter
 from typing import NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan
 from binlane.live.port.journal.record_log import Place
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
+from binlane.statements.session.group_plan import GroupPlan
 
 Stream = str
 """Within it numbers only grow: a domain of MariaDB, a source with its tag of MySQL."""

@@ -188,7 +188,6 @@ def session_values(
     given: Mapping[str, str | None],
     server: Server,
     *,
-    client_collation: int | None,
     database_collation: str | None,
 ) -> SessionValues | None:
     """The values of a session; None where one of them is not known to binlane.
@@ -196,7 +195,6 @@ def session_values(
     Args:
         given: Values that the source answered, by the expressions of `asked_values`.
         server: The server that is the source.
-        client_collation: Collation of the client, where it is not its character set's default one.
         database_collation: The default database's own collation; None for the value of `collation_database`.
     """
     flavor = Flavor(server.flavor)
@@ -204,7 +202,7 @@ def session_values(
     pairs = _collations(given.get("@@character_set_collations"), flavor)
     compiled = collation_id(_compiled_collation(charset, flavor), flavor)
     ids = (
-        client_collation or dict(pairs or ()).get(compiled or 0, compiled),
+        dict(pairs or ()).get(compiled or 0, compiled),
         collation_id(given["@@collation_connection"] or "", flavor),
         collation_id(given["@@collation_server"] or "", flavor),
     )

@@ -15,7 +15,6 @@ from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final
 
-from binlane.binlogs.routing.plan import EncodedEvent
 from binlane.live.port.context_use import PLAIN, ContextUse
 from binlane.live.port.session_values import SessionValues
 from binlane.log.codec.client_text import written_text
@@ -25,6 +24,7 @@ from binlane.log.codec.status_vars import DDL_LOGGED_WITH_XID, decode_status_var
 from binlane.log.codec.types import EventType, Flavor, HeaderFlag
 from binlane.log.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.statements.programs.host import LoggedVariable
+from binlane.statements.session.group_plan import EncodedEvent
 from binlane.statements.session.log_events import Body
 from binlane.statements.sql.evaluation.values import IN_UTF8, NOT_AS_LOGGED
 

@@ -286,7 +286,7 @@ class Service:
 
     async def beat(self) -> None:
         """Have the routing thread do nothing, which shows that it lives."""
-        await self.binlogs.beat()
+        await self.binlogs.changes.nothing()
 
     def hurry(self) -> None:
         """While it stops: wait for no client any more."""
@@ -314,7 +314,7 @@ class Service:
             told = settings.http
             http = replace(http, hosts=told.hosts, password_file=told.password_file)
             self._guard.use(http)
-        await self.binlogs.use(store)
+        await self.binlogs.changes.use(store)
         self.settings = replace(
             self.settings,
             store=store,

@@ -20,8 +20,7 @@ from binlane.live.capture.source_facts import Finding, Weight
 from binlane.live.gateway.counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.feeds import Feed
-from binlane.live.loop.outputs import Output
-from binlane.live.loop.outputs import Trouble as OutputTrouble
+from binlane.live.loop.outputs import Output, OutputFailure
 from binlane.live.service.archive import Archive
 from binlane.live.service.config import Settings
 from binlane.live.service.process import process_status
@@ -176,7 +175,8 @@ class StatusKeeper:
     def _binlog_status(
         self, name: str, readers: list[ConnectedReplica], now_s: float, *, with_rates: bool
     ) -> BinlogStatus:
-        output, state = self._binlogs.output(name), self._binlogs.state(name)
+        output = self._binlogs.output(name)
+        state = output.state
         binlog, counts, feed = output.binlog, output.counts, self._binlogs.feed(name)
         definition, published, incidents = binlog.definition, binlog.published, binlog.incidents
         archived = None if self._archive is None else self._archive.state(name)
@@ -275,7 +275,7 @@ def _told(finding: Finding) -> str:
     return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
 
 
-def _trouble(trouble: OutputTrouble | None) -> Trouble | None:
+def _trouble(trouble: OutputFailure | None) -> Trouble | None:
     return None if trouble is None else Trouble(text=trouble.text, at_s=trouble.at_s)
 
 

@@ -1,6 +1,6 @@
 """The groups that statements append to a log: their beginnings, contents and ends.
 
-The module purely splits bodies that a session appended, with the numbers of their statements. `group_plans`
+The module purely splits bodies that a session appended, with the numbers of their statements. `group_fitting`
 decides the content of the source's groups in a binlog.
 """
 
@@ -200,15 +200,15 @@ class SourceGroup:
         group: The group as the log has it.
         sections: The rows of the group's statements, by their numbers, in order; none for a statement that
             made a table and filled it with nothing.
+        places: Places of the statements' sections among all, from 0, by the statements' numbers.
         is_split: Each piece of rows is of one statement.
-        is_standalone: The same as `is_standalone` of `GroupDraft`.
         is_undone: Some of the group, or all, is rolled back in the end.
     """
 
     group: LogGroup
     sections: dict[int, Section]
+    places: dict[int, int]
     is_split: bool
-    is_standalone: bool
     is_undone: bool
 
     @property
@@ -246,4 +246,5 @@ class SourceGroup:
         is_undone = group.end is End.ROLLBACK or any(
             begins(bodies, _ROLLBACK_TO) for _, bodies in group.runs
         )
-        return cls(group, sections, is_split, is_alone or is_created, is_undone)
+        places = {number: place for place, number in enumerate(sections)}
+        return cls(group, sections, places, is_split, is_undone)

@@ -6,13 +6,14 @@ Most who meet statements only pass them on: what reads them is imported when it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from binlane.log.codec.charsets import charset_of
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.statement_text import statement_charset, statement_text
-from binlane.log.codec.status_vars import sql_mode
+from binlane.log.codec.status_vars import decode_status_vars, sql_mode
 from binlane.statements.sql.lexis import lexed_as
 from binlane.statements.sql.servers import Dialect
 
@@ -115,12 +116,15 @@ class LoggedStatement:
         sql_mode: The session's, as bits; 0 where the log does not tell.
         charset: The client's character set, where the text is to be read by it
             (`lexis.lexed_as`); else empty.
+        server_charset: Character set of the server, of statements as of
+            `followed_statement`; else None, also where the log does not tell.
     """
 
     text: str
     database: str
     sql_mode: int
     charset: str = ""
+    server_charset: str | None = None
 
     @property
     def dialect(self) -> Dialect:
@@ -163,3 +167,19 @@ def logged_statement(body: QueryEvent) -> LoggedStatement:
         sql_mode=sql_mode(body) or 0,
         charset=lexed_as(statement_charset(body)),
     )
+
+
+def followed_statement(body: QueryEvent) -> LoggedStatement:
+    """Return the statement of a Query event with all that its effect on objects depends on.
+
+    Raises:
+        CodecError: If the event's status variables are damaged.
+    """
+    return replace(logged_statement(body), server_charset=_server_charset(body))
+
+
+def _server_charset(body: QueryEvent) -> str | None:
+    for variable in decode_status_vars(body.status_vars):
+        if variable.name == "CHARSET" and isinstance(variable.value, tuple):
+            return charset_of(variable.value[2])
+    return None

@@ -52,6 +52,10 @@ class Key:
         return self.name == "PRIMARY"
 
 
+ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
+"""Actions of a foreign key that change the child's rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKey:
     """A reference of `table` to `parent`.
@@ -82,6 +86,11 @@ class ForeignKey:
     def own_name(self) -> str:
         """As the server calls it; empty where nothing tells."""
         return self.made_up if self.names_index else self.name or self.made_up
+
+    @property
+    def acts(self) -> bool:
+        """True if the key changes its table's rows."""
+        return self.on_delete in ACTING or self.on_update in ACTING
 
     def renamed(self, new: TableName) -> ForeignKey:
         """The key of a table that gets another name, which names that may be made up follow."""

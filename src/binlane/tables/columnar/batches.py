@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 
@@ -28,12 +28,12 @@ from binlane.tables.columnar.builder import (
     RowsSource,
     ScalarBatchBuilder,
 )
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.ordinals import Ordinals
 from binlane.tables.columnar.prepared import Prepared, PreparedGroup, is_commit
-from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import (
-    CHANGE_NAMES,
     INVALID_DATES,
+    ReadOptions,
     TableSchema,
     table_schema,
 )
@@ -44,14 +44,9 @@ from binlane.tables.columnar.told import (
     ToldKind,
     is_about_views,
     may_concern_tables,
-    statement_of,
     tables_of,
     undecided,
 )
-
-if TYPE_CHECKING:
-    from binlane.binlogs.filters.state import FilterState
-    from binlane.statements.sql.catalog import SchemaCatalog
 
 STATEMENT_TYPES: Final = frozenset(
     {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY}
@@ -69,54 +64,33 @@ class ChangeBatcher:
     table whose schema changes gets a new batch. Rows of an XA transaction come at its XA COMMIT.
 
     Args:
-        selection: The event groups and the tables whose rows are wanted.
-        columns: Names of the tables' columns to keep, all if None.
-        rows_max: Row images that a batch holds at most.
-        new_builder: Makes the builder of one table's batches.
-        catalog: Knows of columns what the log does not tell; logged DDL keeps it up to date.
-        change_names: The change columns that batches begin with.
-        tells: Whether statements, and events that make rows uncertain, are given too, and such rows
-            left out.
+        options: The reader's options; by default all rows are wanted.
+        log: The log where reading begins, which the batcher follows; by default nothing is known of
+            its objects, and there is no filter.
         prepared: The XA transactions that are prepared; shared by those who read one log.
-        as_json: Whether images are to be JSON objects, which `new_builder` must make.
-        may_clash: As the argument `may_clash` of `table_schema`.
-        filter_state: State of the selection's filter where reading begins; the batcher's own. None
-            if there is no filter.
 
     Attributes:
         ordinals: Numbers of the changes and images of the transaction that is being read.
-        filter_state: State of the filter where the log is read; None without one.
-        is_statement_wanted: Whether the filter lets the statement through that was learned last.
+        log: The log at the place that the reader has come to.
+        tells: True if statements, and events that make rows uncertain, are given too, and such rows
+            left out.
     """
 
-    def __init__(  # noqa: PLR0913 - each argument is a wish of the reader
+    def __init__(
         self,
+        options: ReadOptions | None = None,
         *,
-        selection: Selection | None = None,
-        columns: Collection[str] | None = None,
-        rows_max: int = ROWS_MAX_DEFAULT,
-        new_builder: BuilderFactory = ScalarBatchBuilder,
-        catalog: SchemaCatalog | None = None,
-        change_names: tuple[str, ...] = CHANGE_NAMES,
-        tells: bool = False,
+        log: FollowedLog | None = None,
         prepared: Prepared | None = None,
-        as_json: bool = False,
-        may_clash: bool = False,
-        filter_state: FilterState | None = None,
     ) -> None:
-        self.catalog = catalog
-        self.filter_state = filter_state
-        self.selection = selection or Selection()
-        self.change_names = change_names
-        self.tells = tells
+        self.log = log or FollowedLog()
+        self.options = options or ReadOptions()
+        self.selection = self.options.selection
+        self.tells = self.options.has_statements
         self.prepared = prepared or Prepared()
         self.ordinals = Ordinals()
-        self.is_statement_wanted = True
-        self.rows_max = rows_max
-        self._columns = columns
-        self._as_json = as_json
-        self._may_clash = may_clash
-        self._new_builder = new_builder
+        self.rows_max = self.options.rows_max or ROWS_MAX_DEFAULT
+        self._new_builder = _builder_of(self.options)
         self._flavor = Flavor.MARIADB
         self._format: Format | None = None
         self._size_bytes: Counter[TableName] = Counter()
@@ -210,7 +184,7 @@ class ChangeBatcher:
                 kind=ToldKind.STATEMENT,
                 event=event,
                 place=place,
-                is_wanted=self.is_statement_wanted,
+                is_wanted=self.log.is_wanted,
             )
 
     def is_told(self, event: Event) -> bool:
@@ -220,7 +194,7 @@ class ChangeBatcher:
         does.
         """
         return may_concern_tables(event) or (
-            self.filter_state is not None and is_about_views(event)
+            self.log.filter_state is not None and is_about_views(event)
         )
 
     def learn(self, event: Event, place: RowsSource, *, is_wanted: bool) -> bool:
@@ -235,42 +209,21 @@ class ChangeBatcher:
             True if columns may now be known otherwise.
         """
         try:
-            self._follow(event, place, is_wanted=is_wanted)
-            return self.catalog is not None and self.catalog.feed(event)
+            return self.log.feed(event, f"{place.file}:{place.position}" if is_wanted else None)
         except CodecError as error:
             raise error.at(place.file, place.position) from None
-
-    def _follow(self, event: Event, place: RowsSource, *, is_wanted: bool) -> None:
-        """Have the filter judge a statement, and know what it does to tables."""
-        self.is_statement_wanted, body = True, statement_of(event)
-        if self.filter_state is None or body is None:
-            return
-        from binlane.binlogs.filters.events import judged  # noqa: PLC0415 - reads SQL
-
-        at = f"{place.file}:{place.position}" if is_wanted else None
-        self.is_statement_wanted = judged(body, self.filter_state, at)
-
-    @property
-    def follows(self) -> bool:
-        """True if statements change what is read: there is a catalog or a filter."""
-        return self.catalog is not None or self.filter_state is not None
 
     def wants(self, table: TableName) -> bool:
         """True if rows of a table are wanted at the place that the reader has come to."""
         selection = self.selection
         return selection.scope.includes(table) and (
-            self.filter_state is None
-            or self.filter_state.includes(table)
-            or table in selection.beside
+            self.log.wants(table) or table in selection.beside
         )
 
     def loses(self, table: TableName) -> bool:
         """True if the filter leaves out a table that its rules name, where the log is read."""
-        return (
-            self.filter_state is not None
-            and self.selection.scope.includes(table)
-            and self.filter_state.is_lost(table)
-        )
+        state = self.log.filter_state
+        return state is not None and self.selection.scope.includes(table) and state.is_lost(table)
 
     def leave_out(self, table_map: TableMapEvent, body: RowsEvent, source: RowsSource) -> None:
         """Count the rows of an event that the filter leaves out, if it `loses` its table."""
@@ -278,7 +231,7 @@ class ChangeBatcher:
             return
         from binlane.binlogs.filters.events import lost_rows  # noqa: PLC0415 - reads SQL
 
-        state, place = self.filter_state, f"{source.file}:{source.position}"
+        state, place = self.log.filter_state, f"{source.file}:{source.position}"
         assert state is not None, "there is a filter"
         if (note := lost_rows(body, table_map, state, place)) is not None:
             state.notes.append(note)
@@ -286,7 +239,8 @@ class ChangeBatcher:
     @property
     def wants_version(self) -> int:
         """Changes whenever `wants` may say otherwise."""
-        return 0 if self.filter_state is None else self.filter_state.version
+        state = self.log.filter_state
+        return 0 if state is None else state.version
 
     def finished(
         self, xid: str, event: Event, *, is_wanted: bool
@@ -367,7 +321,7 @@ class ChangeBatcher:
             CodecError: With file and position, if a row cannot be decoded otherwise.
         """
         name = TableName(table_map.database, table_map.table)
-        if self.filter_state is not None:
+        if self.log.filter_state is not None:
             self.leave_out(table_map, body, source)
         if not self.wants(name):
             return
@@ -406,9 +360,8 @@ class ChangeBatcher:
             CodecError: If the table map is malformed.
             ConfigError: If a column has the name of a change column.
         """
-        columns = None
-        if self.catalog is not None:
-            columns = self.catalog.columns(table_map, flavor=self._flavor)
+        objects = self.log.objects
+        columns = None if objects is None else objects.columns(table_map, flavor=self._flavor)
         key = (
             table_map.database,
             table_map.table,
@@ -420,14 +373,7 @@ class ChangeBatcher:
         )
         if key not in self._schemas:
             self._schemas[key] = table_schema(
-                table_map,
-                flavor=self._flavor,
-                wanted=self._columns,
-                columns=columns,
-                change_names=self.change_names,
-                as_json=self._as_json,
-                may_clash=self._may_clash,
-                leaves_out_clashes=self.tells,
+                table_map, flavor=self._flavor, columns=columns, options=self.options
             )
         return self._schemas[key]
 
@@ -441,6 +387,14 @@ class ChangeBatcher:
             rest = batch.replace_schema_metadata(metadata)
             for offset in range(self.rows_max, batch.num_rows, self.rows_max):
                 yield rest.slice(offset, self.rows_max)
+
+
+def _builder_of(options: ReadOptions) -> BuilderFactory:
+    if not options.as_json:
+        return ScalarBatchBuilder
+    from binlane.tables.columnar.json_images import JsonBatchBuilder  # noqa: PLC0415 - few want JSON
+
+    return JsonBatchBuilder
 
 
 def _is_alike(first: TableSchema, second: TableSchema) -> bool:

@@ -66,7 +66,7 @@ class BesideRows:
         self._reference = reference
         self._rows = rows
         self._is_prepared = is_prepared
-        knows_ddl = reference.tells or reference.follows
+        knows_ddl = reference.tells or reference.log.is_needed
         self.told = layout.ENDS_XA | (layout.STATES if knows_ddl else 0)
 
     def pick(self, noted: NotedEvents, wanted: Bytes, is_beside: npt.NDArray[np.bool_]) -> Small:
@@ -209,7 +209,7 @@ class BesideRows:
             elif reference.tells and tables and is_rollback(event):
                 yield from self._tell(ToldKind.ROLLED_BACK, event, source, tables)
                 return False
-        if not is_wanted and reference.follows:
+        if not is_wanted and reference.log.is_needed:
             self._rows.forget_tables()
         return is_wanted
 
@@ -226,7 +226,7 @@ class BesideRows:
             event=event,
             place=place,
             tables=tables,
-            is_wanted=self._reference.is_statement_wanted,
+            is_wanted=self._reference.log.is_wanted,
         )
 
 

@@ -138,7 +138,7 @@ class NotedRows:
             yield from self._take_by_reference(noted, picked)
             return
         first = None
-        if made and needs_numbers(self._reference.change_names, is_xa=noted.is_xa):
+        if made and needs_numbers(self._reference.options.change_columns, is_xa=noted.is_xa):
             notes = [located.notes for located in made]
             first = first_numbers(self._reference.ordinals, plain, notes)
         for located in made:

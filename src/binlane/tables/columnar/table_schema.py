@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from binlane.log.codec.table_metadata import primary_key, table_columns
 from binlane.log.codec.types import ColumnType, Flavor
 from binlane.names import TableName
 from binlane.tables.columnar.arrow_types import arrow_type
+from binlane.tables.columnar.selection import Selection
 
 _ROW_HASH: Final = re.compile(r"DB_ROW_HASH_\d+\Z")
 _MOMENT: Final = pa.timestamp("us", tz="UTC")
@@ -76,6 +77,32 @@ CLASH: Final = b"clash"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """The options of a reader of rows.
+
+    Attributes:
+        selection: The tables and event groups that are wanted.
+        columns: Names of the tables' columns to keep, all if None.
+        rows_max: Row images of a batch at most; None for as many as serve well.
+        has_statements: Whether statements and troubles come too, in log order: a batch ends before
+            each. Only statements that may concern tables come. Columns with the names of change
+            columns, which are an error else, are then left out, see `table_schema`.
+        change_columns: The change columns that batches begin with, of `CHANGE_TYPES`.
+        as_json: Whether images are JSON objects, in the one column `JSON_COLUMN`.
+        may_clash: Whether tables may have columns of those names: the reader goes by the columns'
+            places.
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    columns: frozenset[str] | None = None
+    rows_max: int | None = None
+    has_statements: bool = False
+    change_columns: tuple[str, ...] = CHANGE_NAMES
+    as_json: bool = False
+    may_clash: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
     """The columns of a table as one or more table maps describe them.
 
@@ -117,36 +144,33 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([pa.field(column_name(column), arrow_type(column)) for column in columns])
 
 
-def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
+_ALL: Final = ReadOptions()
+
+
+def table_schema(
     table_map: TableMapEvent,
     *,
     flavor: Flavor,
-    wanted: Collection[str] | None = None,
     columns: tuple[Column, ...] | None = None,
-    change_names: tuple[str, ...] = CHANGE_NAMES,
-    as_json: bool = False,
-    may_clash: bool = False,
-    leaves_out_clashes: bool = False,
+    options: ReadOptions = _ALL,
 ) -> TableSchema:
     """The schema that a table map tells.
+
+    Columns with the name of a change column are an error, but where statements come between rows:
+    there they are left out, and named in the metadata (`clash`). Columns that no SELECT can name
+    come only where they are asked for.
 
     Args:
         table_map: The table map of the table.
         flavor: The server that wrote the table map.
         columns: All of the table's columns, if somebody knows more of them than the table map.
-        wanted: Names of the columns to keep; names that the table lacks are ignored. All if None, but
-            for those that no SELECT can name.
-        change_names: Names of the change columns that batches begin with.
-        as_json: Whether images are to be JSON objects.
-        may_clash: Whether a column may have the name of a change column: whoever reads the batches
-            tells them by their places.
-        leaves_out_clashes: Whether columns with the name of a change column are left out and named
-            in the metadata (`clash`), which is an error else.
+        options: The reader's options; columns to keep that the table lacks are ignored.
 
     Raises:
         CodecError: If the table map is malformed.
         ConfigError: If a column has the name of a change column.
     """
+    wanted, change_names = options.columns, options.change_columns
     name = TableName(table_map.database, table_map.table)
     if columns is None:
         columns = table_columns(table_map, flavor=flavor)
@@ -159,12 +183,13 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     reserved = {*change_names, SEQUENCE_COLUMN}
     names = [column_name(columns[index]) for index in chosen]
     clashes = [column for column in names if column in reserved]
-    if leaves_out_clashes:
+    if options.has_statements:
         chosen = tuple(index for index in chosen if column_name(columns[index]) not in reserved)
     own = arrow_schema([columns[index] for index in chosen])
-    if as_json:
+    if options.as_json:
         own = pa.schema([pa.field(JSON_COLUMN, pa.string())])
-    for clash in () if leaves_out_clashes or may_clash or as_json else clashes:
+    is_allowed = options.has_statements or options.may_clash or options.as_json
+    for clash in () if is_allowed else clashes:
         raise ConfigError(
             f"{name} has a column {clash}, which is the name of one that binlane adds",
             key="columns",
@@ -181,7 +206,7 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
         columns=columns,
         chosen=chosen,
         change_names=change_names,
-        as_json=as_json,
+        as_json=options.as_json,
         arrow=pa.schema([*change_schema(change_names), *own]).with_metadata(metadata),
     )
 

@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binlane.binlogs.routing.table_links import ACTING
 from binlane.names import TableName
+from binlane.statements.sql.schema import ACTING
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.net_changes import GONE
 from binlane.tables.landing.tables.keys import sorted_by_key

@@ -14,8 +14,8 @@ from typing import Final
 import pyarrow as pa
 
 from binlane.names import TableName
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.landing.audit import Audit
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.generated_columns import missing_names, shared
 from binlane.tables.landing.journal import Journal
 from binlane.tables.landing.landed import Tables
@@ -74,9 +74,9 @@ class CurrentTables:
         """The tables there are."""
         return list(self._tables.names())
 
-    def without(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+    def without(self, table: TableName, definitions: LoggedObjects) -> tuple[str, ...]:
         """The generated columns that a table does not have."""
-        return missing_names(definitions.columns(table), self._own(table))
+        return missing_names(definitions.defined_columns(table), self._own(table))
 
     def images(self, table: TableName) -> int | None:
         """Return how many row images of the log a table has; None if nobody counted, or keeps it now."""

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.evaluation.evaluator import OwnText
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.parser.cursor import Stopped
 from binlane.statements.sql.table_definitions import TableColumn, expression_of, names_in
 from binlane.statements.sql.tokens import SqlSyntaxError
@@ -40,7 +41,6 @@ from binlane.tables.landing.column_families import (
     integer_range,
 )
 from binlane.tables.landing.column_values import NotToldError, Values
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.expression_values import (
     UNKNOWN_CHARSET,
     Computing,
@@ -103,7 +103,7 @@ def dependent(columns: Columns, names: Iterable[str]) -> set[str]:
     """The generated columns that depend on some columns, those among them included.
 
     Args:
-        columns: Definitions of the table's columns.
+        columns: LoggedObjects of the table's columns.
         names: Names of the columns, in small letters.
     """
     found = set(names)
@@ -128,7 +128,7 @@ def missing_names(columns: Columns, names: Iterable[str]) -> tuple[str, ...]:
     """The names of generated columns that rows do not have.
 
     Args:
-        columns: Definitions of the table's columns.
+        columns: LoggedObjects of the table's columns.
         names: Names of the columns that rows have.
     """
     own = {name.lower() for name in names}
@@ -139,7 +139,7 @@ def left_out(columns: Columns, schema: pa.Schema, flavor: Flavor | None) -> list
     """The names of the columns that rows of a table never have, since nothing tells their values.
 
     Args:
-        columns: Definitions of the table's columns.
+        columns: LoggedObjects of the table's columns.
         schema: Schema of all the table's columns.
         flavor: The kind of server; None if not known.
     """
@@ -162,7 +162,7 @@ def with_computed(
 
     Args:
         rows: Rows with all columns that are to be computed; their other columns stay.
-        columns: Definitions of the table's columns.
+        columns: LoggedObjects of the table's columns.
         wanted: Names of the columns to compute, in small letters.
         flavor: The kind of server; None if not known.
         hides_dates: Whether NULL may stand for a zero date.
@@ -195,7 +195,7 @@ class Computed:
     """The computation of a generated column.
 
     Attributes:
-        columns: Definitions of the table's columns.
+        columns: LoggedObjects of the table's columns.
         name: The generated column's name, in small letters.
         type: The Arrow type of the column's values in rows.
         hides_dates: Whether NULL may stand for a zero date.
@@ -311,11 +311,11 @@ class LoggedRows:
     """The rows of a range of a log, with what it does not tell of generated columns.
 
     Args:
-        definitions: Definitions before the range; they are changed.
+        definitions: LoggedObjects before the range; they are changed.
         added: Number of columns of a batch in front of the table's own.
     """
 
-    def __init__(self, definitions: Definitions, added: int = len(CHANGE_NAMES)) -> None:
+    def __init__(self, definitions: LoggedObjects, added: int = len(CHANGE_NAMES)) -> None:
         self._definitions = definitions
         self._added = added
         self._known: dict[TableName, Columns] = {}
@@ -334,7 +334,7 @@ class LoggedRows:
         table = table_of(batch.schema)
         columns = self._known.get(table)
         if columns is None:
-            columns = self._known[table] = self._definitions.columns(table)
+            columns = self._known[table] = self._definitions.defined_columns(table)
         own = batch.schema.names[self._added :]
         generated = generated_names(columns)
         if not generated or [name.lower() for name in own[: len(columns)]] != list(columns):

@@ -14,9 +14,9 @@ from itertools import groupby
 import pyarrow as pa
 
 from binlane.names import TableName
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.unify import is_same_value
 from binlane.tables.landing.audit import Audit
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.generated_columns import missing_names, shared
 from binlane.tables.landing.journal import Journal
 from binlane.tables.landing.reshaping import reshaped, set_aside
@@ -65,9 +65,9 @@ class HistoryTables:
         """The tables there are."""
         return self._tables.names()
 
-    def without(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+    def without(self, table: TableName, definitions: LoggedObjects) -> tuple[str, ...]:
         """The generated columns that a table does not have."""
-        return missing_names(definitions.columns(table), self._tables.schema(table).names)
+        return missing_names(definitions.defined_columns(table), self._tables.schema(table).names)
 
     def exists(self, table: TableName) -> bool:
         """True if the table exists; a history that cannot be read ends."""

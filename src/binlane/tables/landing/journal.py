@@ -12,13 +12,16 @@ import json
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
 from binlane.errors import ConfigError, StoreError
-from binlane.tables.landing.definitions import Definitions
+from binlane.names import TableName
+from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.statements.sql.schema import ForeignKey, Key, Table
+from binlane.statements.sql.table_definitions import TableColumn, TableDefinition
 from binlane.tables.landing.places import FOLDER, resolve
 
 if TYPE_CHECKING:
@@ -187,7 +190,7 @@ class Journal:
             )
         return JournalState(**known)
 
-    def definitions(self) -> Definitions:
+    def definitions(self) -> LoggedObjects:
         """The tables' definitions at `position`.
 
         Raises:
@@ -195,16 +198,16 @@ class Journal:
         """
         name = self.state.definitions
         found = read_json(self._folder_uri, name) if name else None
-        made = Definitions() if found is None else Definitions.of_fields(found)
+        made = LoggedObjects() if found is None else objects_of_json(found)
         self._known = made.version
         return made
 
-    def reach(self, position: dict[str, Any], definitions: Definitions) -> None:
+    def reach(self, position: dict[str, Any], definitions: LoggedObjects) -> None:
         """Note the place up to which the log is landed.
 
         Args:
             position: The place as the planner writes it.
-            definitions: Definitions of the tables at that place.
+            definitions: LoggedObjects of the tables at that place.
 
         Raises:
             StoreError: If the journal cannot be written.
@@ -212,7 +215,7 @@ class Journal:
         state, before = self.state, self.state.definitions
         if definitions.version != self._known:
             state.definitions = f"{_DEFINITIONS}{uuid.uuid4().hex}{_SUFFIX}"
-            write_json(self._folder_uri, state.definitions, definitions.fields())
+            write_json(self._folder_uri, state.definitions, objects_as_json(definitions))
             self._known = definitions.version
         state.position = position
         self.save()
@@ -352,3 +355,71 @@ def write_file_whole(filesystem: fs.FileSystem, path: str, text: str) -> None:
         raise StoreError(
             f"cannot be written: {error}", path=path, hint="check who may write there, and its room"
         ) from error
+
+
+# The objects of a log as JSON ---------------------------------------------------------------------
+
+
+def objects_as_json(objects: LoggedObjects) -> dict[str, Any]:
+    """Return a log's objects as JSON has them; attributes that are as usual are left out."""
+    tables = (objects.base_table(name) for name in objects.tables)
+    return {
+        "tables": [_fields(table, {"create_statement"}) for table in tables if table],
+        "triggered": sorted((name.database, name.table) for name in objects.triggered),
+    }
+
+
+def objects_of_json(found: Mapping[str, Any]) -> LoggedObjects:
+    """Return the objects of `objects_as_json`, but for the texts of CREATE TABLE."""
+    triggered = (TableName(*name) for name in found["triggered"])
+    return LoggedObjects.of_tables(map(_table, found["tables"]), triggered)
+
+
+def _fields(value: Any, left_out: set[str]) -> dict[str, Any]:
+    made = {}
+    for each in fields(value):
+        content = getattr(value, each.name)
+        if each.name in left_out or (each.default is not MISSING and content == each.default):
+            continue
+        made[each.name] = _json(content)
+    return made
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, TableName):
+        return [value.database, value.table]
+    if is_dataclass(value):
+        return _fields(value, set())
+    return [_json(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _table(found: Mapping[str, Any]) -> Table:
+    plain = _plain(found)
+    definition = _plain(found["definition"])
+    definition["columns"] = tuple(
+        TableColumn(**_plain(each)) for each in found["definition"]["columns"]
+    )
+    return Table(
+        **{
+            **plain,
+            "name": TableName(*found["name"]),
+            "definition": TableDefinition(**definition),
+            "keys": tuple(Key(**_plain(each)) for each in found.get("keys", ())),
+            "foreign_keys": tuple(map(_foreign_key, found.get("foreign_keys", ()))),
+            "union": tuple(TableName(*each) for each in found.get("union", ())),
+        }
+    )
+
+
+def _foreign_key(found: Mapping[str, Any]) -> ForeignKey:
+    names = {"table": TableName(*found["table"]), "parent": TableName(*found["parent"])}
+    return ForeignKey(**{**_plain(found), **names})
+
+
+def _plain(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples, as the values have them."""
+    return {name: _tuple(value) for name, value in found.items()}
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value

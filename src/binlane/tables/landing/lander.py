@@ -14,7 +14,7 @@ from typing import Final
 
 from binlane.errors import StoreError
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.selection import file_number
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.change_tables import ChangeTables
@@ -58,7 +58,7 @@ class BatchTerms:
     """
 
     links: Mapping[TableName, frozenset[str] | None]
-    catalogs: tuple[SchemaCatalog, ...]
+    catalogs: tuple[LoggedObjects, ...]
 
     def of(self, piece: LogRange, number: int) -> LogRange:
         """A range with what is known of tables before it."""
@@ -79,7 +79,7 @@ class Lander:
         snapshots: Snapshots of tables whose rows are taken from the server.
 
     Attributes:
-        definitions: Definitions of the tables as the log told them so far.
+        definitions: LoggedObjects of the tables as the log told them so far.
         source: The place in the log that is being applied; None before the first one.
     """
 
@@ -109,7 +109,7 @@ class Lander:
         self.source: Source | None = None
         self._file_names: dict[int, str] = {}
         self._before, self._tables_before = self.definitions, tables.copy()
-        self._catalogs: list[SchemaCatalog] = []
+        self._catalogs: list[LoggedObjects] = []
         self._given = 0
         # `_seq` of the last statement of the batch that was done.
         self._done = 0
@@ -130,7 +130,7 @@ class Lander:
             self.definitions = self._before
             self._tables.become(self._tables_before)
         else:
-            self._catalogs = [self.definitions.copy().catalog]
+            self._catalogs = [self.definitions.copy()]
         self._before, self._tables_before = self.definitions.copy(), self._tables.copy()
         self._given = len(self._catalogs)
         links = {} if self._linked is None else self._linked.to_read(self.definitions)
@@ -161,7 +161,7 @@ class Lander:
             self._audit.count(result)
             self.progress.by_reference += result.by_reference
             if number + 1 == len(self._catalogs):
-                self._catalogs.append(self.definitions.copy().catalog)
+                self._catalogs.append(self.definitions.copy())
             if number + 1 < self._given:
                 self._changed.clear()
                 self._computed.clear()  # the next one was read with what is known now
@@ -188,7 +188,7 @@ class Lander:
         if not isinstance(item, Rows) or item.table not in self._changed:
             return False
         # With a key the log tells all else itself.
-        columns = self.definitions.columns(item.table)
+        columns = self.definitions.defined_columns(item.table)
         types = {column.type_name for column in columns.values()}
         return (
             not item.key
@@ -267,7 +267,9 @@ class Lander:
         before = self.definitions.version
         effects = statement.effects()
         named = {*effects.writes, *(name for pair in effects.renames for name in pair)}
-        computed = {each for each in named if generated_names(self.definitions.columns(each))}
+        computed = {
+            each for each in named if generated_names(self.definitions.defined_columns(each))
+        }
         self.definitions.follow(statement)
         if self.definitions.version != before:
             self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
@@ -409,7 +411,7 @@ class Lander:
             if self._changes is not None:
                 self._changes.append(table, pieces)
             # The current table comes last: from its rows it is told what foreign keys do.
-            generated = generated_names(self.definitions.columns(table))
+            generated = generated_names(self.definitions.defined_columns(table))
             if self._history is not None:
                 self._history.merge(table, pieces, generated=generated)
             if self._current is not None:

@@ -25,6 +25,7 @@ from binlane.errors import BinlaneError, ConfigError, StoreLockedError
 from binlane.names import TableName, nearest
 from binlane.statements.scope.scope import Scope, ScopeList
 from binlane.tables.columnar.selection import Selection
+from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.batches import Batch, next_batch
 from binlane.tables.landing.change_tables import ChangeTables
@@ -48,7 +49,6 @@ from binlane.tables.landing.tables.opening import check_format, open_store
 from binlane.tables.landing.tables.store import StoreSettings
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Mode, RangeResult, RangeWork
-from binlane.tables.ranges.items import Want
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.ranges.scopes import read_scope
@@ -151,7 +151,7 @@ class Landing:
             )
             scope = scope_of(self._journal.state.terms["tables"])
             terms = settings.filter_terms
-            self._want = Want(
+            self._want = ReadOptions(
                 selection=Selection(scope=scope, filter_terms=terms), has_statements=True
             )
             found = self._journal.state.position
@@ -297,7 +297,7 @@ class Landing:
         Raises:
             ConfigError: If it has none of them.
         """
-        there = set(self._lander.definitions.catalog.tables)
+        there = set(self._lander.definitions.tables)
         there |= {TableName(*name.split(".", 1)) for name in self.progress.tables}
         scope = scope_of(self._settings.tables)
         missing = sorted(scope.log_tables - there)

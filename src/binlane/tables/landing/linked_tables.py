@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.names import TableName
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.schema import ForeignKey
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.cascades import (
@@ -26,7 +27,6 @@ from binlane.tables.landing.cascades import (
     holding,
 )
 from binlane.tables.landing.column_values import NotToldError
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.generated_columns import dependent, flavor_of, with_computed
 from binlane.tables.landing.landed import Tables
 from binlane.tables.landing.table_files import write_file
@@ -66,11 +66,11 @@ class LinkedTables:
         self._more: set[TableName] = set()
         self._read: frozenset[TableName] = frozenset()
 
-    def to_read(self, definitions: Definitions) -> dict[TableName, frozenset[str] | None]:
+    def to_read(self, definitions: LoggedObjects) -> dict[TableName, frozenset[str] | None]:
         """Return the tables and columns that tasks are to read for foreign keys, as `RangeWork.links`.
 
         Args:
-            definitions: Definitions at the batch's beginning.
+            definitions: LoggedObjects at the batch's beginning.
         """
         found: dict[TableName, set[str]] = {table: set() for table in self._more}
         for key in self._keys(definitions):
@@ -86,7 +86,7 @@ class LinkedTables:
     def apply(
         self,
         pending: Mapping[TableName, Sequence[Rows]],
-        definitions: Definitions,
+        definitions: LoggedObjects,
         is_given_up: Callable[[TableName], bool],
     ) -> Linked:
         """Work out the effects of foreign keys in a stretch of the log.
@@ -141,7 +141,7 @@ class LinkedTables:
         }
         return found
 
-    def order(self, tables: Sequence[TableName], definitions: Definitions) -> list[TableName]:
+    def order(self, tables: Sequence[TableName], definitions: LoggedObjects) -> list[TableName]:
         """Tables with children before their parents.
 
         A batch that is run again after a crash then finds a child's rows as they were, unless all
@@ -163,7 +163,7 @@ class LinkedTables:
             visit(table)
         return list(found)
 
-    def _keys(self, definitions: Definitions) -> Iterator[ForeignKey]:
+    def _keys(self, definitions: LoggedObjects) -> Iterator[ForeignKey]:
         """The foreign keys that act on tables that are landed, or on their parents."""
         waiting = [key for key in definitions.acting_keys() if self._scope.includes(key.table)]
         known = set(waiting)
@@ -182,7 +182,7 @@ class LinkedTables:
         self,
         table: TableName,
         pieces: Sequence[Rows],
-        definitions: Definitions,
+        definitions: LoggedObjects,
         is_given_up: bool,  # noqa: FBT001 - as asked
     ) -> LinkedTable:
         there = self._tables.snapshot(table)
@@ -218,10 +218,10 @@ class LinkedTables:
         return pa.concat_tables(found, promote_options="permissive")
 
 
-def _compute(made: Cascades, keys: Sequence[ForeignKey], definitions: Definitions) -> None:
+def _compute(made: Cascades, keys: Sequence[ForeignKey], definitions: LoggedObjects) -> None:
     """Give rows that foreign keys changed the generated columns that hang on that."""
     for table, versions in made.versions.items():
-        columns = definitions.columns(table)
+        columns = definitions.defined_columns(table)
         changed = {name.lower() for key in keys if key.table == table for name in key.columns}
         wanted = dependent(columns, changed).intersection(map(str.lower, versions.column_names))
         flavor = flavor_of(versions.column("_gtid")[0].as_py())
@@ -268,17 +268,17 @@ def _file(rows: pa.Table, known: LinkedTable, folder: str) -> DataFile:
     return replace(file, path=f"{folder}/{file.path}")
 
 
-def _named(images: pa.Table, table: TableName, definitions: Definitions) -> pa.Table:
+def _named(images: pa.Table, table: TableName, definitions: LoggedObjects) -> pa.Table:
     """Images with the names that CREATE TABLE gave, where they have numbers only."""
     own = images.column_names[len(IMAGE_COLUMNS) :]
-    names = [column.name for column in definitions.columns(table).values()]
+    names = [column.name for column in definitions.defined_columns(table).values()]
     if not own or own[0] != "@1" or len(own) != len(names):
         return images
     return images.rename_columns([*images.column_names[: len(IMAGE_COLUMNS)], *names])
 
 
 def _link(
-    key: ForeignKey, known: Mapping[TableName, LinkedTable], definitions: Definitions
+    key: ForeignKey, known: Mapping[TableName, LinkedTable], definitions: LoggedObjects
 ) -> Link | None:
     """A foreign key with the names that columns have in rows; None if it has none of them."""
     child, parent = known[key.table], known[key.parent]
@@ -286,7 +286,7 @@ def _link(
     parent_columns = _own_names(key.parent_columns or parent.key, parent)
     if not columns or len(columns) != len(parent_columns):
         return None
-    defined = definitions.columns(key.table)
+    defined = definitions.defined_columns(key.table)
     collations = [defined[name.lower()] for name in key.columns if name.lower() in defined]
     return Link(
         child=key.table,

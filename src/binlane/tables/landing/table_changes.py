@@ -13,7 +13,6 @@ from typing import Final, Self
 import pyarrow as pa
 
 from binlane.log.codec.types import Flavor
-from binlane.statements.sql.catalog import logged_column
 from binlane.statements.sql.facts import (
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
@@ -21,6 +20,8 @@ from binlane.statements.sql.facts import (
     StatementEffects,
     StatementKind,
 )
+from binlane.statements.sql.logged_columns import logged_column
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.table_definitions import TableColumn, named_charset
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
@@ -44,7 +45,6 @@ from binlane.tables.landing.column_conversions import Conversion
 from binlane.tables.landing.column_defaults import value_in_old_rows
 from binlane.tables.landing.column_families import CHARACTERS, is_alike, keeps_values
 from binlane.tables.landing.column_values import NotToldError
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.generated_columns import dependent, flavor_of, is_computed, left_out
 from binlane.tables.landing.landed import Tables
 from binlane.tables.landing.steps import (
@@ -115,7 +115,7 @@ def may_have_steps(statement: Statement) -> bool:
 
 
 def steps(
-    statement: Statement, scope: Tables, definitions: Definitions, after: Tables | None = None
+    statement: Statement, scope: Tables, definitions: LoggedObjects, after: Tables | None = None
 ) -> tuple[Step, ...]:
     """Return the steps by which a statement changes tables, in order.
 
@@ -138,7 +138,9 @@ def steps(
     return _in_scope((_placed(step, place) for step in found), scope, after or scope)
 
 
-def steps_of_trouble(trouble: Trouble, scope: Tables, definitions: Definitions) -> tuple[Step, ...]:
+def steps_of_trouble(
+    trouble: Trouble, scope: Tables, definitions: LoggedObjects
+) -> tuple[Step, ...]:
     """Return the steps of a group that cannot be followed: the tables that it concerns are given up."""
     reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
     if trouble.hint:
@@ -180,7 +182,7 @@ def _not_understood(statement: Statement, effects: StatementEffects) -> Iterator
 
 
 def _rows_changed(
-    statement: Statement, effects: StatementEffects, definitions: Definitions
+    statement: Statement, effects: StatementEffects, definitions: LoggedObjects
 ) -> Iterator[Step]:
     """Rows that a statement changes are in no log but one in row format."""
     reason = (
@@ -200,7 +202,7 @@ def _steps(
     statement: Statement,
     effects: StatementEffects,
     scopes: tuple[Tables, Tables],
-    definitions: Definitions,
+    definitions: LoggedObjects,
 ) -> Iterator[Step]:
     kind, (scope, after) = effects.kind, scopes
     if kind in _CREATES:
@@ -243,7 +245,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables
 
 
 def _alter_steps(
-    statement: Statement, effects: StatementEffects, definitions: Definitions
+    statement: Statement, effects: StatementEffects, definitions: LoggedObjects
 ) -> Iterator[Step]:
     table = effects.writes[0]
     facts = statement.facts()
@@ -318,7 +320,7 @@ def _reshape(
     statement: Statement,
     effects: StatementEffects,
     changes: Sequence[ColumnChange],
-    definitions: Definitions,
+    definitions: LoggedObjects,
 ) -> Reshape | None:
     """Return the step that gives a table the columns of an ALTER TABLE; None if no column changes.
 
@@ -326,9 +328,9 @@ def _reshape(
         NotToldError: If the log does not tell the columns or their values.
     """
     table = effects.writes[0]
-    before = definitions.columns(table)
+    before = definitions.defined_columns(table)
     last = next((new for old, new in effects.net_renames if old == table), table)
-    after = definitions.after(statement).columns(last) if before else {}
+    after = definitions.after(statement).defined_columns(last) if before else {}
     session = _Session.of(statement)
     found: list[ColumnStep] = []
     changed: set[str] = set()

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.names import TableName
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
 from binlane.tables.landing.audit import audited_range
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.generated_columns import LoggedRows
 from binlane.tables.landing.table_changes import may_have_steps
 from binlane.tables.landing.table_files import ADDED, Shape, TableFiles
@@ -106,8 +106,8 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
     tables = _Tables(work)
     clashing: set[TableName] = set()
     read = counts.reading(read_range(work.piece, work.want, counters=counts.counters))
-    catalog = None if work.piece.catalog is None else work.piece.catalog.copy()
-    logged = LoggedRows(Definitions(catalog), len(work.want.change_columns))
+    known = LoggedObjects() if work.piece.catalog is None else work.piece.catalog.copy()
+    logged = LoggedRows(known, len(work.want.change_columns))
     for item in _without_skipped(read, work.skip, counts):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from binlane.binlogs.filters.losses import Losses
 from binlane.names import TableName
-from binlane.tables.ranges.items import Trouble, Want
+from binlane.tables.columnar.table_schema import ReadOptions
+from binlane.tables.ranges.items import Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.statements import Statement
 
@@ -179,7 +180,7 @@ class RangeWork:
     """
 
     piece: LogRange
-    want: Want
+    want: ReadOptions
     modes: frozenset[Mode]
     into: str
     format: Format

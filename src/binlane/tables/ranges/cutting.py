@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 from binlane.log.grouping.raw import LargeGroup, RawRun, raw_groups
 from binlane.log.kernels import layout
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.ranges.facts import FileFacts, Piece
 from binlane.tables.ranges.files import LogFile, open_range, read_groups_of
 from binlane.tables.ranges.history import FilterAt, LogHistory
@@ -211,7 +211,7 @@ class Cutter:
             filter_state=None if history.filter_state is None else history.filter_state.copy(),
         )
 
-    def _catalog(self, history: LogHistory, facts: FileFacts, piece: LogRange) -> SchemaCatalog:
+    def _catalog(self, history: LogHistory, facts: FileFacts, piece: LogRange) -> LoggedObjects:
         """The catalog of the tables that a range has rows of; of all tables if it has statements."""
         if any(_is_in(query.event.position, piece) for query in facts.queries):
             return history.catalog.copy()

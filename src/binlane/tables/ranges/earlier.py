@@ -18,6 +18,7 @@ from binlane.tables.columnar.batches import ChangeBatcher
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.prepared import Prepared, PreparedGroup
 from binlane.tables.columnar.selection import Selection, file_number
+from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded
 from binlane.tables.ranges.files import chunks_of, description_of, open_range
 from binlane.tables.ranges.log_range import LogRange
@@ -70,7 +71,7 @@ class LogBefore:
         for piece in self._pieces():
             prepared = Prepared(self)
             prepared.path = piece.uri
-            batcher = ChangeBatcher(selection=_NO_GROUP, prepared=prepared)
+            batcher = ChangeBatcher(ReadOptions(selection=_NO_GROUP), prepared=prepared)
             for _ in decoded(
                 piece, batcher, by_kernels=are_kernels_ready(), counters=ReadCounters()
             ):

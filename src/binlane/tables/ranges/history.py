@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from binlane.log.codec.event import Event
-from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.tables.columnar.told import statement_of
+from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.ranges.facts import FileFacts, XaPlace
 from binlane.tables.ranges.files import LogFile
 from binlane.tables.ranges.known_facts import KnownFacts
@@ -25,17 +24,15 @@ class _Cursor:
         fingerprint: Fingerprint of the file; empty before the first.
         number: Number of the file; 0 before the first.
         position: Position in the file, in bytes.
-        catalog: The tables as they are known there.
+        log: The log at that place, with the reader's filter.
         prepared: Place of the group that prepared each transaction, by xid.
-        filter_state: State of a filter there; None without one.
     """
 
+    log: FollowedLog
     fingerprint: str = ""
     number: int = 0
     position: int = 0
-    catalog: SchemaCatalog = field(default_factory=SchemaCatalog)
     prepared: dict[str, tuple[LogFile, FileFacts, XaPlace]] = field(default_factory=dict)
-    filter_state: FilterState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +65,19 @@ class LogHistory:
 
     def _start(self) -> _Cursor:
         found = self._filter_at
-        return _Cursor(filter_state=None if found is None else found.state.copy())
+        state = None if found is None else found.state.copy()
+        return _Cursor(FollowedLog(LoggedObjects(), state))
 
     @property
     def filter_state(self) -> FilterState | None:
         """State of the filter where the log is followed to; None without a filter."""
-        return self._at.filter_state
+        return self._at.log.filter_state
 
     @property
-    def catalog(self) -> SchemaCatalog:
+    def catalog(self) -> LoggedObjects:
         """The tables as the log's statements tell them up to where the log is followed."""
-        return self._at.catalog
+        assert self._at.log.objects is not None, "every cursor has them"
+        return self._at.log.objects
 
     @property
     def prepared(self) -> dict[str, tuple[LogFile, FileFacts, XaPlace]]:
@@ -119,21 +118,13 @@ class LogHistory:
             return files[0].number > self._at.number
         return self._facts.first(file).fingerprint == self._at.fingerprint
 
-    def _judge(self, file: LogFile, event: Event) -> None:
-        """Have the filter follow a statement that lies behind where its reader began."""
-        begin, state, body = self._filter_at, self._at.filter_state, statement_of(event)
-        if begin is None or state is None or body is None:
-            return
-        if (file.number, event.position) >= (begin.number, begin.position):
-            from binlane.binlogs.filters.events import judged  # noqa: PLC0415 - for filters only
-
-            judged(body, state, f"{file.name}:{event.position}")
-
     def _apply(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> None:
         for query in facts.queries:
             if start <= query.event.position < stop:
-                self._at.catalog.feed(query.event)
-                self._judge(file, query.event)
+                self.catalog.feed(query.event)
+                begin, here = self._filter_at, (file.number, query.event.position)
+                if begin is not None and here >= (begin.number, begin.position):
+                    self._at.log.judge(query.event, f"{file.name}:{query.event.position}")
         for place in facts.xa:
             if start <= place.start < stop:
                 self._at.prepared.pop(place.xid, None)

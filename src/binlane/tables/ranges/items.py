@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import pyarrow as pa
 
 from binlane.names import TableName
-from binlane.tables.columnar.selection import Selection
-from binlane.tables.columnar.table_schema import CHANGE_NAMES
 from binlane.tables.ranges.statements import Statement
 
 
@@ -51,32 +49,6 @@ class Trouble:
     gtid: str | None
     file: str
     position: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Want:
-    """A reader's wishes for a range.
-
-    Attributes:
-        selection: The tables and event groups that are wanted.
-        columns: Names of the tables' columns to keep, all if None.
-        rows_max: Row images of a batch at most; None for as many as serve well.
-        has_statements: Whether statements and troubles come too, in log order: a batch ends before
-            each. Only statements that may concern tables come. Columns with the names of change
-            columns, which are an error else, are then left out, see `table_schema`.
-        change_columns: The change columns that batches begin with, of `CHANGE_TYPES`.
-        as_json: Whether images are JSON objects, in the one column `JSON_COLUMN`.
-        may_clash: Whether tables may have columns of those names: the reader goes by the columns'
-            places.
-    """
-
-    selection: Selection = field(default_factory=Selection)
-    columns: frozenset[str] | None = None
-    rows_max: int | None = None
-    has_statements: bool = False
-    change_columns: tuple[str, ...] = CHANGE_NAMES
-    as_json: bool = False
-    may_clash: bool = False
 
 
 RangeItem = pa.RecordBatch | Statement | Trouble

@@ -9,7 +9,7 @@ from binlane.log.codec.format import MAGIC
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.state import FilterState
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class LogRange:
     head: bytes | None = None
     is_plain: bool = True
     keys: str | None = None
-    catalog: SchemaCatalog | None = None
+    catalog: LoggedObjects | None = None
     earlier: tuple[str, ...] = ()
     prepared: tuple[LogRange, ...] = ()
     filter_state: FilterState | None = None

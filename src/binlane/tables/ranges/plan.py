@@ -17,7 +17,7 @@ from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.positions import FilePosition, GtidSet, Position, parse_position
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.selection import Bound
 from binlane.tables.ranges.cutting import (
     RANGE_BYTES_DEFAULT,
@@ -320,7 +320,7 @@ class Planner:
         found = next(each for each in files if each.name == file)
         return self._offset(found, self._facts.first(found), position)
 
-    def catalog_at(self, place: Offset) -> SchemaCatalog:
+    def catalog_at(self, place: Offset) -> LoggedObjects:
         """Return the caller's own catalog of the tables, as the log's statements before a place tell them.
 
         Raises:
@@ -340,7 +340,7 @@ class Planner:
             CodecError: If a file does not begin as a binlog file.
         """
         for log in _logs(self._sources.files()):
-            catalog = SchemaCatalog()
+            catalog = LoggedObjects()
             for file in log:
                 facts = self._facts.of(file)
                 for piece in facts.pieces:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from binlane.binlogs.store.chunks import STDIN
 from binlane.log.codec.control import IncidentEvent
 from binlane.tables.columnar.batches import ChangeBatcher
-from binlane.tables.columnar.builder import BuilderFactory, ScalarBatchBuilder
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.prepared import Prepared
 from binlane.tables.columnar.selection import Selection
+from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.columnar.told import Told, ToldKind, statement_of
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded, rows_max_of
 from binlane.tables.ranges.earlier import LogBefore
-from binlane.tables.ranges.items import RangeItem, Trouble, TroubleKind, Want
+from binlane.tables.ranges.items import RangeItem, Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.statements import statement_at
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.state import FilterState
-    from binlane.statements.sql.catalog import SchemaCatalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,18 +33,16 @@ class LogState:
 
     Attributes:
         prepared: The XA transactions that are prepared.
-        catalog: The tables as they are known beside the log; None if nothing is known.
-        filter_state: State of the reader's filter; None without a filter.
+        log: The log where the reader begins; the reader follows it.
     """
 
     prepared: Prepared
-    catalog: SchemaCatalog | None = None
-    filter_state: FilterState | None = None
+    log: FollowedLog
 
 
 def read_range(
     piece: LogRange,
-    want: Want,
+    want: ReadOptions,
     *,
     counters: ReadCounters | None = None,
     state: LogState | None = None,
@@ -73,28 +71,16 @@ def read_range(
         by_kernels = are_kernels_ready()
     with closing(LogBefore(piece)) as before:
         if state is None:
-            catalog = None if piece.catalog is None else piece.catalog.copy()
-            state = LogState(
-                prepared=Prepared(before),
-                catalog=catalog,
-                filter_state=filter_state_of(piece, want.selection),
-            )
+            objects = None if piece.catalog is None else piece.catalog.copy()
+            log = FollowedLog(objects, filter_state_of(piece, want.selection))
+            state = LogState(prepared=Prepared(before), log=log)
         state.prepared.path = None if piece.uri == STDIN else piece.uri
+        rows_max = want.rows_max or rows_max_of(by_kernels=by_kernels)
         batcher = ChangeBatcher(
-            selection=want.selection,
-            columns=want.columns,
-            rows_max=want.rows_max or rows_max_of(by_kernels=by_kernels),
-            catalog=state.catalog,
-            change_names=want.change_columns,
-            tells=want.has_statements,
-            prepared=state.prepared,
-            new_builder=_builder(want),
-            as_json=want.as_json,
-            may_clash=want.may_clash,
-            filter_state=state.filter_state,
+            replace(want, rows_max=rows_max), log=state.log, prepared=state.prepared
         )
-        if counters is not None and state.filter_state is not None:
-            state.filter_state.left_out = counters.left_out
+        if counters is not None and state.log.filter_state is not None:
+            state.log.filter_state.left_out = counters.left_out
         counters = counters or ReadCounters()
         for item in decoded(piece, batcher, by_kernels=by_kernels, counters=counters):
             yield _of_told(item) if isinstance(item, Told) else item
@@ -108,14 +94,6 @@ def filter_state_of(piece: LogRange, selection: Selection) -> FilterState | None
     from binlane.binlogs.filters.state import FilterState  # noqa: PLC0415 - for filters only
 
     return FilterState(terms) if piece.filter_state is None else piece.filter_state.copy()
-
-
-def _builder(want: Want) -> BuilderFactory:
-    if not want.as_json:
-        return ScalarBatchBuilder
-    from binlane.tables.columnar.json_images import JsonBatchBuilder  # noqa: PLC0415 - few want JSON
-
-    return JsonBatchBuilder
 
 
 def _of_told(told: Told) -> RangeItem:

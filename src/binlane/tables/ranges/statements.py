@@ -10,7 +10,7 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.transaction import GtidEvent
 from binlane.log.grouping.event_group import EventGroup
 from binlane.names import TableName
-from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.statements.sql.logged_statements import LoggedStatement, followed_statement
 from binlane.tables.columnar.builder import RowsSource
 from binlane.tables.columnar.told import GroupPlace, may_concern_tables, statement_of
 
@@ -43,7 +43,7 @@ def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True)
         CodecError: If its status variables are damaged.
     """
     try:
-        logged = logged_statement(body)
+        logged = followed_statement(body)
         told = _told(body) if body.tables_info else None
     except CodecError as error:
         raise error.at(place.file, place.position) from None
@@ -52,6 +52,7 @@ def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True)
         database=storable(logged.database),
         sql_mode=logged.sql_mode,
         charset=logged.charset,
+        server_charset=logged.server_charset,
         timestamp=place.timestamp,
         gtid=place.gtid,
         file=place.file,

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from binlane.log.codec.columns import Column
 from binlane.log.codec.rows import TableMapEvent
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.ranges.facts import FileFacts, Piece
 
 Columns = tuple[Column, ...]
 
 
 def columns_in(
-    facts: FileFacts, piece: Piece, catalog: SchemaCatalog, table: TableName
+    facts: FileFacts, piece: Piece, catalog: LoggedObjects, table: TableName
 ) -> Iterator[tuple[TableMapEvent, Columns]]:
     """The columns that a table's rows in a piece may have.
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from binlane.statements.sql.facts import VIEW_KINDS, StatementKind
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.table_schema import JSON_COLUMN, table_of
-from binlane.tables.ranges.items import Trouble, Want
+from binlane.tables.columnar.table_schema import JSON_COLUMN, ReadOptions, table_of
+from binlane.tables.ranges.items import Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from binlane.tables.ranges.statements import Statement
@@ -55,7 +55,7 @@ def read_change_log(
         for name, (source, _) in CHANGE_COLUMNS.items()
         if options.prefix + name in schema.names
     }
-    want = Want(
+    want = ReadOptions(
         selection=options.selection,
         rows_max=options.rows_per_batch,
         has_statements=has_statements,

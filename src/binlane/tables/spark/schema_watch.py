@@ -17,9 +17,9 @@ from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.inner import expanded_all
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.logged_statements import logged_statement
-from binlane.tables.columnar.table_schema import table_schema
+from binlane.tables.columnar.table_schema import ReadOptions, table_schema
 from binlane.tables.columnar.unify import common_type
 from binlane.tables.ranges.facts import FileFacts, LoggedQuery
 from binlane.tables.ranges.files import read_groups_of
@@ -103,13 +103,13 @@ class SchemaWatch:
         return any(TableName(each.database, each.table) == self._table for each in maps)
 
     @staticmethod
-    def _follow(facts: FileFacts, low: int, high: int, catalog: SchemaCatalog) -> None:
+    def _follow(facts: FileFacts, low: int, high: int, catalog: LoggedObjects) -> None:
         for query in facts.queries:
             if low <= query.event.position < high:
                 catalog.feed(query.event)
 
     def _find(
-        self, facts: FileFacts, part: LogRange, start: int, catalog: SchemaCatalog
+        self, facts: FileFacts, part: LogRange, start: int, catalog: LoggedObjects
     ) -> SchemaChange | None:
         flavor = facts.format.flavor
         for group in read_groups_of(part):
@@ -144,10 +144,8 @@ class SchemaWatch:
         found = table_schema(
             table_map,
             flavor=flavor,
-            wanted=self._columns,
             columns=columns,
-            change_names=(),
-            may_clash=True,
+            options=ReadOptions(columns=self._columns, change_columns=(), may_clash=True),
         ).arrow
         unfit = []
         for field in found:

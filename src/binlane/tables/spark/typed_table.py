@@ -10,9 +10,8 @@ import pyarrow as pa
 from binlane.errors import ConfigError
 from binlane.names import TableName
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.table_schema import absent_columns, table_schema
+from binlane.tables.columnar.table_schema import ReadOptions, absent_columns, table_schema
 from binlane.tables.columnar.unify import cast_exactly, unify_schemas
-from binlane.tables.ranges.items import Want
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.plan import Planner
 from binlane.tables.ranges.read import read_range
@@ -55,10 +54,8 @@ def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
         made = table_schema(
             table_map,
             flavor=flavor,
-            wanted=options.columns,
             columns=columns,
-            change_names=(),
-            may_clash=True,
+            options=ReadOptions(columns=options.columns, change_columns=(), may_clash=True),
         )
         found.append(made.arrow)
     if not found:
@@ -101,7 +98,7 @@ def read_typed(
     own = shape.own(schema)
     needs = shape.needs(schema) | ({"_op"} if options.ops is not None else frozenset())
     change_columns = range_columns(needs)
-    want = Want(
+    want = ReadOptions(
         selection=options.selection,
         columns=frozenset(field.name for field in own),
         change_columns=change_columns,

@@ -8,12 +8,12 @@ from struct import pack
 import pytest
 
 from binlane.binlogs.routing.generated import Chosen, chosen_ids
-from binlane.binlogs.routing.plan import Generated
 from binlane.log.codec.event import Event
 from binlane.log.codec.rows import DeleteRowsV1Event, UpdateRowsV1Event, WriteRowsV1Event
 from binlane.log.codec.status_vars import StatusVar, encode_status_vars
 from binlane.log.codec.types import ColumnType
 from binlane.names import TableName
+from binlane.statements.session.group_plan import Generated
 from tests.build import FORMAT, event, rows, table_map
 
 TABLE = TableName("shop", "t")

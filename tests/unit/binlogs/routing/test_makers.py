@@ -18,7 +18,6 @@ from binlane.binlogs.routing.makers import (
     thread_of_raw,
     threads_of_run,
 )
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, RowsPiece, Text
 from binlane.binlogs.routing.planned import MARKS, CutGroup, annotated, cut_group
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.log.codec.compression import compress_record
@@ -32,9 +31,11 @@ from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.placing import place_group
 from binlane.log.grouping.raw import RawRun, raw_groups
+from binlane.log.grouping.sections import RowsPiece
 from binlane.log.grouping.walk import walk
 from binlane.log.kernels.load import is_compiled
 from binlane.names import TableName
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
 from tests.fixture_sets import fixture_set, server_sets
 from tests.routed_files import written
 
@@ -280,7 +281,9 @@ def plan_of(group: EventGroup, format_: Format, *, is_as_sent: bool = True) -> G
     return GroupPlan(sections=sections, binlogs={"a": tuple(texts)})
 
 
-def text(query: bytes, section: int | None, format_: Format, *, is_as_sent: bool = True) -> Text:
+def text(
+    query: bytes, section: int | None, format_: Format, *, is_as_sent: bool = True
+) -> TextPart:
     body = QueryEvent(
         thread_id=7,
         execution_time=0,
@@ -290,7 +293,7 @@ def text(query: bytes, section: int | None, format_: Format, *, is_as_sent: bool
         query=query,
     )
     event = EncodedEvent(EventType.QUERY, body.encode(format_))
-    return Text((event,), section, is_as_sent=is_as_sent)
+    return TextPart((event,), section, is_as_sent=is_as_sent)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +358,7 @@ def test_a_group_is_none_of_another_text(tmp_path: Path) -> None:
         if not has_texts(run, number):
             continue
         *rest, last = plan.binlogs["a"]
-        assert isinstance(last, Text)
+        assert isinstance(last, TextPart)
         other = text(b"UPDATE another SET b = 1", last.section, run.format)
         assert not is_possible(run, number, replace(plan, binlogs={"a": (*rest, other)}))
         # Of a text that the source got in other words, or that is of no rows, that says nothing.
@@ -376,7 +379,7 @@ def test_a_group_without_texts_could_be_any_of_its_tables(name: str, tmp_path: P
         if has_texts(run, number):
             continue
         *rest, last = plan.binlogs["a"]
-        assert isinstance(last, Text)
+        assert isinstance(last, TextPart)
         other = text(b"UPDATE another SET b = 1", last.section, run.format)
         assert is_possible(run, number, replace(plan, binlogs={"a": (*rest, other)}))
         count += 1

@@ -13,15 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.binlogs.routing.memory import NOTHING, Memory, ObjectKind, StoredObject
-from binlane.binlogs.routing.plan import (
-    EncodedEvent,
-    GroupPlan,
-    Part,
-    Rows,
-    RowsPiece,
-    Text,
-    basis_of,
-)
 from binlane.binlogs.routing.planned import (
     CutGroup,
     Mismatch,
@@ -50,9 +41,18 @@ from binlane.log.codec.transaction import GtidEvent, XidEvent
 from binlane.log.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.sections import RowsPiece
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import (
+    EncodedEvent,
+    GroupPlan,
+    Part,
+    RowsPart,
+    TextPart,
+    basis_of,
+)
 from tests.fixture_sets import fixture_set
 from tests.routed_files import definitions
 
@@ -94,7 +94,7 @@ def text(
     *,
     thread_id: int = 7,
     flags: int = 0,
-) -> Text:
+) -> TextPart:
     body = QueryEvent(
         thread_id=thread_id,
         execution_time=0,
@@ -103,7 +103,7 @@ def text(
         database=b"shop",
         query=query.encode(),
     )
-    return Text((EncodedEvent(EventType.QUERY, body.encode(format_), flags),), section, None, 9)
+    return TextPart((EncodedEvent(EventType.QUERY, body.encode(format_), flags),), section, None, 9)
 
 
 def plan(pieces: Sequence[Piece], parts: Sequence[Part], definition: Definition = ALL) -> GroupPlan:
@@ -152,7 +152,7 @@ def test_each_section_is_there_once_as_it_was_planned(name: str, data: st.DataOb
                 parts.append(text(format_, number, f"UPDATE shop.a SET a = {number}"))
                 expected.append(f"UPDATE shop.a SET a = {number}".encode())
             elif kind == "r":
-                parts.append(Rows(number))
+                parts.append(RowsPart(number))
                 expected += images(piece.events, format_)
         found = planned(group, plan(cut.pieces, parts), ALL.name, format_)
         if isinstance(found, Mismatch):
@@ -188,8 +188,8 @@ def test_what_was_not_planned_so_goes_as_rows(name: str) -> None:
             replace(good, sections=(*good.sections, good.sections[0])),
             replace(good, sections=((RowsPiece((other,), ()),), *good.sections[1:])),
             replace(good, binlogs={ALL.name: (*texts, texts[-1])}),
-            replace(good, binlogs={ALL.name: (Text((), 0), *texts[1:])}),
-            replace(good, binlogs={ALL.name: (Text((EncodedEvent(2, b"?"),), 0), *texts[1:])}),
+            replace(good, binlogs={ALL.name: (TextPart((), 0), *texts[1:])}),
+            replace(good, binlogs={ALL.name: (TextPart((EncodedEvent(2, b"?"),), 0), *texts[1:])}),
             replace(good, binlogs={ALL.name: (text(format_, 99), *texts[1:])}),
         )
         as_rows = route(group, ALL, format_).group
@@ -223,7 +223,7 @@ def test_whatever_a_group_and_a_plan_are_nothing_else_is_raised(name: str, seed:
                 events[place], events[other] = events[other], events[place]
         damaged = replace(group, events=tuple(events))
         parts: list[Part] = [
-            chance.choice((Rows(number), text(format_, number)))
+            chance.choice((RowsPart(number), text(format_, number)))
             for number in range(len(cut.pieces))
         ]
         for definition in (ALL, SHOP):
@@ -392,7 +392,8 @@ def test_a_statement_that_stands_alone_has_no_end() -> None:
     assert len(found) == 2
     assert isinstance(found[0].body, GtidEvent)
     assert found[0].body.is_standalone
-    rolled_back = EncodedEvent(EventType.QUERY, text(format_, 0, "ROLLBACK").events[0].body, 8)
+    (end,) = text(format_, 0, "ROLLBACK").events
+    rolled_back = TextPart((end._replace(flags=8),))
     found = _events(outcome(group, replace(made, ends={ALL.name: rolled_back}), format_))
     assert queries(found)[-1] == b"ROLLBACK"
     assert not any(event.header.type_code == EventType.XID for event in found)
@@ -437,9 +438,9 @@ def test_what_is_rolled_back_to_a_savepoint_is_so_in_the_binlog() -> None:
     first, second = text(format_, 0), text(format_, 1)
     kept: list[list[Part]] = [
         [first, point, second, back],
-        [first, point, Rows(1), back],
+        [first, point, RowsPart(1), back],
         [first],
-        [Rows(0), point],
+        [RowsPart(0), point],
     ]
     for parts in kept:
         found = outcome(twice, plan(pieces, parts), format_)

@@ -12,15 +12,6 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.routing.makers import thread_of_raw
-from binlane.binlogs.routing.plan import (
-    EncodedEvent,
-    Generated,
-    GroupPlan,
-    Rows,
-    RowsPiece,
-    Text,
-    basis_of,
-)
 from binlane.binlogs.routing.planned import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.planned_spans import RawGroup
 from binlane.binlogs.routing.row_images import ImageCutter
@@ -33,7 +24,8 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.loop.router import Router
 from binlane.live.loop.substitution import PAST_THE_PORT, Substitution
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.session_groups import Reason
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
@@ -45,10 +37,19 @@ from binlane.log.codec.types import EventType, Flavor, HeaderFlag
 from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.placing import place, place_group
 from binlane.log.grouping.raw import RawRun
+from binlane.log.grouping.sections import RowsPiece
 from binlane.log.grouping.walk import walk
 from binlane.log.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.positions import AnyGtid, GtidPosition, GtidSet, MysqlGtid, Position, nothing_done
+from binlane.statements.session.group_plan import (
+    EncodedEvent,
+    Generated,
+    GroupPlan,
+    RowsPart,
+    TextPart,
+    basis_of,
+)
 from binlane.statements.sql.servers import RowImage
 from tests.fixture_sets import fixture_set
 from tests.groups import (
@@ -168,7 +169,7 @@ def _event(event: Event, thread_id: int, *, is_mark: bool) -> Event:
     return replace(event, body=body)
 
 
-def text(tables: Sequence[TableName]) -> Text:
+def text(tables: Sequence[TableName]) -> TextPart:
     """A statement on some tables."""
     names = ", ".join(map(str, tables))
     body = QueryEvent(
@@ -180,7 +181,7 @@ def text(tables: Sequence[TableName]) -> Text:
         query=f"UPDATE {names} SET a = 1".encode(),
     )
     encoded = EncodedEvent(EventType.QUERY, body.encode(source_format().format))
-    return Text((encoded,), 0)
+    return TextPart((encoded,), 0)
 
 
 def plan_of(group: EventGroup, format_: Format, outputs: Sequence[Output]) -> GroupPlan | None:
@@ -289,7 +290,7 @@ def test_rows_are_cut_as_their_session_wants(
             cut = cut_group(group, source.format)
             pieces = cut.pieces if isinstance(cut, CutGroup) else ()
             sections = tuple((RowsPiece(tuple(one.mapped), ()),) for one in pieces)
-            rows = tuple(map(Rows, range(len(sections))))
+            rows = tuple(map(RowsPart, range(len(sections))))
             image = RowImage.MINIMAL if number % 2 else RowImage.FULL
             names = [one.name for one in run.outputs] if image is RowImage.MINIMAL else []
             binlogs = dict.fromkeys(names, rows)
@@ -391,7 +392,7 @@ def _with_ids(plan: GroupPlan) -> GroupPlan:
     for name, parts in plan.binlogs.items():
         made = []
         for part in parts:
-            assert isinstance(part, Text)
+            assert isinstance(part, TextPart)
             assert part.section is not None
             for table in plan.sections[part.section][0].tables[:1]:
                 events = (intvar, *part.events)
@@ -491,7 +492,7 @@ def test_a_binlog_may_stop_at_what_does_not_come_through_the_port(
         assert gtids(run.groups(0)) == gtids(source.groups[:first])
         assert str(source.groups[first].gtid) in run.outputs[0].failure
         assert gtids(run.groups(2)) == gtids(source.groups)
-        run.outputs[0].accept(run.router.position)
+        run.outputs[0].go_on(run.router.position, forgets_source=False)
         run.outputs[0].failure = ""
         run.router = Router(run.outputs[0].binlog.reached, run.substitution)
         run.take(source, 512)
@@ -663,7 +664,7 @@ def as_sent(plan: GroupPlan, query: bytes) -> GroupPlan:
     for name, parts in plan.binlogs.items():
         made = []
         for part in parts:
-            assert isinstance(part, Text)
+            assert isinstance(part, TextPart)
             (event,) = part.events
             body = event.body[: event.body.index(b"\0UPDATE") + 1] + query
             made.append(part._replace(events=(event._replace(body=body),), is_as_sent=True))

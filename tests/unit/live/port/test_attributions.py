@@ -11,12 +11,14 @@ from queue import SimpleQueue
 
 import pytest
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Rows, RowsPiece, Text
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
+from binlane.log.grouping.sections import RowsPiece
 from binlane.names import TableName
 from binlane.positions import Gtid, GtidPosition, GtidSet, MysqlGtid
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, RowsPart, TextPart
 
 UUID = "00000000-0000-0000-0000-000000000001"
 THREAD = 7
@@ -32,9 +34,9 @@ def plan(text: str) -> GroupPlan:
     query = EncodedEvent(2, text.encode())
     return GroupPlan(
         sections=(section,),
-        binlogs={"statements": (Text((query,), 0),), "rows": (Rows(0),)},
+        binlogs={"statements": (TextPart((query,), 0),), "rows": (RowsPart(0),)},
         bases={"statements": 1, "rows": 2},
-        ends={"rows": None, "statements": EncodedEvent(2, b"ROLLBACK", 8)},
+        ends={"rows": None, "statements": TextPart((EncodedEvent(2, b"ROLLBACK", 8),))},
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.binlogs.routing.plan import Rows, Text, basis_of
 from binlane.live.port.group_planning import GroupPlanning
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.types import EventType, Flavor, HeaderFlag
@@ -15,7 +14,7 @@ from binlane.statements.policy.server import Server
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 from binlane.statements.session import log_events
-from binlane.statements.session.group_plans import GroupDraft, RowsOf, TextOf
+from binlane.statements.session.group_plan import GroupPlan, RowsPart, TextPart, basis_of
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect, LoggingMode
@@ -25,6 +24,11 @@ T = TableName("d", "t")
 SECTION = (RowsPiece((T,), (("insert", T),)),)
 ALL = Definition(name="all", scope=Scope.everything(), logging_mode=LoggingMode.MIXED, log_id=1)
 INSERT = log_events.query("INSERT INTO t VALUES (1)", "d")
+
+
+def _text(number: int, section: int | None = None) -> TextPart:
+    """A text of a statement as the model has it."""
+    return TextPart(section=section, number=number, bodies=(INSERT,))
 
 
 def _planning(*numbers: int) -> GroupPlanning:
@@ -44,15 +48,16 @@ def _catalog() -> SchemaCatalog:
 
 
 def test_one_transaction_of_text_and_rows() -> None:
-    draft = GroupDraft(
-        sections=((1, SECTION), (2, SECTION)),
-        binlogs={"all": (TextOf(1, (INSERT,), uses_temporary=True), RowsOf(2))},
+    draft = GroupPlan(
+        sections=(SECTION, SECTION),
+        numbers=(1, 2),
+        binlogs={"all": (_text(1, 0)._replace(uses_temporary=True), RowsPart(1, 2))},
     )
-    plan = _planning(1).plan(draft, [ALL], _catalog())
+    plan = _planning(1).complete(draft, [ALL], _catalog())
     text, rows = plan.binlogs["all"]
-    assert isinstance(text, Text)
+    assert isinstance(text, TextPart)
     assert [event.type_code for event in text.events] == [EventType.QUERY]
-    assert (text.section, rows) == (0, Rows(1))
+    assert (text.section, rows) == (0, RowsPart(1))
     assert text.uses_temporary
     assert text.events[-1].flags & HeaderFlag.THREAD_SPECIFIC
     # Where the server chose a value, rows have it in this column.
@@ -62,11 +67,12 @@ def test_one_transaction_of_text_and_rows() -> None:
 
 
 def test_a_text_whose_context_is_not_known_makes_rows_of_the_group() -> None:
-    draft = GroupDraft(
-        sections=((1, SECTION), (2, SECTION)),
-        binlogs={"all": (TextOf(1, (INSERT,)), TextOf(2, (INSERT,))), "none": ()},
+    draft = GroupPlan(
+        sections=(SECTION, SECTION),
+        numbers=(1, 2),
+        binlogs={"all": (_text(1, 0), _text(2, 1)), "none": ()},
     )
-    plan = _planning(1).plan(draft, [ALL], _catalog())
+    plan = _planning(1).complete(draft, [ALL], _catalog())
     # Nothing of the group is another thing than to be left to its rows.
     assert plan.binlogs == {"none": ()}
     assert plan.bases == {}
@@ -75,21 +81,23 @@ def test_a_text_whose_context_is_not_known_makes_rows_of_the_group() -> None:
 def test_what_a_transaction_knew_is_forgotten_with_it() -> None:
     planning = _planning(1)
     planning.clear()
-    assert planning.parts([TextOf(1, (INSERT,))], {}) is None
+    assert planning.parts([_text(1)]) is None
 
 
 def test_ends_that_are_others_than_the_source_s() -> None:
-    draft = GroupDraft(
-        sections=((1, SECTION),),
-        binlogs={"all": (TextOf(1, (INSERT,)),), "alone": (TextOf(1, (INSERT,)),)},
-        ends={"all": log_events.COMMIT, "alone": None},
+    draft = GroupPlan(
+        sections=(SECTION,),
+        numbers=(1,),
+        binlogs={"all": (_text(1, 0),), "alone": (_text(1, 0),)},
+        ends={"all": TextPart(number=1, bodies=(log_events.COMMIT,)), "alone": None},
     )
-    plan = _planning(1).plan(draft, [], _catalog())
+    plan = _planning(1).complete(draft, [], _catalog())
     end = plan.ends["all"]
     assert end is not None
-    assert end.type_code == EventType.QUERY
+    (event,) = end.events
+    assert event.type_code == EventType.QUERY
     assert isinstance(log_events.COMMIT, QueryEvent)
-    assert end.body.endswith(log_events.COMMIT.query)
+    assert event.body.endswith(log_events.COMMIT.query)
     assert plan.ends["alone"] is None
 
 
@@ -130,11 +138,11 @@ def test_a_statement_in_whose_words_the_source_tells_of_its_rows(
     planning.know_words(1, facts, resolved)
     planning.know_rewritten(2)
     planning.know_words(2, facts, resolved)
-    texts = [TextOf(1, (INSERT,)), TextOf(2, (INSERT,))]
+    texts = [_text(1), _text(2)]
 
     def told() -> list[bool]:
-        parts = planning.parts(texts, {}) or ()
-        return [isinstance(part, Text) and part.is_as_sent for part in parts]
+        parts = planning.parts(texts) or ()
+        return [isinstance(part, TextPart) and part.is_as_sent for part in parts]
 
     assert told() == [is_as_sent, False]
     planning.clear()
@@ -143,8 +151,8 @@ def test_a_statement_in_whose_words_the_source_tells_of_its_rows(
 
 
 def test_a_text_is_compared_with_what_the_source_tells() -> None:
-    (found,) = _planning(1).parts([TextOf(1, (INSERT,))], {}) or ()
-    assert isinstance(found, Text)
+    (found,) = _planning(1).parts([_text(1)]) or ()
+    assert isinstance(found, TextPart)
     sent = found._replace(is_as_sent=True)
     texts = (INSERT.query, b"INSERT INTO u VALUES (1)", INSERT.query[1:], None)
     assert [sent.is_another(text) for text in texts] == [False, True, True, False]

@@ -13,20 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Text
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
 
 SETTINGS = AttributionSettings(wait_s=0.0)
 THREAD = 4
 
 
 def plan(text: str) -> GroupPlan:
-    return GroupPlan(binlogs={"a": (Text((EncodedEvent(2, text.encode()),)),)})
+    return GroupPlan(binlogs={"a": (TextPart((EncodedEvent(2, text.encode()),)),)})
 
 
 def gtid(sequence: int) -> Gtid:
@@ -219,7 +220,7 @@ def test_the_journal_has_no_more_bytes_than_it_may(tmp_path: Path, *, is_restart
         attributions = Attributions(folder, Flavor.MARIADB, settings)
         attributions.begin(at(0))
     else:
-        attributions._known.clear()
+        attributions._state.findings.clear()
     found = [attributions.find(group(number)) for number in range(1, 401)]
     forgotten = Unattributed(Reason.FORGOTTEN, frozenset((THREAD,)))
     assert found[-1] == plan("400")
@@ -250,7 +251,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from binlane.log.codec.types import Flavor
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from tests.unit.live.port.test_journal import THREAD, at, group, gtid, plan
 
 settings = AttributionSettings(wait_s=0.0, file_bytes=3000)

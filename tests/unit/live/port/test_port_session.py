@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pytest
 
-from binlane.binlogs.routing.plan import GroupPlan, Rows, Text
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import OkAnswer, RowsAnswer
 from binlane.live.gateway.judge import (
@@ -23,7 +22,7 @@ from binlane.live.gateway.judge import (
     Reply,
     Run,
 )
-from binlane.live.port.attributions import ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.port_session import PortSession
 from binlane.live.port.session_groups import Unattributed
 from binlane.log.codec.packets.flags import ServerStatus
@@ -32,6 +31,7 @@ from binlane.names import TableName
 from binlane.positions import Gtid, GtidPosition
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plan import GroupPlan, RowsPart, TextPart
 from binlane.statements.sql.servers import LoggingMode
 from tests.fake_source import Conversation, FakeClient, FakePort, FakeSource, result
 
@@ -91,7 +91,7 @@ def texts_in(plan: GroupPlan | Unattributed, name: str = "statements") -> list[s
     return [
         event.body[-_query_length(event.body) :].decode()
         for part in plan.binlogs.get(name, ())
-        if isinstance(part, Text)
+        if isinstance(part, TextPart)
         for event in part.events
         if event.type_code == EventType.QUERY
     ]
@@ -148,7 +148,7 @@ async def test_a_session_is_followed_from_its_first_write_on() -> None:
         plan = plan_of(port, 11)
         assert texts_in(plan) == [INSERT.format("a")]
         assert isinstance(plan, GroupPlan)
-        assert plan.binlogs.get("rows", (Rows(0),)) == (Rows(0),)
+        assert plan.binlogs.get("rows", (RowsPart(0),)) == (RowsPart(0),)
         assert client.judge.reading is not None
         assert client.judge.hides_gtids
 
@@ -170,7 +170,7 @@ async def test_writes_of_a_known_shape_are_judged_at_once() -> None:
         assert texts_in(plan) == [text]
         assert isinstance(plan, GroupPlan)
         (part,) = plan.binlogs["statements"]
-        assert isinstance(part, Text)
+        assert isinstance(part, TextPart)
         assert part.events[0].body == b"\x02" + (9).to_bytes(8, "little")
 
 

@@ -17,13 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Text
-from binlane.live.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.live.port.attribution_state import ReadGroup
+from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
 from binlane.live.port.sayings import Hearing, Sayings, SentSayings
 from binlane.live.port.session_groups import Reason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, MysqlGtid, Position
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
 
 SETTINGS = AttributionSettings(wait_s=0.0, file_bytes=2000)
 SESSIONS = 3
@@ -46,12 +47,12 @@ class Log(Enum):
 def plan(statement: int, number: int, text: int) -> GroupPlan:
     """A plan that tells of which group it is."""
     event = EncodedEvent(2, f"{statement}.{number}.{text}".encode())
-    return GroupPlan(binlogs={"a": (Text((event,)),)})
+    return GroupPlan(binlogs={"a": (TextPart((event,)),)})
 
 
 def label(found: GroupPlan) -> tuple[int, int, int]:
     (part,) = found.binlogs["a"]
-    assert isinstance(part, Text)
+    assert isinstance(part, TextPart)
     statement, number, text = part.events[0].body.decode().split(".")
     return int(statement), int(number), int(text)
 

@@ -9,15 +9,9 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
 from binlane.log.codec.types import GtidFlag
 from binlane.names import TableName
-from binlane.statements.session.group_plans import (
-    SOURCE_LOG,
-    DraftPart,
-    GroupDraft,
-    Planned,
-    RowsOf,
-    TextOf,
-)
-from binlane.statements.session.log_events import Body, ChangedRows
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
+from binlane.statements.session.log_events import SOURCE_LOG, Body, ChangedRows
 from binlane.statements.session.report import BinlogResult
 from binlane.statements.session.state import SessionState, TemporaryChange, TemporaryUse
 
@@ -93,12 +87,12 @@ class Follower:
     given_rows: dict[str, int] = field(default_factory=dict)
     same: int = 0
 
-    def check(self, planned: Planned, *, is_unlogged: bool = False) -> None:
+    def check(self, planned: StatementPlan, *, is_unlogged: bool = False) -> None:
         """Check what a statement does to all binlogs."""
         result = planned.result
         if result.unanalysed is not None:
             assert not planned.groups
-            assert not planned.homeless
+            assert planned.mark is None
             return
         source = groups_of(result.binlogs[SOURCE_LOG])
         names = [name for name in result.binlogs if name != SOURCE_LOG]
@@ -107,59 +101,64 @@ class Follower:
             self._check_sections(draft, group)
             for name in names:
                 self._check_group(draft, group, name, is_unlogged=is_unlogged)
-        for name, groups in planned.homeless.items():
-            for parts in groups:
+        if planned.mark is not None:
+            for name, parts in planned.mark.binlogs.items():
                 self._check_texts(name, parts)
-                assert all(isinstance(part, TextOf) for part in parts)
+                assert all(isinstance(part, TextPart) for part in parts)
 
-    def lose(self, name: str, parts: Sequence[DraftPart]) -> None:
+    def lose(self, name: str, parts: Sequence[Part]) -> None:
         """Forget that a binlog has texts."""
         self.texts[name] -= {part.number for part in parts}
 
-    def _check_sections(self, draft: GroupDraft, group: Sequence[Body]) -> None:
-        numbers = [number for number, _ in draft.sections]
+    def _check_sections(self, draft: GroupPlan, group: Sequence[Body]) -> None:
+        numbers = draft.numbers
         assert len(set(numbers)) == len(numbers)
         changes = [
-            change for _, section in draft.sections for piece in section for change in piece.changes
+            change for section in draft.sections for piece in section for change in piece.changes
         ]
         assert _once(table for _, table in changes) == _once(
             body.table for body in group if isinstance(body, ChangedRows)
         )
 
     def _check_group(
-        self, draft: GroupDraft, group: Sequence[Body], name: str, *, is_unlogged: bool
+        self, draft: GroupPlan, group: Sequence[Body], name: str, *, is_unlogged: bool
     ) -> None:
-        numbers = [number for number, _ in draft.sections]
+        numbers = draft.numbers
         rows, texts = self.rows.setdefault(name, set()), self.texts.setdefault(name, set())
-        parts: Sequence[DraftPart] = draft.binlogs.get(name, tuple(map(RowsOf, numbers)))
+        parts: Sequence[Part] = draft.binlogs.get(
+            name, [RowsPart(section, number) for section, number in enumerate(numbers)]
+        )
         given = [part.number for part in parts]
         assert len(given) == len(set(given)), "no statement twice"
         ordered = [number for number in given if number in numbers]
         assert ordered == [number for number in numbers if number in given], "in their order"
         if not is_undone(group) and not is_unlogged:
             assert set(numbers) <= set(given), "all rows, or their text"
-        assert all(part.number in numbers for part in parts if isinstance(part, RowsOf))
+        assert all(
+            numbers[part.section] == part.number for part in parts if part.section is not None
+        )
+        assert all(part.number not in numbers for part in parts if part.section is None)
         for part in parts:
-            if isinstance(part, RowsOf):
+            if isinstance(part, RowsPart):
                 assert part.number not in texts, "rows of what is there as text"
                 rows.add(part.number)
         self._check_texts(name, parts)
         for number in numbers:
-            is_text = any(isinstance(part, TextOf) and part.number == number for part in parts)
+            is_text = any(isinstance(part, TextPart) and part.number == number for part in parts)
             counts = self.given_texts if is_text else self.given_rows
             counts[name] = counts.get(name, 0) + 1
 
-    def _check_texts(self, name: str, parts: Sequence[DraftPart]) -> None:
+    def _check_texts(self, name: str, parts: Sequence[Part]) -> None:
         rows, texts = self.rows.setdefault(name, set()), self.texts.setdefault(name, set())
         for part in parts:
-            if isinstance(part, TextOf):
+            if isinstance(part, TextPart):
                 assert part.bodies, "a text is something"
                 assert part.number not in rows, "text of what is there as rows"
                 assert part.number not in texts or _drops_temporary(part), "one text"
                 texts.add(part.number)
 
 
-def _drops_temporary(part: TextOf) -> bool:
+def _drops_temporary(part: TextPart) -> bool:
     """Whether it is one of those of a statement that drops temporary tables of several kinds."""
     body = part.bodies[0]
     return isinstance(body, QueryEvent) and body.query.startswith((b"DROP TEMP", b"DROP /*!40005"))
@@ -174,7 +173,7 @@ def _once(tables: Iterator[TableName]) -> list[TableName]:
     return found
 
 
-def own_groups(planned: Planned, name: str) -> list[list[Body]]:
+def own_groups(planned: StatementPlan, name: str) -> list[list[Body]]:
     """What stands in a binlog's own groups that belong to groups of the source.
 
     Frames are left out, and so are statements that the source has nothing of.
@@ -189,7 +188,7 @@ def own_groups(planned: Planned, name: str) -> list[list[Body]]:
     ]
 
 
-def assembled(planned: Planned, name: str) -> list[list[Body]]:
+def assembled(planned: StatementPlan, name: str) -> list[list[Body]]:
     """What a binlog's groups are by the plan, frames left out."""
     made = []
     source = _owners(planned.result.binlogs[SOURCE_LOG], planned.number)
@@ -200,7 +199,7 @@ def assembled(planned: Planned, name: str) -> list[list[Body]]:
             continue
         bodies: list[Body] = []
         for part in parts:
-            if isinstance(part, TextOf):
+            if isinstance(part, TextPart):
                 bodies += part.bodies
             else:
                 bodies += [body for number, body in group if number == part.number]
@@ -240,7 +239,7 @@ class TemporaryFollower:
         self._found: dict[int, dict[TableName, tuple[int, ...] | None]] = {}
         self.texts = 0
 
-    def check(self, planned: Planned, state: SessionState) -> None:
+    def check(self, planned: StatementPlan, state: SessionState) -> None:
         """Follow one statement.
 
         Args:
@@ -256,14 +255,14 @@ class TemporaryFollower:
         for draft in planned.groups:
             for name, parts in draft.binlogs.items():
                 self._take(name, parts)
-        for name, groups in planned.homeless.items():
-            for parts in groups:
+        if planned.mark is not None:
+            for name, parts in planned.mark.binlogs.items():
                 self._take(name, parts)
 
-    def _take(self, name: str, parts: Sequence[DraftPart]) -> None:
+    def _take(self, name: str, parts: Sequence[Part]) -> None:
         own = self._binlogs.setdefault(name, {})
         for part in parts:
-            if not isinstance(part, TextOf):
+            if not isinstance(part, TextPart):
                 continue
             for table, use in self._uses.get(part.number, {}).items():
                 self.texts += 1

@@ -15,16 +15,10 @@ from binlane.names import TableName
 from binlane.statements.check.definitions import read_definitions
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.policy.server import Server
-from binlane.statements.session.group_plans import (
-    SOURCE_LOG,
-    DraftPart,
-    GroupDraft,
-    Planned,
-    PlannedSession,
-    RowsOf,
-    TextOf,
-)
-from binlane.statements.session.log_events import printed
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
+from binlane.statements.session.log_events import SOURCE_LOG, printed
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.servers import RowImage
@@ -56,10 +50,10 @@ _THREE: Final = (
 )
 
 
-def _session(flavor: str = "mariadb", definitions: str = _THREE) -> PlannedSession:
+def _session(flavor: str = "mariadb", definitions: str = _THREE) -> PlanningSession:
     objects = SchemaCatalog(Flavor(flavor))
     objects.load(_SCHEMA)
-    return PlannedSession(
+    return PlanningSession(
         Session(
             server=Server.parse(flavor),
             objects=objects,
@@ -70,7 +64,7 @@ def _session(flavor: str = "mariadb", definitions: str = _THREE) -> PlannedSessi
     )
 
 
-def _run(session: PlannedSession, *statements: str) -> Planned:
+def _run(session: PlanningSession, *statements: str) -> StatementPlan:
     """Run statements; what the last one is. A preview always says the same before."""
     planned = None
     for statement in statements:
@@ -82,23 +76,23 @@ def _run(session: PlannedSession, *statements: str) -> Planned:
     return planned
 
 
-def _shown(parts: Iterable[DraftPart]) -> list[int | str]:
+def _shown(parts: Iterable[Part]) -> list[int | str]:
     """Rows as the number of their statement, a text as what it says."""
     server = Server.parse("mariadb")
     return [
         part.number
-        if isinstance(part, RowsOf)
+        if isinstance(part, RowsPart)
         else "; ".join(printed(body, server).info for body in part.bodies).replace("use `d`; ", "")
         for part in parts
     ]
 
 
-def _binlogs(group: GroupDraft) -> dict[str, list[int | str]]:
+def _binlogs(group: GroupPlan) -> dict[str, list[int | str]]:
     return {name: _shown(parts) for name, parts in group.binlogs.items()}
 
 
-def _homeless(planned: Planned) -> dict[str, list[list[int | str]]]:
-    return {name: [_shown(one) for one in groups] for name, groups in planned.homeless.items()}
+def _marked(planned: StatementPlan) -> dict[str, list[int | str]]:
+    return {} if planned.mark is None else _binlogs(planned.mark)
 
 
 def _in(names: str, shown: list[int | str]) -> dict[str, list[int | str]]:
@@ -114,7 +108,8 @@ def test_statement_is_text_where_it_is_safe_and_rows_elsewhere() -> None:
     safe = _run(session, "INSERT INTO t VALUES (1, 1)")
     unsafe = _run(session, "INSERT INTO t2 VALUES (1, UUID())")
     (group,) = safe.groups
-    ((number, ((piece),)),) = group.sections
+    (((piece),),) = group.sections
+    (number,) = group.numbers
     assert number == 1
     assert piece.tables == (TableName("d", "t"),)
     assert piece.changes == (("insert", TableName("d", "t")),)
@@ -131,7 +126,7 @@ def test_statement_that_changed_nothing_is_nowhere(flavor: str) -> None:
     planned = session.execute("UPDATE t SET a = 1 WHERE id = 7", Outcome(rows=0))
     assert planned.result.binlogs["s"].bodies, "the binlog's own log has its text"
     assert planned.groups == ()
-    assert planned.homeless == {}
+    assert planned.mark is None
 
 
 def test_scope_leaves_a_statement_to_the_routing() -> None:
@@ -180,13 +175,12 @@ def test_row_images_of_sessions_that_log_rows_alone() -> None:
 @pytest.mark.parametrize("flavor", FLAVORS)
 def test_definition_is_the_source_s_own(flavor: str) -> None:
     (group,) = _run(_session(flavor), "CREATE TABLE x (a INT)").groups
-    assert group == GroupDraft(is_standalone=True)
+    assert group == GroupPlan()
 
 
 def test_table_made_with_rows_is_its_own_text() -> None:
     (group,) = _run(_session(), "CREATE TABLE x SELECT * FROM t").groups
-    assert group.is_standalone
-    assert [number for number, _ in group.sections] == [1]
+    assert group.numbers == (1,)
     assert _binlogs(group) == _in("sm", ["CREATE TABLE x SELECT * FROM t"])
     assert dict(group.ends) == {"s": None, "m": None}
 
@@ -194,7 +188,7 @@ def test_table_made_with_rows_is_its_own_text() -> None:
 def test_table_made_of_nothing_has_a_section_without_rows() -> None:
     planned = _session().execute("CREATE TABLE x SELECT * FROM t", Outcome(rows=0))
     (group,) = planned.groups
-    assert group.sections == ((1, ()),)
+    assert (group.numbers, group.sections) == ((1,), ((),))
     assert _binlogs(group) == _in("sm", ["CREATE TABLE x SELECT * FROM t"])
 
 
@@ -232,7 +226,7 @@ def test_statements_of_a_procedure_have_numbers_of_their_own() -> None:
     session = _session()
     planned = _run(session, "BEGIN", "CALL two()", "COMMIT")
     (group,) = planned.groups
-    assert [number for number, _ in group.sections] == [3, 4]
+    assert group.numbers == (3, 4)
     assert _binlogs(group)["m"] == ["INSERT INTO t VALUES (1, 1)", 4]
 
 
@@ -259,7 +253,7 @@ def test_transaction_is_text_in_one_binlog_and_rows_in_another(flavor: str) -> N
     _run(session, "BEGIN", "INSERT INTO t VALUES (1, 1)", "INSERT INTO t2 VALUES (1, UUID())")
     (group,) = _run(session, "COMMIT").groups
     first, second = "INSERT INTO t VALUES (1, 1)", "INSERT INTO t2 VALUES (1, UUID())"
-    assert [number for number, _ in group.sections] == [2, 3]
+    assert group.numbers == (2, 3)
     assert _binlogs(group) == {"s": [first, second], "m": [first, 3]}
 
 
@@ -271,7 +265,7 @@ def test_statement_that_cannot_be_text_is_rows_beside_the_others(flavor: str) ->
     session.have_rows(1)
     _run(session, "INSERT INTO t2 SELECT * FROM t", third)
     (group,) = _run(session, "COMMIT").groups
-    assert [number for number, _ in group.sections] == [2, 3, 4]
+    assert group.numbers == (2, 3, 4)
     assert _binlogs(group)["s"] == [first, 3, third]
     (alone,) = _run(session, first).groups
     assert _binlogs(alone)["s"] == [first]
@@ -283,7 +277,7 @@ def test_savepoints_stay_and_what_is_rolled_back_goes(flavor: str) -> None:
     _run(session, "BEGIN", "INSERT INTO t VALUES (1, 1)", "SAVEPOINT x")
     _run(session, "INSERT INTO t VALUES (2, 2)", "ROLLBACK TO x")
     (group,) = _run(session, "COMMIT").groups
-    assert [number for number, _ in group.sections] == [2]
+    assert group.numbers == (2,)
     assert _binlogs(group) == _in("sm", ["INSERT INTO t VALUES (1, 1)", "SAVEPOINT `x`"])
 
 
@@ -293,7 +287,7 @@ def test_update_without_rows_stays_beside_others() -> None:
     session.execute("UPDATE t SET a = 1 WHERE id = 9", Outcome(rows=0))
     (group,) = _run(session, "COMMIT").groups
     texts = ["INSERT INTO t VALUES (1, 1)", "UPDATE t SET a = 1 WHERE id = 9"]
-    assert [number for number, _ in group.sections] == [2]
+    assert group.numbers == (2,)
     assert _binlogs(group) == dict.fromkeys("sm", texts)
 
 
@@ -304,7 +298,7 @@ def test_what_the_source_writes_at_once_is_there_at_once_and_not_again(flavor: s
         text, later = f"INSERT INTO n VALUES ({round_}, 3)", f"INSERT INTO t VALUES ({round_}, 4)"
         early = _run(session, "BEGIN", "INSERT INTO t VALUES (1, 1)", text)
         (group,) = early.groups
-        assert [number for number, _ in group.sections] == [early.number]
+        assert group.numbers == (early.number,)
         assert _binlogs(group) == {"s": [text]}, "unsafe under MIXED, so rows there"
         (group,) = _run(session, later, "COMMIT").groups
         assert len(group.sections) == 2
@@ -336,7 +330,7 @@ def test_rows_that_cannot_be_rolled_back_are_there_once(flavor: str) -> None:
     assert len(early.groups) == 1
     assert late.result.binlogs["s"].bodies, "the binlog's own log has both, rolled back"
     assert late.groups == ()
-    assert late.homeless == {}
+    assert late.mark is None
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
@@ -345,8 +339,8 @@ def test_statement_whose_rows_are_in_two_groups_is_rows(flavor: str) -> None:
     early = _run(session, "BEGIN", "INSERT INTO fired VALUES (1, 1)")
     late = _run(session, "INSERT INTO t VALUES (4, 4)", "COMMIT")
     (first,), (second,) = early.groups, late.groups
-    assert [number for number, _ in first.sections] == [2]
-    assert [number for number, _ in second.sections] == [2, 3]
+    assert first.numbers == (2,)
+    assert second.numbers == (2, 3)
     assert _binlogs(first) == {}
     assert _binlogs(second)["s"] == [2, "INSERT INTO t VALUES (4, 4)"]
 
@@ -357,7 +351,6 @@ def test_prepared_transaction_is_planned_as_it_is_prepared() -> None:
     (group,) = _run(session, "XA PREPARE 'x'").groups
     assert _binlogs(group)["s"] == ["INSERT INTO t VALUES (1, 1)"]
     (group,) = _run(session, "XA COMMIT 'x'").groups
-    assert group.is_standalone
     assert _binlogs(group) == {}
 
 
@@ -367,20 +360,20 @@ def test_prepared_transaction_is_planned_as_it_is_prepared() -> None:
 def test_groups_of_temporary_tables_have_no_home() -> None:
     session = _session()
     made = "CREATE TEMPORARY TABLE x (a INT)"
-    assert _homeless(_run(session, made)) == {"s": [[made]], "m": [[made]]}
+    assert _marked(_run(session, made)) == {"s": [made], "m": [made]}
     filled = "INSERT INTO x VALUES (1)"
-    assert _homeless(_run(session, filled)) == {"s": [[filled]], "m": [[filled]]}
+    assert _marked(_run(session, filled)) == {"s": [filled], "m": [filled]}
     read = _run(session, "INSERT INTO t SELECT a, a FROM x")
     assert _binlogs(read.groups[0])["s"] == ["INSERT INTO t SELECT a, a FROM x"]
-    gone = _homeless(session.disconnect())
-    assert gone["s"] == [["DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `x`"]]
+    gone = _marked(session.disconnect())
+    assert gone["s"] == ["DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `x`"]
 
 
 def test_temporary_table_in_a_transaction_is_in_its_group() -> None:
     session = _session()
     _run(session, "CREATE TEMPORARY TABLE x (a INT)", "BEGIN", "INSERT INTO x VALUES (1)")
     planned = _run(session, "INSERT INTO t VALUES (1, 1)", "COMMIT")
-    assert planned.homeless == {}
+    assert planned.mark is None
     texts = ["INSERT INTO x VALUES (1)", "INSERT INTO t VALUES (1, 1)"]
     assert _binlogs(planned.groups[0])["s"] == texts
 
@@ -388,21 +381,23 @@ def test_temporary_table_in_a_transaction_is_in_its_group() -> None:
 def test_text_never_reads_what_a_binlog_does_not_have() -> None:
     session = _session()
     made = _run(session, "CREATE TEMPORARY TABLE x (a INT)")
-    session.lose("s", made.homeless["s"][0])
+    assert made.mark is not None
+    session.lose("s", made.mark.binlogs["s"])
     read = _run(session, "INSERT INTO t SELECT a, a FROM x")
     assert "s" not in _binlogs(read.groups[0])
     assert _binlogs(read.groups[0])["m"] == ["INSERT INTO t SELECT a, a FROM x"]
-    assert "s" not in _run(session, "DROP TEMPORARY TABLE x").homeless
+    assert "s" not in _marked(_run(session, "DROP TEMPORARY TABLE x"))
 
 
 def test_text_never_reads_what_a_binlog_has_not_as_it_is() -> None:
     session = _session()
     _run(session, "CREATE TEMPORARY TABLE x (a INT)")
     filled = _run(session, "INSERT INTO x VALUES (1)")
-    session.lose("s", filled.homeless["s"][0])
+    assert filled.mark is not None
+    session.lose("s", filled.mark.binlogs["s"])
     read = _run(session, "INSERT INTO t SELECT a, a FROM x")
     assert "s" not in _binlogs(read.groups[0])
-    assert "s" in _run(session, "DROP TEMPORARY TABLE x").homeless
+    assert "s" in _marked(_run(session, "DROP TEMPORARY TABLE x"))
     _run(session, "CREATE TEMPORARY TABLE x (a INT)", "INSERT INTO x VALUES (1)")
     read = _run(session, "INSERT INTO t SELECT a, a FROM x")
     assert _binlogs(read.groups[0])["s"] == ["INSERT INTO t SELECT a, a FROM x"]
@@ -412,13 +407,10 @@ def test_rolled_back_temporary_tables_are_told_with_their_end() -> None:
     session = _session()
     _run(session, "CREATE TEMPORARY TABLE x (a INT)", "BEGIN", "INSERT INTO t VALUES (1, 1)")
     planned = _run(session, "CREATE TEMPORARY TABLE y (a INT)", "ROLLBACK")
-    if planned.homeless:
-        assert [end is not None for end in planned.homeless_ends["s"]] == [True]
+    if planned.mark is not None:
+        assert planned.mark.ends["s"] is not None
     assert all(
-        "INSERT INTO t" not in str(text)
-        for groups in _homeless(planned).values()
-        for parts in groups
-        for text in parts
+        "INSERT INTO t" not in str(text) for parts in _marked(planned).values() for text in parts
     )
 
 
@@ -454,9 +446,9 @@ def test_texts_that_wait_need_plans_though_all_log_rows_by_now() -> None:
 # What must always hold -----------------------------------------------------------------------------
 
 
-def _planned_session(flavor: str, schema: list[str], definitions: str | None) -> PlannedSession:
+def _planned_session(flavor: str, schema: list[str], definitions: str | None) -> PlanningSession:
     objects = session_of(flavor, schema).objects
-    return PlannedSession(
+    return PlanningSession(
         Session(
             server=Server.parse(flavor),
             objects=objects,
@@ -519,7 +511,7 @@ def test_yardsticks(flavor: str) -> None:
     for record in records(flavor):
         if record.number % _EVERY:
             continue
-        session = PlannedSession(
+        session = PlanningSession(
             Session(
                 server=Server.parse(flavor),
                 objects=recorded_objects(flavor).copy(),
@@ -580,10 +572,10 @@ def test_random_sessions(flavor: str, seed: int) -> None:
         planned = session.execute(statement, said)
         assert planned == expected, statement
         follower.check(planned, is_unlogged=is_unlogged or "sql_log_bin" in statement)
-        if planned.homeless and choose.random() < 0.1:
-            name = choose.choice(sorted(planned.homeless))
-            session.lose(name, planned.homeless[name][0])
-            follower.lose(name, planned.homeless[name][0])
+        if planned.mark is not None and choose.random() < 0.1:
+            name = choose.choice(sorted(planned.mark.binlogs))
+            session.lose(name, planned.mark.binlogs[name])
+            follower.lose(name, planned.mark.binlogs[name])
     follower.check(session.disconnect(), is_unlogged=not session.session.state.is_logging)
     assert set(follower.texts) <= set(names)
 
@@ -612,7 +604,7 @@ _TEXTS_MIN: Final = 20
 def test_what_is_kept_is_what_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans of known statements are those of statements that are seen for the first time."""
 
-    def told(*, is_kept: bool) -> list[Planned]:
+    def told(*, is_kept: bool) -> list[StatementPlan]:
         if not is_kept:
             monkeypatch.setattr(
                 "binlane.statements.session.recurring.Recurring.foresee", lambda *_: None
@@ -636,6 +628,6 @@ def test_texts_are_of_the_statement_itself() -> None:
     for number in range(1, 5):
         planned = _run(session, f"INSERT INTO t VALUES ({number}, 1)")
         (part,) = planned.groups[0].binlogs["s"]
-        assert isinstance(part, TextOf)
+        assert isinstance(part, TextPart)
         assert part.number == planned.number == number
         assert _shown([part]) == [f"INSERT INTO t VALUES ({number}, 1)"]

@@ -14,7 +14,8 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import ColumnType, Flavor
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog, ToldStatement
+from binlane.statements.sql.catalog import ToldStatement
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests.build import event, table_map
 
 INT = ColumnType.LONG
@@ -26,20 +27,20 @@ WORDS = (
 T = TableName("shop", "t")
 
 
-def catalog(*statements: str) -> SchemaCatalog:
-    made = SchemaCatalog()
+def catalog(*statements: str) -> LoggedObjects:
+    made = LoggedObjects()
     for statement in statements:
         made.apply(statement, database="shop")
     return made
 
 
 def columns(
-    made: SchemaCatalog, mapped: TableMapEvent, flavor: Flavor = Flavor.MARIADB
+    made: LoggedObjects, mapped: TableMapEvent, flavor: Flavor = Flavor.MARIADB
 ) -> tuple[Column, ...]:
     return made.columns(mapped, flavor=flavor)
 
 
-def names(made: SchemaCatalog, *types: int, table: str = "t") -> list[str | None]:
+def names(made: LoggedObjects, *types: int, table: str = "t") -> list[str | None]:
     return [column.name for column in columns(made, table_map(*types, table=table))]
 
 
@@ -163,7 +164,7 @@ def test_a_change_is_seen_at_once() -> None:
 
 
 def test_a_script_has_default_databases() -> None:
-    made = SchemaCatalog()
+    made = LoggedObjects()
     made.load("CREATE TABLE a (x INT); USE `c``d`; CREATE TABLE b (x INT);", database="first")
     assert set(made.tables) == {TableName("first", "a"), TableName("c`d", "b")}
     made.load_statements([ToldStatement("third", "CREATE TABLE c (x INT)")])
@@ -191,7 +192,7 @@ def query(text: str, *, database: str = "shop", status_vars: bytes = b"") -> Que
 
 
 def test_a_log_is_followed_with_what_its_events_say_of_their_sessions() -> None:
-    made = SchemaCatalog()
+    made = LoggedObjects()
     # The server's character set is latin5, the sql_mode ANSI_QUOTES.
     session = b"\x01" + (4).to_bytes(8, "little") + b"\x04\x2d\x00\x2d\x00\x1e\x00"
     made.feed(event(query("CREATE DATABASE shop", status_vars=session)))

@@ -7,7 +7,7 @@ import pytest
 from binlane.log.codec.charsets import BINARY_COLLATION
 from binlane.log.codec.columns import Column
 from binlane.log.codec.types import ColumnType
-from binlane.statements.sql.catalog import logged_column
+from binlane.statements.sql.logged_columns import logged_column
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
 from binlane.tables.landing.column_changes import AddColumn, column_changes

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from binlane.tables.columnar.selection import file_number
-from binlane.tables.columnar.table_schema import JSON_COLUMN, TABLE
-from binlane.tables.ranges.items import Want
+from binlane.tables.columnar.table_schema import JSON_COLUMN, TABLE, ReadOptions
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from tests.fixture_sets import fixture_set
@@ -37,7 +36,7 @@ def images(
     folder: Path, name: str, *, by_kernels: bool
 ) -> Iterator[tuple[str, int, int, str, str]]:
     """The images of a log, each with its table, place and operation."""
-    want = Want(as_json=True)
+    want = ReadOptions(as_json=True)
     for file, data in fixture_set(name).binlogs:
         path = folder / file
         path.write_bytes(data)

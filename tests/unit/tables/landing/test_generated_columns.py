@@ -11,11 +11,11 @@ import pytest
 
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.tables.landing.column_values import NotToldError
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.generated_columns import dependent, left_out, with_computed
+from binlane.tables.landing.journal import objects_as_json, objects_of_json
 
 ANSI, PIPES = 1 << 2, 1 << 1
 TABLE = TableName("d", "t")
@@ -45,12 +45,12 @@ TYPES += [pa.int64(), pa.string(), pa.string()]
 
 def columns_of(column: str, *statements: str, sql_mode: int = 0) -> dict[str, TableColumn]:
     """The columns of a table with a generated one, behind some statements."""
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     catalog.apply("CREATE DATABASE d CHARACTER SET utf8mb4", database="")
     create = f"CREATE TABLE t ({BASES}, {column})"
     for text in (create, *statements):
         catalog.apply(text, database="d", sql_mode=sql_mode)
-    return Definitions(catalog).columns(TABLE)
+    return catalog.defined_columns(TABLE)
 
 
 def computed(column: str, data_type: pa.DataType, sql_mode: int = 0) -> list[Any] | None:
@@ -144,8 +144,8 @@ def test_expressions_follow_renamed_columns() -> None:
 
 
 def test_definitions_are_kept_with_how_they_are_read() -> None:
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     catalog.apply('CREATE TABLE t (a INT, g INT AS ("a" + 1))', database="d", sql_mode=ANSI)
-    kept = Definitions.of_fields(Definitions(catalog).fields())
-    assert kept.columns(TABLE) == Definitions(catalog).columns(TABLE)
-    assert kept.columns(TABLE)["g"].generated_modes == ("ansi_quotes",)
+    kept = objects_of_json(objects_as_json(catalog))
+    assert kept.defined_columns(TABLE) == catalog.defined_columns(TABLE)
+    assert kept.defined_columns(TABLE)["g"].generated_modes == ("ansi_quotes",)

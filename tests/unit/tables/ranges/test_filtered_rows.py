@@ -20,9 +20,8 @@ from binlane.log.grouping.walk import walk
 from binlane.names import TableName
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.selection import Selection
-from binlane.tables.columnar.table_schema import table_of
+from binlane.tables.columnar.table_schema import ReadOptions, table_of
 from binlane.tables.ranges.history import FilterAt
-from binlane.tables.ranges.items import Want
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.ranges.read import read_range
 from binlane.tables.ranges.statements import Statement
@@ -68,7 +67,7 @@ def test_ranges_have_the_rows_that_pass(name: str, by_kernels: bool, tmp_path: P
         terms, seen = parse_terms(given, rename=rename), Seen()
         options = PlanOptions(cache="", piece_bytes=1, filter_at=FilterAt(FilterState(terms)))
         planner = Planner(list(paths), options)
-        want = Want(selection=Selection(filter_terms=terms), has_statements=True)
+        want = ReadOptions(selection=Selection(filter_terms=terms), has_statements=True)
         pieces = planner.ranges(planner.begin(), planner.end(), size_bytes=700)
         assert len(pieces) > len(paths)
         left_out, (rows, lost) = Losses(), expected(name, terms)
@@ -117,7 +116,7 @@ def test_a_filter_s_readers_are_told_of_views(by_kernels: bool, tmp_path: Path) 
     planner = Planner(list(paths), options)
     pieces = planner.ranges(planner.begin(), planner.end())
     for terms in (parse_terms({"do_db": ["shop"]}), None):
-        want = Want(selection=Selection(filter_terms=terms), has_statements=True)
+        want = ReadOptions(selection=Selection(filter_terms=terms), has_statements=True)
         items = [item for each in pieces for item in read_range(each, want, by_kernels=by_kernels)]
         texts = [item.text for item in items if isinstance(item, Statement)]
         assert any(" VIEW " in text for text in texts) == (terms is not None)

@@ -23,18 +23,18 @@ from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import group_events
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.table_schema import CHANGE_TYPES
-from binlane.tables.ranges.items import Trouble, Want
+from binlane.tables.columnar.table_schema import CHANGE_TYPES, ReadOptions
+from binlane.tables.ranges.items import Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from binlane.tables.ranges.statements import Statement
 from tests.fixture_sets import fixture_names, fixture_set, server_sets
 from tests.kernel_reading import assert_same, told
 
-ALL = Want(has_statements=True)
-WIDE = Want(has_statements=True, change_columns=tuple(CHANGE_TYPES))
+ALL = ReadOptions(has_statements=True)
+WIDE = ReadOptions(has_statements=True, change_columns=tuple(CHANGE_TYPES))
 # Of these the first bytes cannot be read, or a row cannot.
 UNREADABLE = {"md1011_encrypted", "my97_encrypted", "md1011_types_temporal_hires53"}
 PACKED: dict[str, Callable[[bytes], bytes]] = {
@@ -78,7 +78,7 @@ def cut(piece: LogRange, every: int) -> list[LogRange]:
     ]
 
 
-def read(pieces: list[LogRange], want: Want, *, by_kernels: bool) -> Any:
+def read(pieces: list[LogRange], want: ReadOptions, *, by_kernels: bool) -> Any:
     """What ranges give, one after the other."""
     return told(
         lambda: (
@@ -146,13 +146,13 @@ def test_statements_are_those_of_the_log(name: str, tmp_path: Path) -> None:
 
 def test_a_reader_without_statements_gets_none(tmp_path: Path) -> None:
     for piece in files_of("md1011_ddl", tmp_path):
-        items = list(read_range(piece, Want(), by_kernels=True))
+        items = list(read_range(piece, ReadOptions(), by_kernels=True))
         assert all(isinstance(item, pa.RecordBatch) for item in items)
 
 
 def test_images_are_numbered_through_their_transaction(tmp_path: Path) -> None:
     (piece,) = files_of("md118_bigcommit", tmp_path)[:1]
-    want = Want(change_columns=("_gtid", "_pos", "_row", "_op", "_txn_order"), rows_max=7)
+    want = ReadOptions(change_columns=("_gtid", "_pos", "_row", "_op", "_txn_order"), rows_max=7)
     found: dict[str, list[tuple[Any, ...]]] = {}
     for batch in read_range(piece, want, by_kernels=True):
         assert isinstance(batch, pa.RecordBatch)
@@ -167,7 +167,7 @@ def test_images_are_numbered_through_their_transaction(tmp_path: Path) -> None:
 
 def test_times_are_those_of_the_commit_in_microseconds(tmp_path: Path) -> None:
     (piece,) = files_of("my97_metadata_full", tmp_path)[:1]
-    want = Want(change_columns=("_ts", "_timestamp", "_server_id", "_seq", "_pos"))
+    want = ReadOptions(change_columns=("_ts", "_timestamp", "_server_id", "_seq", "_pos"))
     rows = 0
     for batch in read_range(piece, want, by_kernels=True):
         assert isinstance(batch, pa.RecordBatch)
@@ -187,7 +187,7 @@ def test_what_was_read_is_counted(tmp_path: Path) -> None:
     groups = [g for g in group_events(events, file="") if not g.is_control and g.is_complete]
     for by_kernels in (True, False):
         counters = ReadCounters()
-        list(read_range(piece, Want(), counters=counters, by_kernels=by_kernels))
+        list(read_range(piece, ReadOptions(), counters=counters, by_kernels=by_kernels))
         assert counters.groups == len(groups)
         assert counters.bytes == sum(group.size_bytes for group in groups)
         assert counters.groups_by_reference == (0 if by_kernels else counters.groups)
@@ -202,7 +202,7 @@ def test_what_kernels_refuse_is_counted(tmp_path: Path) -> None:
             and isinstance(event.body, RowsEvent)
         ]
         counters = ReadCounters()
-        list(read_range(piece, Want(), counters=counters, by_kernels=True))
+        list(read_range(piece, ReadOptions(), counters=counters, by_kernels=True))
         assert counters.groups_by_reference > 0
         assert counters.bytes_by_reference >= sum(event.header.length for event in partial) > 0
 
@@ -249,7 +249,7 @@ CATALOGUED = [
 @pytest.mark.parametrize("name", CATALOGUED)
 def test_logged_ddl_tells_names_and_types(name: str, tmp_path: Path) -> None:
     for piece in files_of(name, tmp_path):
-        known = replace(piece, catalog=SchemaCatalog())
+        known = replace(piece, catalog=LoggedObjects())
         kernels = read([known], WIDE, by_kernels=True)
         assert kernels[0]
         assert_same(kernels, read([known], WIDE, by_kernels=False))
@@ -261,14 +261,14 @@ def test_logged_ddl_tells_names_and_types(name: str, tmp_path: Path) -> None:
 
 def test_a_range_goes_on_with_what_is_known_at_its_start(tmp_path: Path) -> None:
     (piece,) = files_of("md1011_types_flavour", tmp_path)[:1]
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     parts = []
     for part in cut(piece, 1):
         parts.append(replace(part, catalog=pickle.loads(pickle.dumps(catalog))))
         for event in walk([Path(piece.uri).read_bytes()], file=piece.uri):
             if part.start <= event.position < (part.stop or 0):
                 catalog.feed(event)
-    whole = read([replace(piece, catalog=SchemaCatalog())], WIDE, by_kernels=True)
+    whole = read([replace(piece, catalog=LoggedObjects())], WIDE, by_kernels=True)
     assert_same(read(parts, WIDE, by_kernels=True), whole)
 
 
@@ -276,8 +276,10 @@ def test_uuids_and_addresses_are_text(tmp_path: Path) -> None:
     fixture = fixture_set("md1011_types_flavour")
     found: dict[str, list[Any]] = {"UUID": [], "INET4": [], "INET6": []}
     for piece in files_of("md1011_types_flavour", tmp_path):
-        catalog = SchemaCatalog()
-        for item in read_range(replace(piece, catalog=catalog), Want(change_columns=("_op",))):
+        catalog = LoggedObjects()
+        for item in read_range(
+            replace(piece, catalog=catalog), ReadOptions(change_columns=("_op",))
+        ):
             if not isinstance(item, pa.RecordBatch):
                 continue
             name = item.schema.metadata[b"table"].decode()

@@ -30,7 +30,7 @@ from binlane.log.codec.types import EventType, Flavor
 from binlane.log.grouping.inner import expanded
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 _HEADER_FIELDS: Final = (
     ("timestamp", 0, 4),
@@ -86,7 +86,7 @@ class Explanation:
     faults: tuple[str, ...]
 
 
-def explain(found: FoundEvent, *, catalog: SchemaCatalog | None = None) -> Explanation:
+def explain(found: FoundEvent, *, catalog: LoggedObjects | None = None) -> Explanation:
     """Explain an event.
 
     Args:
@@ -99,7 +99,7 @@ def explain(found: FoundEvent, *, catalog: SchemaCatalog | None = None) -> Expla
 class _Explainer:
     """Collects sections and faults."""
 
-    def __init__(self, found: FoundEvent, catalog: SchemaCatalog | None) -> None:
+    def __init__(self, found: FoundEvent, catalog: LoggedObjects | None) -> None:
         self._found = found
         self._catalog = catalog
         self._data = found.data

@@ -17,7 +17,7 @@ from binlane.log.codec.rows import RowsEvent, TableMapEvent
 from binlane.log.codec.types import EventType
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 _STATEMENTS: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.GTID})
 _KEY: Final = "POSITION"
@@ -43,7 +43,7 @@ class FoundEvent:
 
 
 def find_event(
-    chunks: Iterable[bytes], position: int, *, file: str, catalog: SchemaCatalog | None = None
+    chunks: Iterable[bytes], position: int, *, file: str, catalog: LoggedObjects | None = None
 ) -> FoundEvent:
     """Find the event that begins at a position.
 
@@ -94,7 +94,7 @@ def find_event(
 class _Finder:
     """The state of the file's formats and table maps at the event that is being looked at."""
 
-    def __init__(self, file: str, catalog: SchemaCatalog | None) -> None:
+    def __init__(self, file: str, catalog: LoggedObjects | None) -> None:
         self._file = file
         self._catalog = catalog
         self._format: Format | None = None

@@ -15,7 +15,7 @@ from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import Flavor
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 
 class RowPart(NamedTuple):
@@ -36,7 +36,7 @@ class RowPart(NamedTuple):
 
 
 def row_parts(
-    event: RowsEvent, table_map: TableMapEvent, *, flavor: Flavor, catalog: SchemaCatalog | None
+    event: RowsEvent, table_map: TableMapEvent, *, flavor: Flavor, catalog: LoggedObjects | None
 ) -> Iterator[RowPart]:
     """All rows, value by value.
 

@@ -15,13 +15,13 @@ from binlane.log.codec.table_metadata import primary_key, table_columns
 from binlane.log.codec.types import ColumnType, Flavor
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 _CHOICES: Final = frozenset({ColumnType.ENUM, ColumnType.SET})
 
 
 def column_lines(
-    table_map: TableMapEvent, *, flavor: Flavor, catalog: SchemaCatalog | None
+    table_map: TableMapEvent, *, flavor: Flavor, catalog: LoggedObjects | None
 ) -> Iterator[tuple[str, str]]:
     """Name and type of each column, with all that is known of it."""
     columns = (

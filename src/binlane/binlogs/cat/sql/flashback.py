@@ -27,7 +27,7 @@ from binlane.log.grouping.event_group import GroupTracker, Place
 from binlane.log.grouping.table_maps import TableMaps
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 # Statements that leave every table as it was. Temporary tables are gone anyway.
 _HARMLESS: Final = re.compile(
@@ -57,7 +57,7 @@ class Flashback:
     """
 
     def __init__(
-        self, *, catalog: SchemaCatalog | None = None, directory: Path | None = None
+        self, *, catalog: LoggedObjects | None = None, directory: Path | None = None
     ) -> None:
         self._tables = RowSqlCache(catalog)
         self._spool = Spool(directory)

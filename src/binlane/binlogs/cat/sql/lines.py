@@ -36,7 +36,7 @@ from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import quote
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 _DELIMITER: Final = ";;"
 # These events change nothing that SQL could say.
@@ -78,7 +78,7 @@ class SqlLines:
     """
 
     def __init__(
-        self, *, catalog: SchemaCatalog | None = None, load_directory: Path | None = None
+        self, *, catalog: LoggedObjects | None = None, load_directory: Path | None = None
     ) -> None:
         self._catalog = catalog
         self._tables = RowSqlCache(catalog)

@@ -14,7 +14,7 @@ from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
 
 if TYPE_CHECKING:
-    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.statements.sql.logged_objects import LoggedObjects
 
 
 class RowSql:
@@ -31,7 +31,7 @@ class RowSql:
     """
 
     def __init__(
-        self, table_map: TableMapEvent, *, flavor: Flavor, catalog: SchemaCatalog | None
+        self, table_map: TableMapEvent, *, flavor: Flavor, catalog: LoggedObjects | None
     ) -> None:
         self._name = TableName(table_map.database, table_map.table)
         self._flavor = flavor
@@ -143,7 +143,7 @@ class RowSqlCache:
 
     _TABLES_MAX = 256
 
-    def __init__(self, catalog: SchemaCatalog | None) -> None:
+    def __init__(self, catalog: LoggedObjects | None) -> None:
         self._catalog = catalog
         self._known: dict[TableMapEvent, RowSql] = {}
 

@@ -11,8 +11,6 @@ from json import JSONEncoder, loads
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.plan_bytes import decode_plans
 from binlane.errors import CodecError, UnsupportedError
 from binlane.live.port.journal.record_log import Place
 from binlane.live.port.session_groups import (
@@ -25,6 +23,8 @@ from binlane.live.port.session_groups import (
     Stream,
 )
 from binlane.log.codec.buffer import Reader
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import decode_plans
 
 VERSION: Final = 5
 """Version of all records, plans included: another version is for another binlane."""

@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from binlane.binlogs.routing.plan import GroupPlan
-from binlane.binlogs.routing.plan_bytes import encode_plans
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.record_log import Place, Record, RecordLog
 from binlane.live.port.session_groups import Statement, Stream
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import encode_plans
 
 _SUFFIX: Final = "statements"
 _RETRY_S: Final = 1.0

@@ -357,7 +357,7 @@ class Workers:
         await link.run()
         if self._hearing is not None:
             asyncio.get_running_loop().remove_reader(says)
-            self._binlogs.end_threads(self._hearing.remove(says))
+            self._binlogs.changes.end_threads(self._hearing.remove(says))
         else:
             says.close()
         status = await process.wait()

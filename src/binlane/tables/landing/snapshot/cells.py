@@ -18,7 +18,7 @@ from binlane.client.text_rows import Cells
 from binlane.log.codec.charsets import BINARY, TextDecoder, charset_of, text_decoder
 from binlane.log.codec.columns import Column
 from binlane.log.codec.types import ColumnType
-from binlane.statements.sql.catalog import logged_form
+from binlane.statements.sql.logged_columns import logged_form
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.tables.columnar.arrow_types import arrow_type, converter
 

@@ -18,7 +18,7 @@ from pyarrow import fs
 
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.tables.landing.definitions import Definitions
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.landing.journal import Journal, write_file_whole
 from binlane.tables.landing.places import resolve, snapshot_uri
 from binlane.tables.landing.snapshot.places import Place
@@ -150,7 +150,7 @@ class SnapshotRecords:
             self._journal.state.snapshots[record.name.plain] = asdict(record)
         self._journal.save()
 
-    def landed(self, record: SnapshotRecord, place: Offset, definitions: Definitions) -> None:
+    def landed(self, record: SnapshotRecord, place: Offset, definitions: LoggedObjects) -> None:
         """Note that a snapshot's rows are in the tables, and with it the tables' definitions."""
         record.stage = Stage.LANDED.value
         state = self._journal.state

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
-from binlane.tables.landing.definitions import Definitions
 from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.places import snapshot_uri
 from binlane.tables.landing.progress import Progress
@@ -68,12 +68,12 @@ class Snapshots:
         first = min(places, key=lambda place: place.seq)
         return Offset(file=first.file, position=first.position)
 
-    def reached(self, place: Offset, definitions: Definitions) -> None:
+    def reached(self, place: Offset, definitions: LoggedObjects) -> None:
         """Land the snapshots that wait for a place that the log has reached, and end those it completes.
 
         Args:
             place: The place in the log that is reached.
-            definitions: Definitions of the tables at the place; gets those of the tables that are
+            definitions: LoggedObjects of the tables at the place; gets those of the tables that are
                 landed.
 
         Raises:
@@ -118,7 +118,7 @@ class Snapshots:
             table = progress.of(record.name)
             table.is_current, table.why_not = False, record.why_not
 
-    def _land(self, record: SnapshotRecord, definitions: Definitions) -> None:
+    def _land(self, record: SnapshotRecord, definitions: LoggedObjects) -> None:
         modes = frozenset(
             mode
             for mode, tables in (

@@ -14,14 +14,14 @@ from binlane.log.codec.event import EventHeader
 from binlane.log.codec.rows import RowsEvent, UpdateRowsV1Event
 from binlane.log.codec.transaction import GtidEvent, XidEvent
 from binlane.log.codec.types import ColumnType, GtidFlag, RowsFlag
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests import build
 from tests.fixture_sets import fixture_set
 
 DAMAGED = fixture_set("corrupt_mariadb1011").files
 
 
-def explained(data: bytes, position: int, catalog: SchemaCatalog | None = None) -> Explanation:
+def explained(data: bytes, position: int, catalog: LoggedObjects | None = None) -> Explanation:
     found = find_event([data], position, file="binlog.000001", catalog=catalog)
     return explain(found, catalog=catalog)
 
@@ -63,7 +63,7 @@ def test_a_row_is_explained_value_by_value() -> None:
 
 
 def test_a_schema_names_the_columns() -> None:
-    catalog = SchemaCatalog()
+    catalog = LoggedObjects()
     catalog.load("CREATE TABLE shop.t (id INT UNSIGNED, name VARCHAR(20) CHARACTER SET latin1)")
     names = [line[0] for line in lines_of(explained(LOG, ROWS, catalog), "row 0, before image")]
     assert names == ["(NULL bits)", "@1 id", "@2 name"]

@@ -16,13 +16,13 @@ from binlane.log.codec.transaction import GtidEvent, XidEvent
 from binlane.log.codec.types import ColumnType, RowsFlag
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
-from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.logged_objects import LoggedObjects
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.pairs import ONE, TABLE, TWO, XID, catalog, gtid, query
 
 
-def printed(*bodies: Event | Body, names: SchemaCatalog | None = None) -> list[str]:
+def printed(*bodies: Event | Body, names: LoggedObjects | None = None) -> list[str]:
     """The statements of a log, without head and comments."""
     renderer = SqlLines(catalog=names or catalog())
     lines = [
@@ -74,7 +74,7 @@ def test_the_primary_key_finds_a_row_where_the_log_tells_it() -> None:
 
 
 def test_generated_columns_are_left_to_the_server() -> None:
-    names = SchemaCatalog()
+    names = LoggedObjects()
     names.load("CREATE TABLE shop.t (id INT, n INT AS (id * 10) STORED)")
     lines = printed(gtid(1), TABLE, build.rows(2, ONE), XID, names=names)
     assert "INSERT INTO `shop`.`t` (`id`) VALUES (1);" in lines
@@ -82,7 +82,7 @@ def test_generated_columns_are_left_to_the_server() -> None:
 
 def test_without_names_there_is_no_sql() -> None:
     with pytest.raises(UnsupportedError, match="have no names") as caught:
-        printed(gtid(1), TABLE, build.rows(2, ONE), XID, names=SchemaCatalog())
+        printed(gtid(1), TABLE, build.rows(2, ONE), XID, names=LoggedObjects())
     assert "--schema" in caught.value.hint
     assert caught.value.file == "binlog.000001"
 
@@ -147,7 +147,7 @@ def test_what_has_no_sql_is_an_error() -> None:
 
 
 def test_a_compressed_transaction_of_mysql() -> None:
-    renderer = SqlLines(catalog=SchemaCatalog())
+    renderer = SqlLines(catalog=LoggedObjects())
     lines: list[str] = []
     for file, data in fixture_set("my97_compressed").binlogs:
         for event in expanded_all(walk([data], file=file), file=file):

@@ -10,17 +10,29 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from binlane.live.gateway.judge import PASS, ClientStatement, Pass
+from binlane.live.gateway.judge import (
+    NOTHING_LEFT,
+    PASS,
+    ClientStatement,
+    Done,
+    Pass,
+    Reading,
+    Refuse,
+    Reply,
+    Verdict,
+)
 from binlane.live.port.binlog_variables import NAMES, concerns, shows
 from binlane.live.port.context_reader import reads_diagnostics
 from binlane.live.port.long_texts import LongTexts, turn_ends
-from binlane.live.port.parts import PortParts
+from binlane.live.port.parts import FindParts, PortParts
+from binlane.live.port.refusals import not_known
 from binlane.log.codec.client_text import is_lexed_alike
 from binlane.statements.scope.definition import Definition
 from binlane.statements.sql.facts import QUIET_KINDS, StatementFacts, StatementKind
 from binlane.statements.sql.reading import Key, pattern, read
 from binlane.statements.sql.servers import Dialect, LoggingMode
 from binlane.statements.sql.stored import runs_nothing_stored
+from binlane.statements.sql.tokens import LONG
 
 _DIAGNOSTICS: Final = "GET DIAGNOSTICS"
 """Reads what to begin with a model would take away."""
@@ -41,39 +53,78 @@ What names the binlogs' variables has no other letters in swe7.
 _ALIKE_MAX: Final = 256
 
 
-class Unfollowed:
-    """Lets statements of one session pass before anybody follows it.
+class NotFollowed:
+    """A session without a model: nothing of its replies is looked at."""
+
+    reading: Reading | None = None
+    is_under_way: Final = False
+
+    def done(self, replies: Sequence[Reply]) -> Done:
+        """Leave nothing to be done."""
+        del replies
+        return NOTHING_LEFT
+
+    def local_data(self, data: bytes) -> None:
+        """Do nothing, like all that follows."""
+
+    def used(self, database: str) -> None:
+        """Do nothing."""
+
+    def stumbled(self) -> None:
+        """Do nothing."""
+
+    async def drop_temporary(self) -> None:
+        """Do nothing."""
+
+
+class Unread(NotFollowed):
+    """A session before anybody follows it.
 
     Attributes:
         has_passed: True if statements have run that may have left anything behind.
+        shared: State that sessions share; None as long as nobody has asked for it.
 
     Args:
         dialect: Dialect of the session's texts, as far as that is known.
+        find_parts: Gives the state that sessions share.
         long_texts: Reader of the command's long texts.
     """
 
-    def __init__(self, dialect: Dialect, long_texts: LongTexts) -> None:
+    def __init__(self, dialect: Dialect, find_parts: FindParts, long_texts: LongTexts) -> None:
         self.has_passed = False
         self._dialect = dialect
+        self._find_parts = find_parts
         self._long_texts = long_texts
+        self.shared: PortParts | None = None
         self._definitions: tuple[Definition, ...] = ()
         self._split = pattern(dialect).split
         self._passing: set[Key] = set()
 
-    def forget(self) -> None:
-        """The session begins anew."""
-        self._passing.clear()
+    @property
+    def reads_long_texts(self) -> bool:
+        """Same as in `Judge`."""
+        shared = self.shared
+        return shared is None or any(
+            one.logging_mode is LoggingMode.STATEMENT for one in shared.definitions()
+        )
 
-    def judge(self, text: str, shared: PortParts | None) -> Pass | None:
-        """Let a statement pass that nobody has to follow yet; None for others.
+    async def find_parts(self) -> PortParts | None:
+        """Give the state that sessions share; None where the source was not set up to be judged.
 
-        Args:
-            text: Text of the client's statement.
-            shared: State that sessions share; None as long as nobody has looked.
+        Raises:
+            StatementError: If the source cannot be asked.
         """
-        if not _is_told_by_its_letters(text):
+        self.shared = await self._find_parts()
+        return self.shared
+
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
+        """Let a statement pass that nobody has to follow yet; None for others."""
+        if len(statements) != 1:
             return None
-        key = tuple(self._split(text))
+        text, _, is_complete, _ = statements[0]
+        if not is_complete or len(text) > LONG or not _is_told_by_its_letters(text):
+            return None
+        shared, key = self.shared, tuple(self._split(text))
         if (
             key in self._passing
             and shared is not None
@@ -81,7 +132,7 @@ class Unfollowed:
             and not shared.global_values()
         ):
             return PASS
-        facts = self._read(text)
+        facts = _read(text, self._dialect)
         if _leaves_nothing(facts):
             return PASS
         if shared is None or not _concerns_nobody(facts, shared):
@@ -94,13 +145,6 @@ class Unfollowed:
             self._passing.add(key)
         return PASS
 
-    def only_reads_diagnostics(self, text: str) -> bool:
-        """True if a statement only reads the diagnostics of the last one, which beginning would take away."""
-        if not _is_told_by_its_letters(text):
-            return False
-        facts = self._read(text)
-        return reads_diagnostics(facts) and _leaves_nothing(facts)
-
     async def concern_nobody(
         self, statements: Sequence[ClientStatement], shared: PortParts
     ) -> bool:
@@ -111,13 +155,39 @@ class Unfollowed:
         await self._long_texts.read(texts, "", self._dialect)
         for number, text in enumerate(texts):
             await turn_ends(number)
-            if not _concerns_nobody(self._read(text), shared):
+            if not _concerns_nobody(_read(text, self._dialect), shared):
                 return False
         self.has_passed = True
         return True
 
-    def _read(self, text: str) -> StatementFacts:
-        return read(text, database="", dialect=self._dialect)
+    def unjudged(self, shared: PortParts) -> Verdict:
+        """Let a command run of which nothing is known, or refuse it.
+
+        Args:
+            shared: State that the sessions of the port share.
+        """
+        # Every binlog may have the rows of all that the session does.
+        if shared.global_values() or not are_unscoped_rows(shared.definitions()):
+            return Refuse(not_known("binlane failed to find out what it would do", None))
+        self.has_passed = True
+        return Pass()
+
+
+def only_reads_diagnostics(text: str, dialect: Dialect) -> bool:
+    """True if a statement only reads the diagnostics of the last one, which beginning would take away.
+
+    Args:
+        text: Text of the client's statement.
+        dialect: Dialect of the session's texts, as far as that is known.
+    """
+    if not _is_told_by_its_letters(text):
+        return False
+    facts = _read(text, dialect)
+    return reads_diagnostics(facts) and _leaves_nothing(facts)
+
+
+def _read(text: str, dialect: Dialect) -> StatementFacts:
+    return read(text, database="", dialect=dialect)
 
 
 def are_unscoped_rows(definitions: Iterable[Definition]) -> bool:

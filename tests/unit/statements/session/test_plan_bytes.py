@@ -6,11 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.binlogs.routing.plan import EncodedEvent, Generated, GroupPlan, Rows, RowsPiece, Text
-from binlane.binlogs.routing.plan_bytes import decode_plans, encode_plans
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
+from binlane.log.grouping.sections import RowsPiece
 from binlane.names import TableName
+from binlane.statements.session.group_plan import (
+    EncodedEvent,
+    Generated,
+    GroupPlan,
+    RowsPart,
+    TextPart,
+)
+from binlane.statements.session.plan_bytes import decode_plans, encode_plans
 from binlane.statements.sql.servers import RowImage
 
 NUMBERS = st.integers(0, 2**32 - 1)
@@ -26,7 +33,7 @@ EVENTS = st.builds(
     EncodedEvent, st.integers(0, 255), st.binary(max_size=40), st.integers(0, 2**16 - 1)
 )
 TEXTS = st.builds(
-    Text,
+    TextPart,
     st.lists(EVENTS, max_size=3).map(tuple),
     st.none() | NUMBERS,
     st.none() | st.builds(Generated, TABLES, NUMBERS),
@@ -35,13 +42,15 @@ TEXTS = st.builds(
     st.booleans(),
     st.booleans(),
 )
-PARTS = st.lists(TEXTS | st.builds(Rows, NUMBERS), max_size=3).map(tuple)
+PARTS = st.lists(TEXTS | NUMBERS.map(RowsPart), max_size=3).map(tuple)
 PLANS = st.builds(
     GroupPlan,
     sections=st.lists(st.lists(PIECES, max_size=2).map(tuple), max_size=3).map(tuple),
     binlogs=st.dictionaries(NAMES, PARTS, max_size=3),
     bases=st.dictionaries(NAMES, NUMBERS, max_size=3),
-    ends=st.dictionaries(NAMES, st.none() | EVENTS, max_size=3),
+    ends=st.dictionaries(
+        NAMES, st.none() | st.builds(lambda event: TextPart((event,)), EVENTS), max_size=3
+    ),
     image=st.sampled_from(RowImage),
 )
 

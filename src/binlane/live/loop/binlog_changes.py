@@ -1,23 +1,26 @@
-"""Statements' changes of binlogs, as commands that the routing loop executes between event groups.
+"""Statements' changes of binlogs, which the routing loop executes between event groups.
 
 Each says in its docstring from which position on it holds. None looks at anything before the loop
-executes it that another command could change.
+executes it that another one could change.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from binlane.binlogs.routing.route import LOST_EVENTS
 from binlane.binlogs.routing.routed_group import RoutedGroup
-from binlane.binlogs.routing.table_links import TableLinks
+from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Activity
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.incidents import Incident
+from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import DefinitionError, StatementError, StoreError
 from binlane.live.loop.loop import Command, RoutingLoop
 from binlane.live.loop.outputs import Output
@@ -43,20 +46,30 @@ _NOT_REACHED: Final = 1236
 _NO_SUCH_GRANT: Final = 1141
 _MESSAGE_MAX: Final = 255
 
+_T = TypeVar("_T")
 
-class Definitions:
-    """Makes the commands.
+
+class BinlogChanges:
+    """The changes, called in an event loop and executed by the routing loop's thread.
+
+    A change raises StatementError (of the name, or the time that it takes), and StoreError if the
+    disk cannot be written.
 
     Args:
-        loop: The loop that executes the commands.
+        loop: The loop that executes them.
     """
 
     def __init__(self, loop: RoutingLoop) -> None:
         self._loop = loop
 
-    def create(
-        self, name: str, make: Callable[[int], Definition], done: Position, links: TableLinks
-    ) -> Command[Position]:
+    async def create(
+        self,
+        name: str,
+        make: Callable[[int], Definition],
+        *,
+        done: Position,
+        links: TableLinks = NO_LINKS,
+    ) -> Position:
         """Make a binlog.
 
         It begins where the main feed stands once that has given `done`. Where that takes too long
@@ -98,15 +111,16 @@ class Definitions:
                 loop.catch_up([output])
             return begin
 
-        return execute
+        return await self._do(execute)
 
-    def alter(
+    async def alter(
         self,
         name: str,
         change: Callable[[Definition], Definition],
+        *,
         done: Position,
-        links: TableLinks,
-    ) -> Command[Position]:
+        links: TableLinks = NO_LINKS,
+    ) -> Position:
         """Give a binlog another definition, made of the one that it has when this is executed.
 
         It holds from where the binlog stands once it has `done`: what the source had done when the
@@ -132,9 +146,9 @@ class Definitions:
             self._changing(output, lambda: _know(output.binlog, links, is_followed=is_followed))
             return output.binlog.position
 
-        return execute
+        return await self._do(execute)
 
-    def drop(self, name: str, *, if_exists: bool) -> Command[bool]:
+    async def drop(self, name: str, *, if_exists: bool = False) -> bool:
         """Remove a binlog and end its dumps; gives whether there was one."""
 
         def execute(_waited_s: float) -> bool:
@@ -149,9 +163,9 @@ class Definitions:
                     self._loop.remove_output(output)
             return True
 
-        return execute
+        return await self._do(execute)
 
-    def rotate(self, name: str) -> Command[bool]:
+    async def rotate(self, name: str) -> None:
         """Begin a new file where the binlog stands."""
 
         def execute(_waited_s: float) -> bool:
@@ -159,9 +173,9 @@ class Definitions:
             self._changing(output, lambda: output.binlog.rotate(int(time.time())))
             return True
 
-        return execute
+        await self._do(execute)
 
-    def purge(self, name: str, first: str) -> Command[bool]:
+    async def purge(self, name: str, first: str) -> None:
         """Delete the files before `first`."""
 
         def execute(_waited_s: float) -> bool:
@@ -175,19 +189,9 @@ class Definitions:
             self._changing(output, lambda: output.binlog.purge(first))
             return True
 
-        return execute
+        await self._do(execute)
 
-    def purge_before(self, name: str, timestamp: float) -> Command[bool]:
-        """Delete the files that ended before a time, in seconds since 1970."""
-
-        def execute(_waited_s: float) -> bool:
-            output = self._output(name)
-            self._changing(output, lambda: output.binlog.purge_before(timestamp))
-            return True
-
-        return execute
-
-    def stop(self, name: str) -> Command[Position]:
+    async def stop(self, name: str) -> Position:
         """Let a binlog get nothing more, also after a restart; gives where it stands."""
 
         def execute(_waited_s: float) -> Position:
@@ -195,12 +199,12 @@ class Definitions:
             self._loop.store.set_activity(name, Activity.STOPPED, "STOP BINLOG")
             self._loop.sync([output])
             self._loop.detach(output)
-            output.is_stopped, output.failure = True, ""
+            output.stop()
             return output.binlog.position
 
-        return execute
+        return await self._do(execute)
 
-    def start(self, name: str, text: str | None) -> Command[Position]:
+    async def start(self, name: str, text: str | None) -> Position:
         """Let a binlog go on from where it stands, or from a position ahead of that.
 
         What lies between is missing in it then: an INCIDENT says so, and stops replicas that did
@@ -222,8 +226,6 @@ class Definitions:
                     self._changing(
                         output, lambda: self._leave_gap(output, position, untaken=untaken)
                     )
-                # Whatever source this is, it is asked for what comes behind the position.
-                output.forgets_source = True
                 loop.detach(output)
                 if loop.main.refusal and not loop.main.outputs:
                     loop.main.try_now()
@@ -233,14 +235,13 @@ class Definitions:
                     feed.try_now()
                 return output.binlog.position
             loop.store.set_activity(name, Activity.CATCHING_UP)
-            output.accept(loop.main.position)
-            output.is_stopped, output.due_s = False, 0.0
-            output.backoff.reset()
+            # From a named position: whatever source this is, it is asked for what comes behind it.
+            output.go_on(loop.main.position, forgets_source=text is not None)
             return output.binlog.position
 
-        return execute
+        return await self._do(execute)
 
-    def acknowledge(self, name: str, last: str | None) -> Command[tuple[Incident, ...]]:
+    async def acknowledge(self, name: str, last: str | None) -> tuple[Incident, ...]:
         """Note that somebody has dealt with what replicas of a binlog stop at; gives what that is.
 
         Args:
@@ -257,12 +258,12 @@ class Definitions:
                 self._changing(output, lambda: output.binlog.acknowledge(known[-1]))
             return known
 
-        return execute
+        return await self._do(execute)
 
     def note_found(
         self, binlog: Binlog, earlier: Sequence[Incident], unsearched: FilePosition | None
-    ) -> Command[bool]:
-        """Note the INCIDENTs of files that an older binlane wrote, as `Binlog.found`."""
+    ) -> Future[bool]:
+        """Note the INCIDENTs of files that an older binlane wrote, as `Binlog.found`; any thread may."""
 
         def execute(_waited_s: float) -> bool:
             output = self._loop.outputs.get(binlog.name)
@@ -270,11 +271,11 @@ class Definitions:
                 self._changing(output, lambda: binlog.found(earlier, unsearched))
             return True
 
-        return execute
+        return self._loop.submit(execute)
 
-    def grant(
-        self, names: Sequence[str], accounts: Sequence[AccountName], done: Position
-    ) -> Command[bool]:
+    async def grant(
+        self, names: Sequence[str], accounts: Sequence[AccountName], *, done: Position
+    ) -> bool:
         """Let accounts read binlogs; gives whether that is new to any of them.
 
         Args:
@@ -306,11 +307,11 @@ class Definitions:
             loop.accounts.renewed()
             return not given.keys() <= before.keys()
 
-        return execute
+        return await self._do(execute)
 
-    def revoke(
-        self, names: Sequence[str], accounts: Sequence[AccountName], *, if_exists: bool
-    ) -> Command[bool]:
+    async def revoke(
+        self, names: Sequence[str], accounts: Sequence[AccountName], *, if_exists: bool = False
+    ) -> bool:
         """Take READ on binlogs from accounts, all of it or nothing; gives whether there was any.
 
         Args:
@@ -332,7 +333,27 @@ class Definitions:
             self._loop.accounts.renewed()
             return len(left) < before
 
-        return execute
+        return await self._do(execute)
+
+    async def use(self, settings: StoreSettings) -> None:
+        """Write files by other settings from now on."""
+
+        def execute(_waited_s: float) -> bool:
+            self._loop.store.use(settings)
+            return True
+
+        await self._do(execute)
+
+    def end_threads(self, threads: frozenset[int]) -> None:
+        """Have replicas drop the temporary tables of connections that ended with a process."""
+        self._loop.submit(lambda _waited_s: self._loop.end_threads(threads))
+
+    async def nothing(self) -> None:
+        """Have the routing loop do nothing, between two event groups."""
+        await self._do(lambda _waited_s: True)
+
+    async def _do(self, command: Command[_T]) -> _T:
+        return await asyncio.wrap_future(self._loop.submit(command))
 
     def _leave_gap(self, output: Output, position: Position, *, untaken: bool) -> None:
         """Go on at a position ahead, in a new file, behind an INCIDENT that tells of the gap."""

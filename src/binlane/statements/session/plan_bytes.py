@@ -11,19 +11,18 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from binlane.binlogs.routing.plan import (
+from binlane.errors import CodecError
+from binlane.log.codec.buffer import Reader
+from binlane.log.grouping.sections import RowsPiece, Section
+from binlane.names import TableName
+from binlane.statements.session.group_plan import (
     EncodedEvent,
     Generated,
     GroupPlan,
     Part,
-    Rows,
-    RowsPiece,
-    Section,
-    Text,
+    RowsPart,
+    TextPart,
 )
-from binlane.errors import CodecError
-from binlane.log.codec.buffer import Reader
-from binlane.names import TableName
 from binlane.statements.sql.servers import RowImage
 
 _U16: Final = Struct("<H")
@@ -103,15 +102,16 @@ def _add_plan(pieces: list[bytes], plan: GroupPlan) -> None:
     for name, end in plan.ends.items():
         add(_named(name, end is not None))
         if end is not None:
-            add(EVENT_HEAD.pack(end.type_code, end.flags, len(end.body)) + end.body)
+            ((type_code, body, flags),) = end.events
+            add(EVENT_HEAD.pack(type_code, flags, len(body)) + body)
 
 
 def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
     for part in parts:
-        if len(part) == 1:
+        if isinstance(part, RowsPart):
             add(_PART.pack(0, part[0], 0, 0))
             continue
-        events, section, generated, timestamp, tables, uses_temporary, is_as_sent = part
+        events, section, generated, timestamp, tables, uses_temporary, is_as_sent, *_ = part
         kind = _IS_TEXT if section is None else _IS_TEXT | _HAS_SECTION
         if generated is not None:
             kind |= _HAS_GENERATED
@@ -212,7 +212,7 @@ def _table(reader: Reader) -> TableName:
 def _part(reader: Reader) -> Part:
     kind, section, timestamp, event_count = reader.unpack(_PART)
     if not kind & _IS_TEXT:
-        return Rows(section)
+        return RowsPart(section)
     generated = None
     if kind & _HAS_GENERATED:
         table = _table(reader)
@@ -221,7 +221,7 @@ def _part(reader: Reader) -> Part:
     if kind & _HAS_TABLES:
         tables = tuple(_table(reader) for _ in range(reader.u32()))
     events = tuple(_event(reader) for _ in range(event_count))
-    return Text(
+    return TextPart(
         events,
         section if kind & _HAS_SECTION else None,
         generated,
@@ -237,6 +237,6 @@ def _event(reader: Reader) -> EncodedEvent:
     return EncodedEvent(type_code, reader.take(length), flags)
 
 
-def _end(reader: Reader) -> tuple[str, EncodedEvent | None]:
+def _end(reader: Reader) -> tuple[str, TextPart | None]:
     name, has_event = _numbered(reader)
-    return name, _event(reader) if has_event else None
+    return name, TextPart((_event(reader),)) if has_event else None

@@ -1,0 +1,172 @@
+"""Statements of a session of which it has run others that are alike: judged and followed in few steps."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from binlane.live.gateway.judge import Reply
+from binlane.live.port.context_reader import may_run_programs
+from binlane.live.port.followed_session import CHANGING, FollowedSession
+from binlane.live.port.group_tracking import UnderWay
+from binlane.live.port.known_statements import (
+    Circumstances,
+    Foreseen,
+    KnownRead,
+    KnownWrite,
+    known_write,
+)
+from binlane.statements.session.recurring import KnownEffect
+from binlane.statements.sql.facts import StatementKind
+
+_ALIKE_MAX: Final = 256
+_NONE_CHANGED: Final = " Changed: 0 "
+"""In the OK packet of an UPDATE."""
+
+
+class Repeated(NamedTuple):
+    """A statement that the source runs, of which others have run that are alike.
+
+    Attributes:
+        text: Text of the client's statement.
+        known: Knowledge of the statements that are alike.
+        number: Number of the statement in its session.
+        plans: Plan of the statement's group; None for a statement that makes no group.
+    """
+
+    text: str
+    known: KnownRead | KnownWrite
+    number: int
+    plans: Foreseen | None
+
+    @property
+    def is_intended(self) -> bool:
+        """True if the statement's plan was given to `Attributions`."""
+        return self.plans is not None
+
+
+class AlikeStatements:
+    """Knowledge of a session's statements, by the effect that statements have in common.
+
+    Args:
+        session: The client's session, as it is followed.
+    """
+
+    def __init__(self, session: FollowedSession) -> None:
+        self._session = session
+        self._known: dict[KnownEffect, KnownRead | KnownWrite] = {}
+
+    def begin(self, text: str, effect: KnownEffect) -> Repeated | None:
+        """Tell of a statement that is now sent; None if it is like no other one.
+
+        Args:
+            text: Text of the client's statement.
+            effect: Effect that all such statements have.
+        """
+        known = self._known.get(effect)
+        if known is None:
+            return None
+        session = self._session
+        tracking = session.tracking
+        definitions, version, values = known.circumstances
+        # The session's catalog may lack what was asked for since; this one's objects were known.
+        if (
+            definitions is not session.definitions
+            or version is not session.shared.catalog.version
+            or tracking.spoils
+            or session.warnings.are_changed
+            or not session.reader.begin_plain(values)
+        ):
+            return None
+        number, plans = session.model.session.state.number + 1, None
+        if isinstance(known, KnownWrite):
+            plans = known.foreseen(text)
+            if plans is None or not tracking.intend_known(number, plans):
+                return None
+        elif session.wants_tracking:
+            return None
+        return Repeated(text, known, number, plans)
+
+    def has_repeated(self, one: Repeated, reply: Reply) -> bool:
+        """Follow a statement; False where it did not do the same as the others.
+
+        Args:
+            one: The statement that the source has run.
+            reply: Reply of the source to the statement.
+        """
+        _, known, number, plans = one
+        session = self._session
+        model, tracking = session.model, session.tracking
+        if (
+            reply.errno
+            or known.circumstances.version is not session.shared.catalog.version
+            or session.is_in_transaction is not model.session.state.transaction.is_active
+        ):
+            return False
+        if isinstance(known, KnownRead):
+            if reply.tracked or reply.gtids:
+                return False
+            model.repeat()
+            return True
+        if plans is None or reply.is_result_set or has_no_rows(reply, is_update=known.is_update):
+            return False
+        model.repeat()
+        if reply.insert_id and known.has_insert_id:
+            tracking.follow_known(number, reply, plans.with_id(reply.insert_id))
+        else:
+            tracking.follow_known(number, reply)
+        return True
+
+    def looked_at(self, one: Repeated) -> UnderWay:
+        """Give a known statement in the form of an unknown one: nothing has changed meanwhile."""
+        session = self._session
+        expected, facts = session.model.preview(one.text), session.facts_of(one.text)
+        needs = session.needs(facts, expected)
+        begun = None if needs is None else session.reader.begin(needs)
+        context = None if begun is None else begun[0]
+        if context is not None:
+            session.tracking.planning.know(expected.numbers, context)
+        return UnderWay(
+            text=one.text,
+            facts=facts,
+            expected=expected,
+            context=context,
+            use=session.use(facts, expected, needs),
+            catalog_version=one.known.circumstances.version,
+            is_intended=one.is_intended,
+        )
+
+    def keep(self, one: UnderWay, effect: KnownEffect) -> None:
+        """Keep the common part of a statement and those that are alike.
+
+        Args:
+            one: A statement that is sent as it came.
+            effect: Effect that all such statements have.
+        """
+        session = self._session
+        kind, expected, reader = one.facts.effects.kind, one.expected, session.reader
+        circumstances = Circumstances(session.definitions, one.catalog_version, reader.values)
+        if session.tracking.spoils or not reader.begin_plain(reader.values):
+            return
+        known: KnownRead | KnownWrite | None = None
+        if kind is StatementKind.SELECT:
+            is_silent = not (expected.groups or expected.mark or expected.has_texts)
+            if is_silent and not (expected.result.notes or may_run_programs(one.facts)):
+                known = KnownRead(circumstances)
+        elif kind in CHANGING and len(one.plans) == 1 and one.use is not None:
+            known = known_write(
+                expected,
+                one.plans[0],
+                one.text,
+                one.use,
+                circumstances,
+                is_update=kind is StatementKind.UPDATE,
+            )
+        if known is not None:
+            if len(self._known) >= _ALIKE_MAX:
+                self._known.clear()
+            self._known[effect] = known
+
+
+def has_no_rows(reply: Reply, *, is_update: bool) -> bool:
+    """True if a reply says that no rows were changed; a client may ask for those that were found."""
+    return not reply.affected_rows or (is_update and _NONE_CHANGED in reply.info)

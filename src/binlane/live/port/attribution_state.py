@@ -1,0 +1,528 @@
+"""State of the attribution: sessions, groups that are not attributed yet, and what is found of them.
+
+The log names the maker of a group by the thread of the source that made it, or the reply names it by its
+GTID. A group of which the log names no thread, and no session was told yet, waits for the replies to those
+statements that are under way and could have made it, and for no others.
+
+The module has no files, clocks or threads; `attributions` calls it under its lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from binlane.live.port.findings import Findings
+from binlane.live.port.journal.journal_replay import Recovery
+from binlane.live.port.log_progress import LogProgress
+from binlane.live.port.session_groups import (
+    Arrival,
+    Point,
+    Reason,
+    SessionGroups,
+    Span,
+    Statement,
+    Stream,
+    Unattributed,
+    Verdict,
+    Wait,
+    point_of,
+)
+from binlane.log.codec.types import EventType, Flavor
+from binlane.positions import AnyGtid
+from binlane.statements.session.group_plan import GroupPlan, TextPart
+
+_TOLD_MOST: Final = 8192
+_KEPT_SESSIONS: Final = 1024
+_INSERT_ID_KIND: Final = b"\x02"
+_NOBODY: Final = frozenset[int]()
+
+
+class ReadGroup(NamedTuple):
+    """A group of the source, as the routing thread has read it.
+
+    Attributes:
+        thread_id: Thread of the source's session that made the group; 0 where the log does not say that.
+        is_commit: True if the group ends with XID.
+        could_be: Tells if the group could be the one of a plan; asked only where the thread is not known.
+    """
+
+    gtid: AnyGtid
+    thread_id: int = 0
+    is_commit: bool = False
+    could_be: Callable[[GroupPlan], bool] = lambda _: True
+
+
+class Unsettled(NamedTuple):
+    """Groups and statements that are not done with, for the journal.
+
+    Attributes:
+        arrivals: Groups that were read and are not attributed, each behind its thread; 0 where it is not
+            known.
+        doubts: Threads and numbers of open statements of which no group is planned.
+        is_any_open: True if a statement may still have groups to come.
+        gone: Lists of statements that can make no more groups, with the number of those that are known.
+    """
+
+    arrivals: list[tuple[int, Arrival]]
+    doubts: list[tuple[int, int]]
+    is_any_open: bool
+    gone: list[tuple[list[Statement], int]]
+
+
+class _Waiting(NamedTuple):
+    """A group whose session is not known yet.
+
+    Attributes:
+        statements: Statements that were under way and could have made the group, with their threads.
+        others: Threads with statements that may have made the group, as it is not known what they make.
+    """
+
+    arrival: Arrival
+    statements: tuple[tuple[int, Statement], ...]
+    others: frozenset[int]
+
+    @property
+    def is_over(self) -> bool:
+        """True if none of the statements can claim the group any more."""
+        return all(
+            (one.is_answered and not one.is_split) or one.is_lost for _, one in self.statements
+        )
+
+
+class AttributionState:
+    """The sessions and the groups of which the makers are sought.
+
+    Attributes:
+        sessions: Statements and groups of each session, by its thread.
+        open: Groups that were read and not attributed, with their threads; 0 while that is not known.
+        told: Groups that were told and not read yet, with their threads; those of sessions that had the
+            number of a thread before, with a minus.
+        progress: Progress of reading the source's log.
+        findings: Groups that were attributed, and those that turned out to be nobody's.
+    """
+
+    def __init__(
+        self, flavor: Flavor, plans_of: Callable[[Statement], Sequence[GroupPlan] | None]
+    ) -> None:
+        """Begin without sessions.
+
+        Args:
+            flavor: Flavor of the source server.
+            plans_of: Gives the plans of a statement, from the journal if need be.
+        """
+        self.sessions: dict[int, SessionGroups] = {}
+        self.open: dict[Point, int] = {}
+        self.told: dict[tuple[Stream, int], int] = {}
+        self.progress = LogProgress(flavor)
+        self.findings = Findings()
+        self._is_told_all = flavor is Flavor.MYSQL
+        self._plans_of = plans_of
+        self._waiting: dict[Point, _Waiting] = {}
+        self._order = 0
+        # Threads of sessions with statements or groups that are not done with, and of some without.
+        self._busy: set[int] = set()
+
+    # Messages of the sessions.
+
+    def intend(self, thread_id: int, statement: Statement) -> None:
+        """A session is about to send a statement."""
+        groups = self.sessions.get(thread_id)
+        if groups is None:
+            groups = self._session(thread_id)
+        self._busy.add(thread_id)
+        if groups.arrivals:
+            self.settle([thread_id])  # what was read before is of statements before
+        if groups.unanswered:
+            groups.drop_old(statement.number)
+        groups.add(statement)
+
+    def answer(
+        self,
+        thread_id: int,
+        statement: Statement,
+        spans: tuple[Span, ...],
+        *,
+        is_known: bool,
+        is_bound: bool,
+    ) -> None:
+        """A statement was answered; same as `SessionGroups.answer`."""
+        groups = self._session(thread_id)
+        if statement.is_answered:
+            groups.add(statement)
+        statement.is_split &= statement.count > 1 and bool(spans)
+        groups.answer(statement, spans, is_known=is_known, is_bound=is_bound)
+        self._hear_of(thread_id, groups, statement)
+
+    def lose(self, thread_id: int) -> None:
+        """A session ended with a statement under way."""
+        self._session(thread_id).lose()
+        self._end_waiting()
+
+    def give(self, thread_id: int) -> None:
+        """A session ended."""
+        self._session(thread_id).give()
+        self._end_waiting()
+
+    def take(self, thread_id: int, start: Mapping[Stream, int]) -> list[int]:
+        """A session is followed from the ends of streams on; give the threads that are forgotten for it."""
+        before = self.sessions.get(thread_id)
+        if before is not None:
+            self._give_up_all(thread_id, Reason.LOST)
+            before.lose()
+            self.told.update(
+                (point, -thread_id) for point, of in self.told.items() if of == thread_id
+            )
+            self._end_waiting()
+        run = self.progress.run
+        self.sessions[thread_id] = SessionGroups(start=dict(start), run=run, is_taken=True)
+        return self._forget_over() if len(self.sessions) > _KEPT_SESSIONS else []
+
+    # What the routing thread reads.
+
+    def arrive(self, group: ReadGroup) -> int:
+        """Take in that a group was read; its thread if that is a session's to be settled, else 0."""
+        point = point_of(group.gtid)
+        if self.progress.has_read(point):
+            return 0
+        self.progress.move(point.stream, point.number)
+        self._order += 1
+        arrival = Arrival(point, group.is_commit, self._order)
+        thread_id = self.told.pop(point, group.thread_id)
+        if thread_id < 0:
+            self.keep_none(point, Unattributed(Reason.LOST, frozenset((-thread_id,))))
+            return 0
+        groups = self.sessions.get(thread_id)
+        if groups is not None and groups.start.get(point.stream, 0) < point.number:
+            groups.arrive(arrival)
+            self.open[point] = thread_id
+            self._busy.add(thread_id)
+            return thread_id
+        if not thread_id:
+            self._wait_for_makers(group, arrival)
+        else:
+            self.keep_none(point, Unattributed(Reason.STRANGER))
+        return 0
+
+    def _wait_for_makers(self, group: ReadGroup, arrival: Arrival) -> None:
+        """Find out which statements could have made a group whose thread is not known."""
+        found = [
+            (thread_id, one)
+            for thread_id in self._busy
+            for one in self.sessions[thread_id].statements
+            if (one.is_split or _may_have_made(one))
+            and (one.is_for_all or any(map(group.could_be, self._plans_of(one) or ())))
+        ]
+        others = frozenset(
+            thread_id
+            for thread_id in self._busy
+            if any(map(self._may_make_anything, self.sessions[thread_id].statements))
+        )
+        self._waiting[arrival.point] = _Waiting(arrival, tuple(found), others)
+        self.open[arrival.point] = 0
+        self._end_waiting()
+
+    def _may_make_anything(self, one: Statement) -> bool:
+        """True if it is not known which groups a statement makes, and some may still come."""
+        if one.count or one.is_lost:
+            return False
+        return not one.is_answered or any(
+            self.progress.read.get(span.stream, 0) < span.last for span in one.last
+        )
+
+    def skip(self, ends: dict[Stream, int]) -> None:
+        """Go on behind a gap: nothing is certain of statements whose groups may be in it."""
+        for thread_id, groups in self.sessions.items():
+            for arrival in groups.arrivals:
+                found = Unattributed(Reason.NOT_READ, frozenset((thread_id,)))
+                self.keep_none(arrival.point, found)
+            groups.arrivals.clear()
+            for statement in groups.statements:
+                if statement.is_lost or not self._is_told_all:
+                    statement.doubt = statement.doubt or Reason.NOT_READ
+        for point, waiting in tuple(self._waiting.items()):
+            threads = frozenset(thread_id for thread_id, _ in waiting.statements)
+            self.keep_none(point, Unattributed(Reason.NOT_READ, threads))
+        for stream, number in ends.items():
+            if self.progress.read.get(stream, 0) < number:
+                self.progress.move(stream, number)
+
+    def source_started(self) -> None:
+        """The source was started anew: its threads are others."""
+        self.progress.run += 1
+        for thread_id, groups in self.sessions.items():
+            groups.doubt_open(Reason.LOST)
+            self._busy.add(thread_id)
+
+    def settle(self, threads: Iterable[int]) -> None:
+        """Attribute the groups of sessions as far as that is possible by now."""
+        for thread_id in threads:
+            groups = self.sessions[thread_id]
+            if groups.statements and groups.statements[0].is_split:
+                self._find_first(thread_id, groups, groups.statements[0])
+            for verdict in groups.settle(self.progress.read):
+                self._note(thread_id, verdict)
+
+    def settle_around(self, point: Point) -> None:
+        """Attribute an open group as far as that is possible by now."""
+        self.settle(self.makers(point))
+        if point in self._waiting:
+            self._end_waiting()
+
+    def _find_first(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
+        """Find the group that a statement has committed before its own, if the log names no thread.
+
+        It is there for certain: where one group only could be it, and can be of nobody else, it is.
+        """
+        spans = statement.last
+        if not spans or any(self.progress.read.get(span.stream, 0) < span.last for span in spans):
+            return
+        if len(groups.arrivals) < statement.count:
+            found = [
+                waiting
+                for waiting in self._waiting.values()
+                if any(one is statement for _, one in waiting.statements)
+            ]
+            others = [
+                one for waiting in found for _, one in waiting.statements if one is not statement
+            ]
+            if any(not (one.is_answered or one.is_lost) for one in others):
+                return  # they will say what is theirs
+            if len(found) == 1 and not any(map(_may_have_made, others)):
+                arrival = found[0].arrival
+                del self._waiting[arrival.point]
+                groups.arrive(arrival)
+                self.open[arrival.point] = thread_id
+        statement.is_split = False
+        self._end_waiting()
+
+    def _note(self, thread_id: int, verdict: Verdict) -> None:
+        statement, point, threads = verdict.statement, verdict.point, frozenset((thread_id,))
+        if statement is None:
+            self.keep_none(point, Unattributed(verdict.reason, threads))
+            return
+        plan = self._plan_of(statement, verdict.plan)
+        if plan is None:
+            self.keep_none(point, Unattributed(Reason.FORGOTTEN, threads))
+        elif statement.is_lost and _hangs_on_reply(plan):
+            self.keep_none(point, Unattributed(Reason.LOST, threads))
+        else:
+            self._close(point)
+            self.findings.keep_plan(point, plan, thread_id, statement, verdict.plan)
+
+    def _plan_of(self, statement: Statement, number: int) -> GroupPlan | None:
+        plans = self._plans_of(statement)
+        return plans[number] if plans is not None and number < len(plans) else None
+
+    # Groups that are given up.
+
+    def keep_none(self, point: Point, reason: Unattributed) -> None:
+        """Take a group for nobody's."""
+        self._close(point)
+        self.findings.keep_none(point, reason)
+
+    def _close(self, point: Point) -> None:
+        self.open.pop(point, None)
+        self._waiting.pop(point, None)
+
+    def give_up(self, point: Point, reason: Reason) -> None:
+        """Plan no group of the statement that an open group may be of."""
+        thread_id = self.open[point]
+        if thread_id:
+            self.sessions[thread_id].doubt(reason)
+            self.settle([thread_id])
+        else:
+            self.keep_none(point, Unattributed(reason, self.makers(point)))
+
+    def end_apart(self, point: Point) -> bool:
+        """Give up an open group if only more reading could tell whose it is; True if that is so."""
+        thread_id = self.open[point]
+        if thread_id:
+            if self.sessions[thread_id].wait is not Wait.READING:
+                return False
+        elif not all(one.is_answered for _, one in self._waiting[point].statements):
+            return False
+        self.give_up(point, Reason.APART)
+        if point in self.open:
+            self._give_up_all(thread_id, Reason.APART)
+        return True
+
+    def _give_up_all(self, thread_id: int, reason: Reason) -> None:
+        """Take the groups of a session that were read for nobody's."""
+        groups = self.sessions[thread_id]
+        groups.doubt_all(reason)
+        for arrival in groups.arrivals:
+            self.keep_none(arrival.point, Unattributed(reason, frozenset((thread_id,))))
+        groups.arrivals.clear()
+
+    def _hear_of(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
+        """Take in which groups are told to be of a statement."""
+        if len(statement.last) == 1 and not statement.is_bound:
+            # The case of nearly all statements: one group, which is not read yet.
+            stream, first, last = statement.last[0]
+            if (not first or first == last) and self.progress.read.get(stream, 0) < last:
+                self.told[stream, last] = thread_id
+                if self._waiting or len(self.told) > _TOLD_MOST:
+                    self._end_told()
+                return
+        for point in statement.told():
+            if self.progress.read.get(point.stream, 0) < point.number:
+                self.told[point] = thread_id
+                continue
+            waiting = self._waiting.pop(point, None)
+            if waiting is not None:
+                groups.arrive(waiting.arrival)
+                self.open[point] = thread_id
+            elif self.open.get(point) != thread_id and statement.count:
+                # The group was taken for nobody's: the texts that were to be in it are not there.
+                known = self.findings.get(point)
+                is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
+                groups.is_missed |= not is_told
+        self._end_told()
+
+    def _end_told(self) -> None:
+        if len(self.told) > _TOLD_MOST:
+            for point in tuple(self.told)[: _TOLD_MOST // 2]:
+                del self.told[point]
+        if self._waiting:
+            self._end_waiting()
+
+    def _end_waiting(self) -> None:
+        """Let groups go as rows that no statement under way can have made any more."""
+        for point, waiting in tuple(self._waiting.items()):
+            if not waiting.is_over:
+                continue
+            makers = [each for each in waiting.statements if _may_have_made(each[1])]
+            reason = Reason.UNKNOWN if waiting.others else Reason.STRANGER
+            if makers:
+                is_any_lost = any(one.is_lost for _, one in makers)
+                reason = Reason.LOST if is_any_lost else Reason.SEVERAL
+            threads = waiting.others.union(thread_id for thread_id, _ in makers)
+            self.keep_none(point, Unattributed(reason, threads))
+
+    # Questions.
+
+    def makers(self, point: Point) -> frozenset[int]:
+        """The sessions that an open group may be of."""
+        thread_id = self.open.get(point)
+        if thread_id:
+            return frozenset((thread_id,))
+        waiting = self._waiting.get(point)
+        return _NOBODY if waiting is None else frozenset(each for each, _ in waiting.statements)
+
+    def is_any_open(self) -> bool:
+        """True if a statement of any session may make a group of which the log names no thread."""
+        return any(
+            one.is_split or _may_have_made(one)
+            for thread_id in self._busy
+            for one in self.sessions[thread_id].statements
+        )
+
+    def may_name(self, point: Point, binlog: str) -> bool:
+        """True if a statement that may have made an open group has a plan that names a binlog."""
+        thread_id = self.open[point]
+        statements: Iterable[Statement] = (
+            self.sessions[thread_id].statements
+            if thread_id
+            else (one for _, one in self._waiting[point].statements)
+        )
+        return any(
+            each.is_for_all
+            or each.plans is None
+            or any(binlog in plan.binlogs for plan in each.plans)
+            for each in statements
+        )
+
+    def unsettled(self) -> Unsettled:
+        """Give what is not done with."""
+        arrivals = [(0, waiting.arrival) for waiting in self._waiting.values()]
+        doubts: list[tuple[int, int]] = []
+        gone: list[tuple[list[Statement], int]] = []
+        is_any_open = False
+        for thread_id in tuple(self._busy):
+            groups = self.sessions[thread_id]
+            if groups.gone:
+                gone.append((groups.gone, len(groups.gone)))
+            if not groups.statements and not groups.arrivals:
+                self._busy.discard(thread_id)
+                continue
+            arrivals += [(thread_id, arrival) for arrival in groups.arrivals]
+            for statement in groups.statements:
+                is_any_open = True
+                if statement.doubt is not None:
+                    doubts.append((thread_id, statement.number))
+        return Unsettled(arrivals, doubts, is_any_open, gone)
+
+    # The whole state.
+
+    def recover(self, found: Recovery) -> None:
+        """Take up the state that a journal tells."""
+        self.sessions = found.sessions
+        self._busy.update(found.sessions)
+        self.progress.recover(found.read, found.epoch, found.run)
+        for thread_id, groups in found.sessions.items():
+            self.open.update((each.point, thread_id) for each in groups.arrivals)
+            for point in (point for one in groups.statements for point in one.told()):
+                if not self.progress.has_read(point):
+                    self.told[point] = thread_id
+        for point in found.unknown:
+            self.keep_none(point, Unattributed(Reason.LOST, None))
+
+    def forget(self) -> None:
+        """Forget all groups: the source is another one."""
+        for groups in self.sessions.values():
+            groups.arrivals.clear()
+            groups.statements.clear()
+            groups.unanswered.clear()
+            groups.told.clear()
+        for points in (self.open, self._waiting, self.told):
+            points.clear()
+        self.findings.clear()
+        self.progress.clear()
+
+    def _session(self, thread_id: int) -> SessionGroups:
+        """Give the record of a session that may have statements or groups soon."""
+        groups = self.sessions.get(thread_id)
+        if groups is None:
+            groups = self.sessions[thread_id] = SessionGroups()
+        self._busy.add(thread_id)
+        return groups
+
+    def _forget_over(self) -> list[int]:
+        """Let go of sessions that are over and have no more to come, those of long ago first."""
+        forgotten = []
+        for thread_id in tuple(self.sessions):
+            groups = self.sessions[thread_id]
+            is_told = any(
+                self.progress.read.get(stream, 0) < last for stream, last in groups.told.items()
+            )
+            if groups.is_taken or groups.arrivals or groups.gone or is_told:
+                continue
+            if not groups.statements or len(self.sessions) > 2 * _KEPT_SESSIONS:
+                del self.sessions[thread_id]
+                self._busy.discard(thread_id)
+                forgotten.append(thread_id)
+        return forgotten
+
+
+def _may_have_made(statement: Statement) -> bool:
+    """True if a group that could be a statement's, but was not told of it, may still be the statement's.
+
+    False for a statement that can have made one group only, and was told another or none.
+    """
+    if not statement.is_answered:
+        return True
+    return not statement.count or (bool(statement.last) and statement.count > 1)
+
+
+def _hangs_on_reply(plan: GroupPlan) -> bool:
+    """True if a plan holds values that only a reply tells: the ids that the server chose."""
+    return any(
+        isinstance(part, TextPart)
+        and any(
+            event.type_code == EventType.INTVAR and event.body[:1] == _INSERT_ID_KIND
+            for event in part.events
+        )
+        for parts in plan.binlogs.values()
+        for part in parts
+    )

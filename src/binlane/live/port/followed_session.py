@@ -1,0 +1,340 @@
+"""A client's session on the source, and the model that goes along with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Self
+
+from binlane.client.source_objects import Source
+from binlane.errors import StatementError
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.port.binlog_variables import NAMES, mended
+from binlane.live.port.context_reader import ContextReader, Needs
+from binlane.live.port.context_use import ContextUse
+from binlane.live.port.group_tracking import GroupTracking
+from binlane.live.port.long_texts import LongTexts
+from binlane.live.port.own_questions import own_questions
+from binlane.live.port.parts import PortParts
+from binlane.live.port.refusals import Refusals
+from binlane.live.port.user_variables import asked as asked_variable
+from binlane.live.port.warnings import Warnings
+from binlane.log.codec.client_text import written_text
+from binlane.log.codec.format import flavor_of
+from binlane.log.codec.packets.framing import text_of
+from binlane.log.codec.types import ColumnType
+from binlane.statements.programs.host import STEPS_BESIDE_OTHERS_MAX
+from binlane.statements.programs.routines import trimmed
+from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_fitting import StatementPlan
+from binlane.statements.session.planning_session import PlanningSession
+from binlane.statements.session.report import StatementResult
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.evaluation.evaluator import content_of
+from binlane.statements.sql.evaluation.values import UNKNOWN, Text
+from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.lexis import lexed_as
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.tokens import LONG, server_text
+from binlane.statements.sql.tree.expressions import Literal
+from binlane.statements.sql.tree.statements import Prepare
+
+CHANGING: Final = frozenset(
+    (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
+)
+_NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
+_BARE: Final = re.compile(r"\w+", re.ASCII)
+
+
+class ObjectsUnknownError(Exception):
+    """The source does not tell of an object that a statement uses.
+
+    Attributes:
+        error: Error that the client gets.
+    """
+
+    def __init__(self, error: StatementError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class FollowedSession:
+    """A client's session, and all that is known of it.
+
+    Attributes:
+        client: The session on the source.
+        shared: State that all sessions of the port share.
+        model: Model of the session, with the plans of its groups.
+        objects: The model's view of the source's objects.
+        definitions: Definitions of the binlogs, as the model has them.
+        reader: Reader of the session's context.
+        tracking: The session's groups, as `Attributions` is told of them.
+        warnings: Warnings that the client has and the source has not.
+        refusals: Reasons to refuse the session's statements.
+        long_texts: Long texts of the command under way.
+        is_in_transaction: True if the source's last reply said that a transaction is open.
+    """
+
+    client: SessionContext
+    shared: PortParts
+    model: PlanningSession
+    objects: SchemaCatalog
+    definitions: tuple[Definition, ...]
+    reader: ContextReader
+    tracking: GroupTracking
+    warnings: Warnings
+    refusals: Refusals
+    long_texts: LongTexts
+    is_in_transaction: bool
+
+    @classmethod
+    async def begin(
+        cls,
+        shared: PortParts,
+        tracking: GroupTracking,
+        long_texts: LongTexts,
+        before: FollowedSession | None,
+        *,
+        is_new: bool,
+    ) -> Self:
+        """Begin to go along with a client's session, as it is now.
+
+        Args:
+            shared: State that all sessions of the port share.
+            tracking: Tells of the session's groups.
+            long_texts: Long texts of the session's commands.
+            before: The session as it was followed before it got out of step; None for a first beginning.
+            is_new: True if nothing has run in the session that may have left anything behind.
+
+        Raises:
+            StatementError: If the source does not tell what has to be known.
+            PeerError: If it goes away.
+        """
+        client = tracking.client
+        circumstances = await Source(client).circumstances()
+        mending = mended(circumstances.variables)
+        if mending is not None:
+            await client.run_at_source(mending)
+        definitions, objects = shared.definitions(), await shared.catalog.begun()
+        session = Session(
+            server=circumstances.server,
+            objects=objects,
+            definitions=definitions,
+            database=circumstances.database,
+            logs_source=True,
+        )
+        for name, value in circumstances.variables.items():
+            if name not in NAMES:
+                session.execute(f"SET SESSION {name} = {_literal(value)}")
+        session.begin_with(shared.global_values(), None if before is None else before.model.session)
+        session.programs.hides_prepared = not is_new
+        session.programs.effort.most = STEPS_BESIDE_OTHERS_MAX
+        if circumstances.is_in_transaction:
+            session.execute("BEGIN")
+        found = cls(
+            client=client,
+            shared=shared,
+            model=PlanningSession(session),
+            objects=objects,
+            definitions=definitions,
+            reader=ContextReader(circumstances.server) if before is None else before.reader,
+            tracking=tracking,
+            warnings=Warnings(flavor_of(client.server_version))
+            if before is None
+            else before.warnings,
+            refusals=Refusals(client),
+            long_texts=long_texts,
+            is_in_transaction=circumstances.is_in_transaction,
+        )
+        if not is_new:
+            # The session may hold a timestamp of its own, which it has to take back.
+            found.reader.lost_track()
+        # The transaction may have changes that are not known.
+        tracking.begin_anew(is_in_transaction=circumstances.is_in_transaction)
+        if is_new:
+            # Later it might have to be asked before a statement that reads warnings.
+            await found.read_context()
+        return found
+
+    # Its state ------------------------------------------------------------------------------------
+
+    @property
+    def wants_tracking(self) -> bool:
+        """True if it matters from now on which groups of the source are the session's."""
+        is_off = self.tracking.shared is None
+        return is_off and self.model.needs_plans and not self.is_in_transaction
+
+    @property
+    def is_fit(self) -> bool:
+        """True if the model has had the source's objects as they are now."""
+        before = self.objects.store.tables
+        self.shared.catalog.fit(self.objects)
+        return self.shared.catalog.is_reached and self.objects.store.tables is before
+
+    def make_current(self) -> None:
+        """Give the model the binlogs and the source's objects as they are now."""
+        definitions = self.shared.definitions()
+        if definitions is not self.definitions:
+            self.definitions = definitions
+            self.model.session.have(definitions)
+        self.shared.catalog.fit(self.objects)
+
+    def facts_of(self, text: str) -> StatementFacts:
+        """Give the parsed facts of a text."""
+        session = self.model.session
+        return read(text, database=session.database, dialect=session.dialect)
+
+    def as_sent(self, text: str) -> str:
+        """A text that was made of the client's, as the gateway has it."""
+        values = self.reader.values
+        written = None if values is None else written_text(text, values.client_charset)
+        return text if written is None else text_of(written)
+
+    # Before a statement ---------------------------------------------------------------------------
+
+    async def read_context(self, needs: Needs | None = None) -> None:
+        """Ask for the session's context, and have the model read in its character set."""
+        reader, model = self.reader, self.model
+        await reader.read(self.client.query_source, needs)
+        if reader.values is not None and reader.is_charset_known:
+            charset = reader.values.client_charset
+            if lexed_as(charset) != model.session.dialect.charset:
+                model.execute(f"SET SESSION character_set_client = {charset}")
+
+    async def read_long(self, texts: Sequence[str]) -> None:
+        """Read long texts beside the event loop."""
+        session = self.model.session
+        if await self.long_texts.read(texts, session.database, session.dialect):
+            self.make_current()
+
+    async def known_facts(self, text: str, *, is_in_packet: bool = False) -> StatementFacts:
+        """Give a statement's facts, once all objects are known that it uses.
+
+        Args:
+            text: Text of the client's statement.
+            is_in_packet: True if the model may have done DDL that the source is still to do.
+
+        Raises:
+            ObjectsUnknownError: If the source does not tell of an object.
+        """
+        catalog, session = self.shared.catalog, self.model.session
+        facts = self.facts_of(text)
+        if isinstance(facts.tree, Prepare):
+            await self._read_prepared(facts.tree, facts)
+        for each in (*session.executed(facts), facts):
+            if catalog.covers(each, session.database):
+                continue
+            own = own_questions(self.client, session, facts)
+            try:
+                asked = await catalog.fetch(each, session.database, own)
+            except StatementError as error:
+                raise ObjectsUnknownError(error) from None
+            if is_in_packet:
+                catalog.extend(self.objects, asked)
+            else:
+                catalog.fit(self.objects)
+        return facts
+
+    async def _read_prepared(self, tree: Prepare, facts: StatementFacts) -> None:
+        """Read a long text that is prepared or executed beside the event loop."""
+        session = self.model.session
+        known = session.programs.prepared.get(tree.name.lower())
+        texts = [] if known is None else list(filter(None, known.statements))
+        if isinstance(tree.source, Literal) and len(facts.text) > LONG:
+            texts = [trimmed(server_text(content_of(tree.source, facts), facts.dialect).read)]
+        await self.long_texts.read(texts, session.database, session.dialect)
+
+    async def preview(self, text: str, facts: StatementFacts) -> StatementPlan:
+        """Give the model's preview of a statement, once all objects are known that it uses.
+
+        Raises:
+            ObjectsUnknownError: If the source does not tell of an object.
+        """
+        expected = self.model.preview(text)
+        while await self._read_missed(facts):
+            expected = self.model.preview(text)
+        return expected
+
+    async def _read_missed(self, facts: StatementFacts) -> bool:
+        """Read objects that the model looked for and no text names; True if there were any."""
+        catalog = self.shared.catalog
+        missed = catalog.missed(self.objects)
+        if missed:
+            own = own_questions(self.client, self.model.session, facts)
+            try:
+                await catalog.fetch_objects(missed, own)
+            except StatementError as error:
+                raise ObjectsUnknownError(error) from None
+            catalog.fit(self.objects)
+        return bool(missed)
+
+    async def learn_variables(self, facts: StatementFacts) -> bool:
+        """Ask for user variables that the model does not know; True if there were any.
+
+        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and
+        on MySQL its warnings, weighs less than a refusal.
+        """
+        session, shared = self.model.session, self.shared
+        programs, names = session.programs, {use.name.lower() for use in facts.user_variables}
+        use = shared.uses.of(facts, session, shared.catalog.version)
+        names.update(name for name, _ in use.variable_names)
+        unknown = [name for name in names if programs.user_variables.get(name) in (None, UNKNOWN)]
+        if not unknown:
+            return False
+        asked = [asked_variable(name) for name in unknown]
+        columns = ", ".join(f"{value}, {collation}" for value, _, collation in asked)
+        # Refused, such as by KILL QUERY, or in a character set that cannot be read.
+        with suppress(StatementError, ValueError):
+            answer = await self.client.query_source(f"SELECT {columns} LIMIT 1")
+            for place, name in enumerate(unknown):
+                text, collation = (answer.cell_text(2 * place + at) for at in (0, 1))
+                if answer.heads[2 * place].type_code == ColumnType.LONGLONG and text:
+                    programs.know(name, int(text))
+                elif answer.heads[2 * place].type_code not in _NUMBERS:
+                    programs.know(name, None if text is None else Text(text, collation or ""))
+        return True
+
+    async def refusal(
+        self, result: StatementResult, facts: StatementFacts
+    ) -> StatementError | None:
+        """The reason why a statement must not run; None if it may, or the source will say the reason."""
+        return await self.refusals.of(result, facts, self.model, self.shared)
+
+    def needs(self, facts: StatementFacts, expected: StatementPlan) -> Needs | None:
+        """Give the needs of a statement's context; None where nothing of the statement is logged as text.
+
+        Args:
+            facts: Parsed facts of the statement's text.
+            expected: The model's preview of the statement.
+        """
+        session, tracking = self.model.session, self.tracking
+        if not expected.has_texts or tracking.shared is None or tracking.spoils:
+            return None
+        use = self.shared.uses.of(facts, session, self.shared.catalog.version)
+        if use.reads.are_unlocked(locks_reads=session.locks_reads):
+            return None
+        resolved = session.opened_by(facts, session.database)
+        tracking.planning.know_generated(expected.number, resolved)
+        tracking.planning.know_words(expected.number, facts, resolved)
+        if self.shared.tells_tables:
+            tracking.planning.know_tables(expected.number, facts, resolved)
+        return self.reader.needs(expected.values, use)
+
+    def use(
+        self, facts: StatementFacts, expected: StatementPlan, needs: Needs | None
+    ) -> ContextUse | None:
+        """Give a statement's use of its context; None where nobody has to look."""
+        if needs is not None:
+            return needs.use
+        if facts.effects.kind not in CHANGING or expected.has_texts or self.tracking.shared is None:
+            return None
+        # Rows as they are, it still leaves what later texts need as it was.
+        return self.shared.uses.of(facts, self.model.session, self.shared.catalog.version)
+
+
+def _literal(value: str) -> str:
+    return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
