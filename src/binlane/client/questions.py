@@ -116,7 +116,7 @@ _NOTHING: Final = TableName("", "")
 
 
 class Question(NamedTuple):
-    """One question.
+    """A question to a server about one object.
 
     Attributes:
         topic: The kind of objects asked about.
@@ -211,12 +211,12 @@ class Asked:
 
 
 def is_of_server(name: TableName) -> bool:
-    """True if an object is one that every server has, of which nothing is asked."""
+    """True if every server has the object, so that no question about it is needed."""
     return name.database.lower() in _SYSTEM
 
 
 def asking(question: Question, asked: Asked) -> Asking:
-    """Ask a question.
+    """Begin a question.
 
     Raises:
         StatementError: What the server says, or that its answer is not understood.
@@ -257,7 +257,7 @@ def _table(name: TableName, asked: Asked) -> Asking:
 
 
 def _listed_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
-    """The statement that makes a view which the server does not show; None if there is none.
+    """Return the CREATE VIEW of a view that the server does not show; None if there is none.
 
     Who wants to drop or to replace the view has it to be known.
     """
@@ -329,14 +329,14 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
 
 
 def _program(row: Sequence[str | None], asked: Asked) -> str:
-    """The text of a routine or trigger; MariaDB tells ASCII bytes of one in swe7 as letters."""
+    """Return the text of a routine or trigger; MariaDB gives ASCII bytes of swe7 as letters."""
     text = row[_PROGRAM] or ""
     is_swe7 = asked.is_mariadb and row[_PROGRAM + _CLIENT_CHARSET] == SWE7
     return text_telling(text, SWE7) or text if is_swe7 else text
 
 
 def _unread(kind: str, name: TableName, why: str) -> Answer:
-    """Return the answer that a routine is there of which only the name is known; who runs it is told."""
+    """Return the answer for a routine of which only the name is known; its callers get an error."""
     is_function = kind == "FUNCTION"
     routine = Routine(name=name, is_function=is_function, parameters=(), body="", unread=why)
     return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
@@ -360,7 +360,7 @@ def _event(name: TableName, asked: Asked) -> Asking:
 
 
 def _created(kind: str, column: int, name: TableName) -> Generator[str, Rows, str | None]:
-    """The statement that makes an object; None if there is none."""
+    """Return the CREATE statement of an object; None if there is none."""
     row = yield from _shown(kind, column, name)
     return None if row is None else row[column]
 
@@ -392,7 +392,7 @@ def creation_context(row: Sequence[str | None], column: int) -> CreationContext:
 
 
 def hidden(kind: str, name: TableName) -> StatementError:
-    """Return the error that an object is there, and its definition is not told."""
+    """Return the error for an object that exists and whose definition is hidden."""
     return StatementError(
         f"the account may not see the definition of {kind} {name}",
         errno=_ACCESS_DENIED,
@@ -494,7 +494,7 @@ def _loadable(_: TableName, __: Asked) -> Asking:
 
 
 def _accounts(_: TableName, asked: Asked) -> Asking:
-    """Users and roles with what they were granted; none where the account may not see them."""
+    """Return users and roles with their grants; none if the account may not see them."""
     rows = yield from _allowed("SELECT User, Host, QUOTE(User), QUOTE(Host) FROM mysql.user")
     catalog = asked.empty()
     catalog.store.accounts = {}
@@ -622,7 +622,7 @@ def _granted_on(facts: StatementFacts, database: str) -> Generator[Need, None, N
 
 
 def _objects_of(facts: StatementFacts) -> Generator[Need, None, None]:
-    """Give the needs of what is created, altered or dropped that is no table."""
+    """Return the needs of created, altered or dropped objects that are no tables."""
     effects = facts.effects
     for name in effects.objects:
         if not name.database:
@@ -646,7 +646,7 @@ def _needs_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
 
 
 def _needs_of_table(table: Table) -> tuple[Need, ...]:
-    """Return the needs of a table by itself; its definition does not tell who refers to it."""
+    """Return the needs of a table by itself; tables that refer to it are not in its definition."""
     needs = [Need(Question(Topic.TABLE, key.parent), is_deep=False) for key in table.foreign_keys]
     needs += [Need(Question(Topic.TABLE, name)) for name in table.union]
     for column in table.definition.columns:
@@ -657,7 +657,7 @@ def _needs_of_table(table: Table) -> tuple[Need, ...]:
 
 
 def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...]:
-    """Return the needs of a body; whoever runs one that is not understood is told of it."""
+    """Return the needs of a body; callers of a body that is not understood get an error."""
     use = body_use(program.body, database, program.dialect)
     found = (need for facts in use.facts for need in questions_of(facts, database))
     return tuple(dict.fromkeys(found))

@@ -50,7 +50,7 @@ def landing_port(settings: HttpSettings, progress: Callable[[], Progress]) -> It
 
 
 def application(progress: Callable[[], Progress]) -> web.Application:
-    """The HTTP application."""
+    """Return the HTTP application."""
 
     async def healthz(request: web.Request) -> web.Response:
         del request

@@ -1,4 +1,4 @@
-"""A rate over the last hour as an image of its own, with what it shows in words; pure."""
+"""A rate over the last hour as an image of its own, with a description in words; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option `server` and those beside it → the place that ranges read from.
+"""The option `server` and its companions → the log that ranges read.
 
 A password stands in no option: what is given is the name of its file, or of a variable.
 """

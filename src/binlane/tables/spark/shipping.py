@@ -1,4 +1,4 @@
-"""binlane for workers that do not have it: an archive of what runs here, kernels included.
+"""Shipping binlane to workers that lack it: an archive of this code, kernels included.
 
 Spark brings the archive to every Python worker of the session. Sources are imported from it;
 compiled kernels, which must be files, are unpacked beside it by `kernels.archive`.
@@ -28,7 +28,7 @@ _SHIPPED_SETTING: Final = "spark.binlane.ship"
 
 
 def write_archive(path: Path) -> None:
-    """Write an archive of the packages as they are here: what `--py-files` takes.
+    """Write an archive of the installed packages, for `--py-files`.
 
     Raises:
         OSError: If it cannot be written.
@@ -42,7 +42,7 @@ def write_archive(path: Path) -> None:
 
 
 def ship(spark: SparkSession) -> None:
-    """Bring binlane to the workers of a session, as far as they are elsewhere.
+    """Ship binlane to the workers of a session that run on other machines.
 
     Nothing is done where the workers are processes of this machine's Python, where binlane itself
     was brought here as an archive, or if `spark.binlane.ship` is `false`, because the workers'
