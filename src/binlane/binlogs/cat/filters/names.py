@@ -18,7 +18,7 @@ from binlane.names import TableName
 
 
 class NameFilter:
-    """Prints what `--database` and `--table` of the servers' tools name."""
+    """Passes the events that `--database` and `--table` of the servers' tools name."""
 
     def __init__(
         self, *, database: str | None, table: str | None, rewrites: Mapping[str, str]
@@ -39,7 +39,7 @@ class NameFilter:
         self._context: list[Event] = []
 
     def feed(self, event: Event, *, file: str) -> Iterator[Event]:
-        """Take the next event; give those to print, in order.
+        """Take the next event; return the events to print, in order.
 
         Raises:
             CodecError: If a rows event has no TABLE_MAP.

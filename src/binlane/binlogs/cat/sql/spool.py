@@ -1,4 +1,4 @@
-"""Lines that are written in one order and read in the other, in a temporary file."""
+"""Lines in a temporary file that are read in the reverse order of writing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Spool:
         weakref.finalize(self, self._file.close)
 
     def add(self, line: str) -> None:
-        """Write a line.
+        """Write one line.
 
         Raises:
             StoreError: If there is no room.

@@ -1,4 +1,4 @@
-"""Escapes for the characters that no literal of mysqlbinlog holds as they are."""
+"""Escapes for characters that mysqlbinlog never prints as they are."""
 
 from __future__ import annotations
 
