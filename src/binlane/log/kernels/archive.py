@@ -37,7 +37,7 @@ def folder_of(package: Path) -> Path:
 
 
 def _unpacked(archive: Path, place: Path) -> Path:
-    """The folder beside an archive; comes whole, by renaming, since processes start together."""
+    """Return the folder beside an archive; renaming makes it at once, for parallel starts."""
     if place.is_dir():
         return place / _IN_ARCHIVE
     import shutil  # noqa: PLC0415 - as above
