@@ -13,7 +13,6 @@ import pytest
 
 from binlane.binlogs.routing.makers import thread_of_raw
 from binlane.binlogs.routing.planned import MARKS, CutGroup, cut_group
-from binlane.binlogs.routing.planned_spans import RawGroup
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.reading import read_groups
@@ -23,7 +22,7 @@ from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.loop.router import Router
-from binlane.live.loop.substitution import PAST_THE_PORT, Substitution
+from binlane.live.loop.substitution import PAST_THE_PORT, OwnedGroups, Substitution
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.session_groups import Reason
@@ -350,9 +349,12 @@ def test_statements_stand_in_the_places_of_their_rows(
 class ByReference(Substitution):
     """Makes every group by the reference."""
 
-    def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
-        del output, plan, group, gtid
-        return False
+    def read_run(self, run: RawRun, after: Position | None) -> OwnedGroups:
+        return replace(super().read_run(run, after), plans={})
+
+    def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
+        del gtid
+        return None
 
 
 @pytest.mark.parametrize("name", ["md1011_txn", "md1011_rotation", "md118_txn", "md1011_fk"])
