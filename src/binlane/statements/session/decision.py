@@ -12,7 +12,6 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.statements.policy import reasons
-from binlane.statements.policy.privileges import denied_inside
 from binlane.statements.policy.procedure import Verdict
 from binlane.statements.policy.reasons import ReasonFound
 from binlane.statements.policy.refusals import (
@@ -114,16 +113,14 @@ def decide(
     if refusal is not None:
         state.fail(refusal)
         return None
-    failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
+    failure = next(iter(resolved.errors), None) or state.host.errors.denied_inside(
+        statement.facts, state.opening(statement.database), state.identity
+    )
     if failure is not None:
         _fail_behind_locks(state, statement, resolved, failure)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
-    refusal = shape.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
-    if refusal is not None and isinstance(statement.environment, RoutineEnvironment):
-        refusal = state.host.misnamed(
-            statement.facts, statement.database, statement.environment.hides
-        )
+    refusal = _unknown_column(state, statement)
     if refusal is not None and not state.server.is_mariadb:
         state.fail(refusal)
         return None
@@ -148,6 +145,16 @@ def decide(
     if decided is not None:
         _remember(state, statement, decided)
     return decided
+
+
+def _unknown_column(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Return the error of columns that a statement names and that do not exist; None if none is sure."""
+    if statement.outcome.error in _BEFORE_COLUMNS or state.assume_engine is not None:
+        return None
+    environment, opening = statement.environment, state.opening(statement.database)
+    if isinstance(environment, RoutineEnvironment):
+        return state.host.errors.unknown_column(statement.facts, opening, environment.hides)
+    return state.host.errors.unknown_column(statement.facts, opening)
 
 
 def _fail_behind_locks(
@@ -176,12 +183,6 @@ def _still_remembered(
 def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
     """Return the number of changes of each of a statement's tables."""
     return state.programs.changes_of(access.name for access in resolved.accesses)
-
-
-def _denied(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Return the error of a privilege missing for columns, views and functions of open tables."""
-    asked = state.asked(statement.facts, statement.database)
-    return None if asked is None else denied_inside(asked)
 
 
 def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:

@@ -5,23 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.policy.privileges import denied
 from binlane.statements.policy.refusals import Outcome, Refusal, Why
 from binlane.statements.session import transactions
-from binlane.statements.session.missing import (
-    OPEN_OR_RUN,
-    no_database,
-    unparsed,
-)
 from binlane.statements.session.report import Unanalysed
+from binlane.statements.session.server_errors import SessionErrors, no_statement
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.facts import (
-    TABLE_DROPPING_KINDS,
     StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.tree.definitions import AccountStatement, CreateView
 
 CREATES_PROGRAMS: Final = frozenset(
     {
@@ -29,13 +22,6 @@ CREATES_PROGRAMS: Final = frozenset(
         StatementKind.CREATE_PACKAGE,
     }
 )
-
-
-def _denied_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Return the refusal of a denied statement that commits nothing before it is denied."""
-    is_asked = statement.succeeds and statement.facts.effects.kind in OPEN_OR_RUN
-    asked = state.asked(statement.facts, statement.database) if is_asked else None
-    return None if asked is None else denied(asked)
 
 
 def syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
@@ -63,26 +49,15 @@ def not_understood(facts: StatementFacts) -> Unanalysed:
     )
 
 
-def is_told_by_objects(statement: SessionStatement) -> bool:
-    """True if objects tell why a statement fails, whatever error the script states.
-
-    The knowledge of accounts is not complete, DROP TABLE goes on behind a missing table, and ALTER VIEW opens
-    the tables of its query before it looks for the view.
-    """
-    if statement.succeeds:
-        return True
-    facts = statement.facts
-    is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
-    return not (is_of_several or isinstance(facts.tree, AccountStatement | CreateView))
-
-
-def refusal_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:
+def refusal_at_once(
+    state: SessionState, statement: SessionStatement, errors: SessionErrors
+) -> Refusal | None:
     """Return the refusal of a statement that is found before its objects are looked at."""
     facts = statement.facts
-    failure = unparsed(state, statement) or no_database(statement)
+    failure = no_statement(statement) or errors.of_parser(state, statement)
     if not statement.is_condition:
         failure = failure or transactions.refusal_behind_table(state, facts)
-    failure = failure or _denied_at_once(state, statement)
+    failure = failure or errors.denied_at_once(state, statement)
     if failure is None and transactions.begins_transaction(facts):
         failure = transactions.begin_with_table(state, statement)
     return failure

@@ -13,6 +13,7 @@ from binlane.statements.policy.reasons import added_unsafe_defaults
 from binlane.statements.policy.refusals import (
     Refusal,
     refusal,
+    unsafe_default_is_added,
 )
 from binlane.statements.policy.resolution import ResolvedStatement
 from binlane.statements.session.state import SessionState
@@ -141,7 +142,7 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     locked = state.locked_tables
     if locked is not None:
         # MySQL's error for an unsafe DEFAULT comes first.
-        is_unsafe = is_unsafe_default_added(state, statement.facts)
+        is_unsafe = unsafe_default_added(state, statement.facts) is not None
         error = None if is_unsafe else _refusal_under_locks(state, statement, locked)
     elif state.is_read_locked:
         error = _refusal_under_read_lock(statement)
@@ -155,12 +156,17 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     return True
 
 
-def is_unsafe_default_added(state: SessionState, facts: StatementFacts) -> bool:
-    """True if MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
+def unsafe_default_added(state: SessionState, facts: StatementFacts) -> Refusal | None:
+    """Return 1674 for MySQL's ALTER TABLE that gives an unsafe DEFAULT, whatever its table is; else None.
+
+    MySQL logs no ALTER TABLE as rows.
+    """
     if facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
-        return False
-    modes = {state.mode(name) for name in state.each_logging()}
-    return not modes <= {LoggingMode.STATEMENT} and any(added_unsafe_defaults(facts, state.server))
+        return None
+    if {state.mode(name) for name in state.each_logging()} <= {LoggingMode.STATEMENT}:
+        return None
+    found = next(added_unsafe_defaults(facts, state.server), None)
+    return None if found is None else unsafe_default_is_added(found, state.server)
 
 
 def _refusal_under_locks(

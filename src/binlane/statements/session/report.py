@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import Outcome, Refusal, Why
 from binlane.statements.policy.server import Server
 from binlane.statements.programs.ways import Condition
@@ -155,3 +156,16 @@ class StatementPlan(NamedTuple):
                 for part in parts:
                     if isinstance(part, TextPart) and part.number in own:
                         yield part
+
+
+_POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
+
+
+def merged_notes(notes: Sequence[Note]) -> list[Note]:
+    """The notes of a program's statements: each reason once, in the order of the server.
+
+    A reason's note is that of the first statement whose note the client gets, if there is one.
+    """
+    told = [note for note in notes if note.is_told]
+    first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
+    return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.statements.policy.misnamed import misnamed
 from binlane.statements.policy.procedure import Verdict, decide_statement
 from binlane.statements.policy.reasons import has_random_default
 from binlane.statements.policy.refusals import (
     Outcome,
-    Refusal,
 )
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.statements.policy.server import Circumstances
@@ -44,13 +42,12 @@ class ResolvedShape:
         may_branch: The statement's triggers and functions may go on in more than one way.
         can_depend: Values of the session may have to be logged before the text; None: not found out yet.
         may_recur: Statements of the shape do the same in the same state; None: not found out yet.
-        misnamed: The error of columns that the statement names and that do not exist.
         random_tables: Opened tables with a DEFAULT that calls RAND(), each as often as it is opened.
     """
 
     __slots__ = (
         *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
-        *("misnamed", "random_tables", "resolved", "traces"),
+        *("random_tables", "resolved", "traces"),
     )
 
     def __init__(
@@ -70,7 +67,6 @@ class ResolvedShape:
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
         self.may_recur: bool | None = None
-        self.misnamed: Refusal | None = None
         self.random_tables = tuple(
             access.name
             for access in resolved.accesses
@@ -128,12 +124,7 @@ def forget(shape: ResolvedShape) -> None:
 
 def _resolved(facts: StatementFacts, opening: Opening) -> ResolvedShape:
     resolved = resolve(facts, opening)
-    shape = ResolvedShape(facts, resolved, opening.objects)
-    if not resolved.errors and opening.assume_engine is None:
-        shape.misnamed = misnamed(
-            facts, opening.objects, server=opening.server, database=opening.database
-        )
-    return shape
+    return ResolvedShape(facts, resolved, opening.objects)
 
 
 def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog) -> bool:

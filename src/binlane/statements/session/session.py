@@ -13,12 +13,10 @@ from functools import partial
 from typing import Final
 
 from binlane.errors import StatementError
-from binlane.statements.policy.misnamed import misnamed
-from binlane.statements.policy.privileges import Identity, denied, denied_inside
-from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.statements.policy.server import Server
+from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs import runner
 from binlane.statements.programs.environment import SessionEnvironment, name_variables
 from binlane.statements.programs.host import InnerStatement, SessionValues
@@ -31,23 +29,28 @@ from binlane.statements.session.drops import drop_at_disconnect
 from binlane.statements.session.early_errors import (
     CREATES_PROGRAMS,
     hangs_on_unknown,
-    is_told_by_objects,
     not_understood,
     refusal_at_once,
     syntax_error,
 )
 from binlane.statements.session.handlers import HANDLERS, do_nothing
-from binlane.statements.session.lock_refusals import fails_under_locks, refusal_beyond_locks
-from binlane.statements.session.log_events import SOURCE_LOG
-from binlane.statements.session.missing import (
-    is_stated_of_parser,
-    missing,
+from binlane.statements.session.lock_refusals import (
+    fails_under_locks,
+    refusal_beyond_locks,
+    unsafe_default_added,
 )
+from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.object_consequences import consequences
 from binlane.statements.session.recurring import Attempt, Recurring
-from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
+from binlane.statements.session.report import (
+    BinlogResult,
+    StatementResult,
+    Unanalysed,
+    merged_notes,
+)
 from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
 from binlane.statements.session.safety import ScopeSafety
+from binlane.statements.session.server_errors import NO_ERRORS, SessionErrors, is_stated_of_parser
 from binlane.statements.session.session_view import SessionView
 from binlane.statements.session.settings import refusal_in_function
 from binlane.statements.session.state import SessionState
@@ -75,7 +78,6 @@ from binlane.statements.sql.tokens import ServerText, server_text
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 
-_POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
 _DEADLOCK: Final = 1213
 """For which engines roll back the whole transaction, not the statement alone."""
@@ -87,8 +89,6 @@ class Session(SessionView):
     """A session of `root@localhost`.
 
     Attributes:
-        programs: The session's memory for its programs.
-        state: The whole state of the session, for callers that follow it.
         recurring: The session's statements that come again, for the same callers.
     """
 
@@ -102,6 +102,8 @@ class Session(SessionView):
         assume_engine: str | None = None,
         account: AccountName = ROOT,
         logs_source: bool = False,
+        errors: SessionErrors = NO_ERRORS,
+        program_errors: Callable[[], SessionErrors] | None = None,
     ) -> None:
         """Begin a session.
 
@@ -115,10 +117,15 @@ class Session(SessionView):
             account: Account of the session; one that the objects do not have may do everything.
             logs_source: Beside the binlogs keep, as `SOURCE_LOG`, the log of the source that the session runs
                 on: without a scope, always rows, whatever the client sets.
+            errors: Predicts the server's errors; by default none, as for a session on a source.
+            program_errors: Gives the prediction for statements inside of programs, whose errors no source
+                tells; None: `errors` predicts them, too.
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
         if logs_source:
             names.append(SOURCE_LOG)
+        self._errors = errors
+        self._program_errors = program_errors
         variables = Variables(server, global_values=_global_values(objects))
         objects.server_version = objects.server_version or server.version
         objects.knows_components &= not logs_source
@@ -142,6 +149,15 @@ class Session(SessionView):
         """Continue a session that ended: its prepared XA transactions are still there."""
         left = before.state.prepared_xa.left
         self.state.prepared_xa = PreparedXa(dict(left), dict(left))
+
+    @property
+    def errors(self) -> SessionErrors:
+        """Return the prediction of errors for the statement that runs now."""
+        return self._inner_errors if self.state.execution.is_inner else self._errors
+
+    @property
+    def _inner_errors(self) -> SessionErrors:
+        return self._errors if self._program_errors is None else self._program_errors()
 
     def begin_to_work(self) -> None:
         """Know that the transaction has begun to work, if nothing of it is logged yet."""
@@ -221,7 +237,7 @@ class Session(SessionView):
         state.execution = Execution(number=state.number)
         state.programs.effort.reset()
         had = self._as_had(text)
-        facts = self._read(had.read, state.database)
+        facts = read(had.read, database=state.database, dialect=self.dialect)
         is_understood = facts.error is None and facts.effects.stopped_at is None
         if not is_understood and self._defines(text):
             return self._result()
@@ -235,7 +251,7 @@ class Session(SessionView):
         sql, logged = had.read, had.logged
         if had.stored != text and facts.effects.kind in _DEFINITIONS:
             sql = logged = had.stored
-            facts = self._read(sql, state.database)
+            facts = read(sql, database=state.database, dialect=self.dialect)
         return self._run(
             SessionStatement(
                 sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome
@@ -314,8 +330,10 @@ class Session(SessionView):
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Return the refusal to run a statement under the privileges that hold; None if it is allowed."""
-        asked = self.state.asked(facts, database)
-        return None if asked is None else denied(asked) or denied_inside(asked)
+        opening, identity = self.state.opening(database), self.state.identity
+        errors = self._inner_errors
+        error = errors.denied(facts, opening, identity)
+        return error or errors.denied_inside(facts, opening, identity)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
         """Act for a program's account, as `Host.acting_for` says."""
@@ -344,15 +362,11 @@ class Session(SessionView):
         """Return the same as `resolved`, with the places of the first statement of its shape."""
         return self._shape(facts, database).resolved
 
-    def misnamed(
+    def unknown_column(
         self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
     ) -> Refusal | None:
         """The error of columns that a statement names and that are not there."""
-        if self._shape(facts, database).misnamed is None:
-            return None
-        return misnamed(
-            facts, self.objects, server=self.server, database=database, is_local=is_local
-        )
+        return self._inner_errors.unknown_column(facts, self.state.opening(database), is_local)
 
     def _shape(self, facts: StatementFacts, database: str) -> ResolvedShape:
         """Return what is known of all statements of the same shape."""
@@ -451,9 +465,6 @@ class Session(SessionView):
                 drop_at_disconnect(state)
         return self._result()
 
-    def _read(self, text: str, database: str) -> StatementFacts:
-        return read(text, database=database, dialect=self.state.variables.settings.dialect)
-
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
         return server_text(text, self.state.variables.settings.dialect)
@@ -527,7 +538,7 @@ class Session(SessionView):
         if is_stated_of_parser(statement):
             state.fail_as_stated(statement)
             return
-        failure = refusal_at_once(state, statement)
+        failure = refusal_at_once(state, statement, self.errors)
         if failure is not None:
             state.fail(failure)
             return
@@ -536,7 +547,11 @@ class Session(SessionView):
         begins = transactions.begins_transaction(statement.facts)
         if not begins and fails_read_only(state, statement):
             return
-        failure = missing(state, statement) if is_told_by_objects(statement) else None
+        failure = (
+            self.errors.denied_behind_commit(state, statement)
+            or unsafe_default_added(state, statement.facts)
+            or self.errors.of_objects(state, statement)
+        )
         if failure is not None and failure.errno != statement.outcome.error:
             statement = statement.failing(failure)
         if is_forbidden(state, statement):
@@ -555,7 +570,7 @@ class Session(SessionView):
             is_stated = error.is_stated or error.errno == statement.outcome.error
             state.fail(replace(error, is_stated=is_stated))
         if not statement.is_inner:
-            state.execution.notes = _merged(state.execution.notes)
+            state.execution.notes = merged_notes(state.execution.notes)
 
     def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
         pending = self.state.execution
@@ -570,11 +585,9 @@ class Session(SessionView):
                 unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
                 runs=runs,
             )
+        notes = tuple(pending.notes)
         return StatementResult(
-            error=pending.error,
-            notes=tuple(pending.notes),
-            binlogs=binlogs,
-            unanalysed=unanalysed,
+            error=pending.error, notes=notes, binlogs=binlogs, unanalysed=unanalysed
         )
 
 
@@ -584,13 +597,3 @@ def _bare(statement: str) -> str:
 
 def _global_values(objects: SchemaCatalog) -> dict[str, str]:
     return {name: value.strip().strip("'\"").upper() for name, value in objects.settings().items()}
-
-
-def _merged(notes: Sequence[Note]) -> list[Note]:
-    """The notes of a program's statements: each reason once, in the order of the server.
-
-    A reason's note is that of the first statement whose note the client gets, if there is one.
-    """
-    told = [note for note in notes if note.is_told]
-    first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
-    return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])

@@ -16,16 +16,10 @@ from binlane.log.codec.transaction import GtidEvent
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.policy.engines import engine_traits, traits
-from binlane.statements.policy.privileges import (
-    Asked,
-    Identity,
-    Rights,
-    denied_to_definer,
-    no_definer,
-)
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.resolution import Opening
 from binlane.statements.policy.server import Characteristics, Server
+from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs.host import Host, ProgramState
 from binlane.statements.session.caches import BinlogCaches, WriteContext
 from binlane.statements.session.log_events import SOURCE_LOG, STANDALONE, Body, query
@@ -41,12 +35,11 @@ from binlane.statements.session.statement_state import (
 from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.transaction import EngineChanges, PreparedXa, Transaction
 from binlane.statements.session.variables import Variables
-from binlane.statements.sql.accounts import OWN, ROOT, AccountName, Situation, named
+from binlane.statements.sql.accounts import ROOT, AccountName, Situation, named
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import (
     DDL_KINDS,
     VIEW_KINDS,
-    StatementEffects,
     StatementFacts,
     StatementKind,
 )
@@ -185,15 +178,6 @@ class SessionState:
         """The account that a statement names."""
         return named(account, self.objects.accounts, self.account_situation())
 
-    def asked(self, facts: StatementFacts, database: str) -> Asked | None:
-        """Return a statement for a check of privileges; None for an account that may do everything."""
-        accounts = self.objects.accounts
-        grantee = accounts.get(self.identity.account)
-        if grantee is None or grantee.may_all:
-            return None
-        rights = Rights.of(self.identity, accounts)
-        return Asked(facts, rights, self.objects, self.server, database)
-
     @contextmanager
     def acting_for(self, program: Routine | Trigger) -> Iterator[Refusal | None]:
         """Run a program as it was made to run: `Host.acting_for`."""
@@ -202,12 +186,11 @@ class SessionState:
         grantee = self.objects.accounts.get(definer)
         error = None
         if not is_invoker and definer != before.account:
-            if grantee is None and self.knows_accounts and definer not in OWN:
-                error = no_definer(definer)
             roles = frozenset() if grantee is None else grantee.default_roles
             self.identity = Identity(definer, frozenset() if self.server.is_mariadb else roles)
-            asked = self.asked(_NO_FACTS, "")
-            error = error or (None if asked is None else denied_to_definer(program, asked))
+            error = self.host.errors.wrong_definer(
+                program, self.opening(""), self.identity, knows_accounts=self.knows_accounts
+            )
         try:
             with self.variables.running(program.context):
                 yield error
@@ -517,7 +500,6 @@ class SessionState:
                 binlog.mark(number)
 
 
-_NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EMPTY))
 _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )

@@ -121,6 +121,7 @@ class Execution:
         row_binlogs: Binlogs in which a statement of the client's program was logged as rows: under MIXED all
             later statements of the program are.
         is_in_procedure: The statement that runs now stands in a procedure.
+        is_inner: The statement that runs now stands in a program.
         number: Number of the statement that runs now; see `SessionState.number`.
         is_unlogged: Some part of the statement ran with sql_log_bin=0.
         row_image: The binlog_row_image with which the statement ran.
@@ -135,6 +136,7 @@ class Execution:
     unsafe: dict[str, list[str]] = field(default_factory=dict)
     row_binlogs: set[str] = field(default_factory=set)
     is_in_procedure: bool = False
+    is_inner: bool = False
     number: int = 0
     is_unlogged: bool = False
     row_image: RowImage = RowImage.FULL
@@ -144,12 +146,12 @@ class Execution:
     @contextmanager
     def inner(self, *, is_in_procedure: bool) -> Iterator[None]:
         """Run a statement of a program; its error is no error of the outer one until that says so."""
-        outer = self.error, self.is_in_procedure
-        self.error, self.is_in_procedure = None, is_in_procedure
+        outer = self.error, self.is_in_procedure, self.is_inner
+        self.error, self.is_in_procedure, self.is_inner = None, is_in_procedure, True
         try:
             yield
         finally:
-            self.error, self.is_in_procedure = outer
+            self.error, self.is_in_procedure, self.is_inner = outer
 
     def note_settings(self, settings: Settings, *, is_inner: bool) -> None:
         """Note with which settings the statement runs, or one of its programs."""
@@ -178,6 +180,7 @@ class Execution:
             unsafe={name: one.copy() for name, one in self.unsafe.items()},
             row_binlogs=self.row_binlogs.copy(),
             is_in_procedure=self.is_in_procedure,
+            is_inner=self.is_inner,
             number=self.number,
             is_unlogged=self.is_unlogged,
             row_image=self.row_image,
