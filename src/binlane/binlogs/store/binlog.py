@@ -43,6 +43,7 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import StoreError, StoreFullError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.format import Format
+from binlane.log.codec.types import EventType
 from binlane.log.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.statements.scope.definition import Definition
@@ -91,8 +92,9 @@ class Binlog:
         self.settings = settings
         self._directory = recovered.directory
         self.marks = marks
-        self._source_created = recovered.head.format_description.created
-        self._source_format: Format | None = None
+        description = recovered.head.format_description
+        self._source_created = description.created
+        self._source_format = description.with_tables_info(has_tables_info=False).format
         self._cutters = ImageCutters(definition.name)
         base = recovered.clock if recovered.clock_base is None else recovered.clock_base
         self._clock = LogicalClock(recovered.clock, base)
@@ -154,11 +156,7 @@ class Binlog:
     @property
     def source_format(self) -> Format:
         """Format of the events that it is given, as far as that was told; else that of a server."""
-        if self._source_format is not None:
-            return self._source_format
-        return self._files.open.head.format_description.with_tables_info(
-            has_tables_info=False
-        ).format
+        return self._source_format
 
     @property
     def cutter(self) -> ImageCutter | None:
@@ -275,14 +273,15 @@ class Binlog:
                 self._rotate(timestamp, self._following_description(has_tables_info=False))
                 events = in_form(cut, self.source_format, has_tables_info=False)
             assert events is not None, "the plain form has room for all"
-            begin, contents = self.size_bytes, self._contents
+            begin, contents = self._files.open.size_bytes, self._contents
             plain = place_group(
                 events, begin, self.format, clock=self._clock.base, is_alone=group.is_alone
             )
             placed = self._as_written(plain)
             self._files.add(placed, groups=1, events=group.events)
-            place = FilePosition(self.end.file, begin)
-            if added := incidents_of(events, placed, place, group.gtid):
+            if any(event.header.type_code == EventType.INCIDENT for event in events):
+                place = FilePosition(self.end.file, begin)
+                added = incidents_of(events, placed, place, group.gtid)
                 contents.incidents = merged([contents.incidents, added])
             self._clock.note(group.events[0])
             if group.is_alone:

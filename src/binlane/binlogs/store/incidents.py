@@ -13,7 +13,6 @@ from typing import Final
 
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event, EventHeader
-from binlane.log.codec.types import EventType
 from binlane.positions import AnyGtid, FilePosition
 
 KEPT_MAX: Final = 100
@@ -83,8 +82,6 @@ def incidents_of(
         begin: Place of the group in the file of a binlog.
         gtid: GTID of the group; None if it has none.
     """
-    if all(event.header.type_code != EventType.INCIDENT for event in events):
-        return []
     found, at = [], 0
     binlog = begin.file.rpartition(".")[0]
     for event in events:
