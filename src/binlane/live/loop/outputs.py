@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
-from binlane.binlogs.routing.routed_group import OmissionKind
-from binlane.binlogs.routing.spans import SpanCounts
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import Activity
@@ -59,16 +57,6 @@ class Counts:
     incidents: int = 0
     omissions: Counter[str] = field(default_factory=Counter)
     rows_instead: Counter[str] = field(default_factory=Counter)
-
-    def add(self, spans: SpanCounts) -> None:
-        """Count the contents of groups that came as bytes."""
-        self.event_groups += spans.groups
-        self.events += spans.events
-        self.rows_events += spans.rows_events
-        if spans.texts_left_out:
-            self.omissions[OmissionKind.ANNOTATE.value] += spans.texts_left_out
-        if spans.statements:
-            self.omissions[OmissionKind.STATEMENT.value] += spans.statements
 
 
 @dataclass(frozen=True, slots=True)

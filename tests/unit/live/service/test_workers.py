@@ -26,7 +26,7 @@ from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.counts import LoginOutcome, PortCounts
 from binlane.live.gateway.handler import SessionAge
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.port_settings import PortSettings
@@ -240,12 +240,12 @@ def test_workers_ask_for_their_sessions(tmp_path: Path) -> None:
         process, facts = Process(), SessionFacts(number=3, **_FACTS)
         async with _serving(tmp_path, [process], workers=1):
             assert await process.ask("handle", "answers", facts, "SHOW BINLOGS") is True
-            assert await process.ask("names", facts, Privilege.MONITOR) == ("orders",)
+            assert await process.ask("names", facts, SourcePrivilege.MONITOR) == ("orders",)
             shown = await process.ask("handle", "answer", facts, "SHOW BINLOGS")
             assert isinstance(shown, RowsAnswer)
             assert [row[0] for row in shown.rows] == ["orders"]
             # The session's privileges are its own process's to find out.
-            assert process.heard("session") == [(3, "require", Privilege.MONITOR)] * 2
+            assert process.heard("session") == [(3, "require", SourcePrivilege.MONITOR)] * 2
             with pytest.raises(BinlaneError, match="nothing"):
                 await process.ask("handle", "answer", facts, "SHOW BINARY LOGS FOR 'nothing'")
             await process.ask("killed", 7)
