@@ -28,14 +28,14 @@ from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import NO_ROOM, Disk
 from binlane.binlogs.store.files import BinlogFile, beyond_size, ended_before, stored_format
 from binlane.binlogs.store.group_form import (
-    Contents,
+    EndState,
     ImageCutters,
     LogicalClock,
     compressed_groups,
     in_form,
 )
 from binlane.binlogs.store.group_index import GroupIndexWriter
-from binlane.binlogs.store.incidents import Incident, incidents_of, merged, there
+from binlane.binlogs.store.incidents import StoredIncident, incidents_of, merged, there
 from binlane.binlogs.store.marks import BinlogMarks
 from binlane.binlogs.store.open_file import AnyBytes
 from binlane.binlogs.store.recovery import RecoveredBinlog
@@ -98,7 +98,7 @@ class Binlog:
         self._cutters = ImageCutters(definition.name)
         base = recovered.clock if recovered.clock_base is None else recovered.clock_base
         self._clock = LogicalClock(recovered.clock, base)
-        self._contents = Contents(
+        self._contents = EndState(
             recovered.position,
             recovered.prepared,
             Memory.decode(recovered.memory),
@@ -205,7 +205,7 @@ class Binlog:
         return self._failure
 
     @property
-    def incidents(self) -> tuple[Incident, ...]:
+    def incidents(self) -> tuple[StoredIncident, ...]:
         """INCIDENT events in the published files that nobody has dealt with; any thread may ask."""
         return self._published_contents.incidents
 
@@ -310,14 +310,14 @@ class Binlog:
             contents.prepared = prepared_with(contents.prepared, group)
             self._take_memory()
 
-    def acknowledge(self, last: Incident) -> None:
+    def acknowledge(self, last: StoredIncident) -> None:
         """Somebody has dealt with an INCIDENT, and all before it."""
         self._check_open()
         self.sync(force=True)
         left = [each for each in self.incidents if each.place > last.place]
         self._know_incidents(left, self._unsearched)
 
-    def found(self, earlier: Sequence[Incident], unsearched: FilePosition | None) -> None:
+    def found(self, earlier: Sequence[StoredIncident], unsearched: FilePosition | None) -> None:
         """Note what was found in files that nothing was known of.
 
         Args:
@@ -330,7 +330,7 @@ class Binlog:
         self._know_incidents([*there(earlier, names), *self.incidents], unsearched)
 
     def _know_incidents(
-        self, incidents: Sequence[Incident], unsearched: FilePosition | None
+        self, incidents: Sequence[StoredIncident], unsearched: FilePosition | None
     ) -> None:
         """Have another list of them, on disk when this returns."""
         before = self.incidents, self._unsearched
@@ -343,7 +343,7 @@ class Binlog:
             self._unsearched = before[1]
             raise
 
-    def _set_incidents(self, incidents: tuple[Incident, ...]) -> None:
+    def _set_incidents(self, incidents: tuple[StoredIncident, ...]) -> None:
         self._contents.incidents = self._published_contents.incidents = incidents
 
     def _cut_placed(self, data: AnyBytes) -> AnyBytes:
