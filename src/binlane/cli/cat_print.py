@@ -56,7 +56,7 @@ class Pipeline:
         self._format: Format | None = None
 
     def run(self, files: Iterable[LogFile]) -> None:
-        """Print everything.
+        """Print everything that the request selects.
 
         Raises:
             CodecError: At damage that is not passed over.
@@ -90,7 +90,7 @@ class Pipeline:
         self._selector.end_file()
 
     def _feed_whole(self, event: Event, file: LogFile) -> None:
-        """An event, and the events inside of it."""
+        """Feed an event, and the events inside it."""
         is_carrier = event.header.type_code in (
             EventType.TRANSACTION_PAYLOAD,
             EventType.PARTIAL_ROW_DATA,
@@ -136,7 +136,7 @@ def _filters(
 
 
 def file_opener(renderer: Renderer, output: TextIO) -> Callable[[Event, str], None] | None:
-    """Return a writer of lines for a file none of whose events is printed; None if there are none."""
+    """Return the writer of the lines of files without printed events; None if there are none."""
     if not isinstance(renderer, OpensFiles):
         return None
 

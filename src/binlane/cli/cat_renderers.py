@@ -16,7 +16,7 @@ _SERVER: Final = re.compile(r"(mariadb|mysql)://")
 
 
 def renderer_for(request: CatRequest, catalog: LoggedObjects | None) -> Renderer:
-    """The renderer of the form asked for; it is imported only then.
+    """Return the renderer of the requested form; only then its module is imported.
 
     Args:
         request: The request of the command line.

@@ -89,7 +89,7 @@ class CatRequest:
 
     @property
     def is_remote(self) -> bool:
-        """True if the log comes from a server."""
+        """True if the log is read from a server."""
         return self.given["read_from_remote_server"] or self.given["remote_kind"] is not None
 
     @property
@@ -115,7 +115,7 @@ class CatRequest:
 
     @property
     def is_filtered_only(self) -> bool:
-        """True if nothing but the filter by tables and kinds of statements leaves events out.
+        """True if only the filter by tables and kinds of statements leaves events out.
 
         Positions in the files may, beside it.
         """
@@ -177,7 +177,7 @@ class CatRequest:
 
 
 def _check_outputs(files: tuple[str, ...], given: Mapping[str, Any]) -> None:
-    """Check that what is written is none of the files that are read."""
+    """Check that no output file is one of the input files."""
     for option in ("result_file", "html_file"):
         path = given[option]
         if path is not None and any(_are_same(path, file) for file in files):

@@ -190,7 +190,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
 
 
 def _watch_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
-    """Interrupt as Python does, and stop in any case: an exception in a finalizer reaches nobody.
+    """Interrupt as Python does, and stop also if the exception gets lost in a finalizer.
 
     Returns:
         Raises KeyboardInterrupt if that was so.
@@ -287,7 +287,7 @@ def _with_password(place: str, file: Path | None) -> str:
 
 
 def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
-    """Spark's engine with its session, if it is asked for."""
+    """Return Spark's engine with its session, if the command line asks for it."""
     if options["engine"] == "spark":
         from binlane.tables.spark.spark_engine import spark_engine  # noqa: PLC0415 - after --help
         from binlane.tables.spark.spark_session import session_settings  # noqa: PLC0415 - as above

@@ -61,7 +61,7 @@ class WholeChanges:
         self._held: dict[TableName, pa.RecordBatch] = {}
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take the next batch of a table, which has `_op`; give what is whole of it."""
+        """Take the next batch of a table, which has `_op`; return its complete changes."""
         name = table_of(batch.schema)
         held = self._held.pop(name, None)
         if held is not None:

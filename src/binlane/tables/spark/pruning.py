@@ -57,7 +57,7 @@ _OF_TABLES: Final = frozenset({Layout.TABLE, Layout.CHANGES})
 
 
 class Pruning:
-    """Says of each part of a log whether it is to be read.
+    """Decides for each part of a log whether a query reads it.
 
     Args:
         options: The options of the read.
@@ -129,6 +129,6 @@ class Pruning:
         )
 
     def _may_pass(self, table: TableName) -> bool:
-        """True if the filter may let rows of a table through, wherever they stand."""
+        """True if the filter may let rows of a table through, at any place of the log."""
         terms = self._options.selection.filter_terms
         return terms is None or terms.follows or terms.rules.includes(table)

@@ -56,7 +56,7 @@ def read_partition(
     partition: InputPartition,
     conditions: Sequence[PushedCondition] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of one part of a log, in exactly the schema that Spark was told.
+    """Yield the batches of one part of a log, in exactly the schema that Spark was given.
 
     Losses that a filter made in tables that it names are a warning in the worker's log, and so are
     columns that row images lack, which are NULL.

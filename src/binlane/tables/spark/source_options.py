@@ -169,7 +169,7 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
-        """Read what was given to `.option()`; names in any case.
+        """Parse the options given to `.option()`; their names in any case.
 
         Raises:
             ConfigError: If an option is unknown or its value cannot be used.
@@ -315,7 +315,7 @@ def _read_words(text: str, _name: str) -> frozenset[str]:
 
 
 def _read_columns(text: str, name: str) -> frozenset[str]:
-    """Names as the table has them, which may hold anything: backticks around those with commas."""
+    """Read names of columns, which may hold anything; backticks stand around names with commas."""
     found = _COLUMN.findall(text)
     if not found:
         raise ConfigError(f"{text!r} names no column", key=name)

@@ -177,7 +177,7 @@ class SparkEngine:
 
     @property
     def cores(self) -> int:
-        """The number of tasks that run at the same time, as far as Spark tells; it may grow."""
+        """The number of tasks that run at the same time, as far as Spark knows it; it may grow."""
         return int(self._spark.sparkContext.defaultParallelism)
 
 

@@ -59,7 +59,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Remember what there is now; the query ends there."""
+        """Remember the present end of the log; the query ends there."""
         self._target = self._planner.end()
 
     @hints_shown()
@@ -112,7 +112,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Parts of what lies between two offsets."""
+        """Return the parts of the log between two offsets."""
         begin, stop = Offset.parse(start), Offset.parse(end)
         parts = self._planner.parts(begin, stop, cuts_of(self._options, Pruning(self._options)))
         tell(self._planner.notes_between(begin, stop))

@@ -48,7 +48,7 @@ class Payload:
         self.source = ChunkBytes(self._chunks())
 
     def _chunks(self) -> Iterator[bytes]:
-        """Give as many bytes as the payload says that it has; fewer if it is broken."""
+        """Yield as many bytes as the payload announces; fewer if it is broken."""
         try:
             for chunk in self._pieces:
                 piece = chunk[: self._size - self._given]
@@ -83,7 +83,7 @@ class Payload:
         raise AssertionError("the reference reads what is none")
 
     def finish(self, number: int) -> None:
-        """Check that nothing is left behind the last event.
+        """Check that no bytes are left behind the last event.
 
         Raises:
             CodecError: If something is, or something is missing.

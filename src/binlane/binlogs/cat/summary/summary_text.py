@@ -32,7 +32,7 @@ _WIDTH_MIN: Final = 40
 
 
 def summary_text(summary: Summary, *, width: int = 80, color: bool = False) -> str:
-    """Everything, one table below the other.
+    """Return the summary as text, one table below the other.
 
     Args:
         summary: Summary of a log that was read to its end.
@@ -96,7 +96,7 @@ def _facts(summary: Summary) -> Table:
 
 
 def _table(*headings: str, first: str = "") -> Table:
-    """A table whose first column is text and takes what room there is; the others are numbers."""
+    """Return a table whose first column is text and takes the free room; the others are numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     table.add_column(first, overflow="fold", ratio=None)
     for heading in headings:
@@ -176,7 +176,7 @@ def _bucket_cells(bucket: Bucket, seconds: int) -> tuple[str, str, str, str]:
 
 
 def sparkline(values: Sequence[int]) -> str:
-    """One block a value, the highest one full; nothing is a blank."""
+    """Return one block per value, the highest full, zero as a blank."""
     highest = max(values, default=0) or 1
     steps = len(_BLOCKS)
     return "".join(

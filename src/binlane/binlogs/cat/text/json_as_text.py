@@ -91,7 +91,7 @@ def _function(diff: JsonDiff) -> str:
 
 
 def _argument(document: JsonDocument) -> str:
-    """A value as an argument: objects and arrays are cast, which nothing else needs."""
+    """Return a value as an argument: only objects and arrays need a cast."""
     value = document.value
     is_container = isinstance(value, dict | list)
     return f"CAST({_literal(json_text(value))} AS JSON)" if is_container else _scalar(value)

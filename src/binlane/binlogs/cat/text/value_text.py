@@ -78,7 +78,7 @@ def _quoted(data: bytes, escapes: Mapping[int, str]) -> str:
 
 
 def _integer(name: str, length: int) -> Callable[[Column], ColumnText]:
-    """The log need not tell the sign, so that a negative number is printed both ways."""
+    """Return an integer; the log need not have its sign, so a negative one is printed both ways."""
     modulus = 1 << 8 * length
 
     def value(reader: Reader) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 
-from binlane.live.web.as_json import binlogs_json, status_json
+from binlane.live.web.application import binlogs_json, status_json
 from binlane.live.web.history import STEP_S, WINDOW_S
 from binlane.live.web.status import (
     BinlogStatus,
