@@ -10,7 +10,7 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 23,
+    "modules over 600 lines": 22,
     "functions over 6 parameters": 42,
     "classes with more than 15 fields changed outside __init__": 1,
     "class names for more than one class": 26,

@@ -13,16 +13,9 @@ from typing import Final
 
 from binlane.binlogs.routing import xa
 from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.cut_group import MARK_BYTES_MAX, MARKS, Mismatch, cut_group
 from binlane.binlogs.routing.judging import judge_statement
-from binlane.binlogs.routing.planned import (
-    MARK_BYTES_MAX,
-    MARKS,
-    Mismatch,
-    PlannedGroup,
-    PlannedPart,
-    cut_group,
-    planned,
-)
+from binlane.binlogs.routing.planned import PlannedGroup, PlannedPart, planned
 from binlane.binlogs.routing.queries import confined
 from binlane.binlogs.routing.route import route
 from binlane.binlogs.routing.routed_group import OmissionKind, RoutedGroup, Routing
