@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from binlane.cli.cat_options import IGNORED, OPTIONS, REFUSED
-from binlane.cli.client_options import ClientCommand, GroupedOption
+from binlane.cli.client_options import GroupedOption, ToolCommand
 from binlane.cli.talk import say
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ _VERSION = GroupedOption(
     help="Show the version and exit.",
 )
 
-command = ClientCommand(
+command = ToolCommand(
     "cat",
     callback=_cat,
     params=[

@@ -52,7 +52,7 @@ class Time(_Value):
         return max(0, int(when.timestamp()))
 
 
-class Position(_Value):
+class PositionValue(_Value):
     """A byte position in a file, or a MariaDB GTID list."""
 
     name = "position"
@@ -95,7 +95,7 @@ class Gtids(_Value):
         return GtidSet.parse(text)
 
 
-class Rewrite(_Value):
+class RewriteValue(_Value):
     """`from->to` → both names."""
 
     name = "rewrite"

@@ -54,7 +54,7 @@ class GroupedOption(click.Option):
         return extra
 
 
-class ClientCommand(click.Command):
+class ToolCommand(click.Command):
     """A command whose options are written as the tools' are.
 
     Attributes:
@@ -93,7 +93,7 @@ class ClientCommand(click.Command):
 class _Syntax:
     """Arguments as the tools take them → arguments as click does."""
 
-    def __init__(self, command: ClientCommand, context: click.Context) -> None:
+    def __init__(self, command: ToolCommand, context: click.Context) -> None:
         self._context = context
         self._refused = command.refused
         self._ignored = command.ignored

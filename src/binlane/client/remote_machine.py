@@ -14,8 +14,8 @@ from typing import Final
 from binlane.client.dialogue import (
     GTID_CAPABILITY,
     Account,
-    Command,
     Dialogue,
+    SendCommand,
     ask,
     log_in,
     refusal,
@@ -132,7 +132,7 @@ class RemoteMachine:
                 yield from self._flow.converse(payload)
                 if self._flow.result is not None:
                     self._events = PacketEvents(self._flow.result)
-                    yield self._flow.take_step(Command(self._dump(self._flow.result.flavor)))
+                    yield self._flow.take_step(SendCommand(self._dump(self._flow.result.flavor)))
             elif is_error(payload):
                 raise refusal(payload, peer=self._request.account.peer, phase="dump")
             elif is_eof(payload):

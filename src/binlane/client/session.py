@@ -11,7 +11,7 @@ from typing import Any, Final, Self, cast
 
 from binlane.client.account import account_at
 from binlane.client.connection import ServerConnection
-from binlane.client.dialogue import Command, Dialogue, ask, log_in, refusal
+from binlane.client.dialogue import Dialogue, SendCommand, ask, log_in, refusal
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells, TextRows
@@ -88,7 +88,7 @@ class ServerSession:
         Raises:
             PeerError: If the server refuses it, or goes away.
         """
-        self._connection.do(self._flow.take_step(Command(encode_query(statement))))
+        self._connection.do(self._flow.take_step(SendCommand(encode_query(statement))))
         rows = TextRows()
         is_done = False
         while not is_done:

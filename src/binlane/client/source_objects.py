@@ -10,12 +10,11 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
+from binlane.client.needed_objects import Question, Topic
 from binlane.client.questions import (
     ALL_ROWS,
     Answer,
-    Asked,
-    Question,
-    Topic,
+    AskingContext,
     asking,
     hidden,
     text_literal,
@@ -135,7 +134,7 @@ class Source:
             )
         return rows
 
-    async def answer(self, question: Question, asked: Asked) -> Answer:
+    async def answer(self, question: Question, asked: AskingContext) -> Answer:
         """The answer to a question, as far as the session's account may see it.
 
         Raises:

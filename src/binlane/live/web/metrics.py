@@ -10,10 +10,10 @@ from typing import Final
 
 from binlane.live.web.prometheus import Metric, Sample, render
 from binlane.live.web.status import (
-    BinlogState,
     BinlogStatus,
     ProcessStatus,
     ReaderStatus,
+    ShownState,
     Status,
     WorkerStatus,
 )
@@ -65,7 +65,7 @@ def _binlogs(status: Status) -> Iterator[Metric]:
         [
             Sample(int(binlog.state is state), {"binlog": binlog.name, "state": state.value})
             for binlog in status.binlogs
-            for state in BinlogState
+            for state in ShownState
         ],
     )
     yield (
