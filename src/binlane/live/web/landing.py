@@ -50,7 +50,7 @@ def landing_port(settings: HttpSettings, progress: Callable[[], LandingProgress]
 
 
 def application(progress: Callable[[], LandingProgress]) -> web.Application:
-    """The HTTP application."""
+    """Return the HTTP application."""
 
     async def healthz(request: web.Request) -> web.Response:
         del request
