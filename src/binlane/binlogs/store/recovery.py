@@ -51,7 +51,7 @@ class RecoveredBinlog:
     """A binlog that is whole.
 
     Attributes:
-        directory: Directory that holds the files.
+        directory: Directory of the binlog's files.
         files: Names of its files, oldest first.
         head: Head of the last file.
         end: Size of the last file: where its last event group ends.

@@ -17,7 +17,7 @@ _ROWS: Final = "ROW"
 
 
 class ShownState(Enum):
-    """Progress of a binlog as SHOW BINLOGS has it: OPEN takes all that the source gives."""
+    """State of a binlog as SHOW BINLOGS shows it: OPEN takes everything from the source."""
 
     OPEN = "OPEN"
     CATCHING_UP = "CATCHING UP"

@@ -76,7 +76,7 @@ class FileCount:
 
 @dataclass(slots=True, kw_only=True)
 class GroupSummary:
-    """One event group.
+    """Counts of one event group.
 
     Attributes:
         gtid: GTID of the group as text; None where the log has none.
