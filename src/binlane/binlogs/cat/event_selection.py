@@ -293,7 +293,7 @@ class _GroupSelector:
 
 
 class NameFilter:
-    """Prints what `--database` and `--table` of the servers' tools name."""
+    """Passes the events that `--database` and `--table` of the servers' tools name."""
 
     def __init__(
         self, *, database: str | None, table: str | None, rewrites: Mapping[str, str]
