@@ -10,9 +10,9 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 40,
-    "functions over 6 parameters": 48,
-    "classes with more than 15 fields changed outside __init__": 3,
+    "modules over 600 lines": 38,
+    "functions over 6 parameters": 39,
+    "classes with more than 15 fields changed outside __init__": 2,
     "class names for more than one class": 100,
     "file names for more than one module": 92,
     "file names that say nothing in their folder": 35,
