@@ -36,7 +36,7 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, Watch
-from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import EventType, Flavor, HeaderFlag
@@ -47,7 +47,7 @@ from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 
-PAST_THE_PORT: Final = Reason.STRANGER.value
+PAST_THE_PORT: Final = RowsReason.STRANGER.value
 
 _FEW: Final = 8
 _UNSAID: Final = "it is not known what a mark in the source's log stands for"
@@ -228,18 +228,18 @@ class Substitution:
         read = None if group.gtid is None else _of_group(group, group.gtid, format_)
         found = self._find(output, read, waits=waits)
         if isinstance(found, GroupPlan) and _was_passed(output, group):
-            found = Unattributed(Reason.PASSED, _threads(found, output))
+            found = Unattributed(RowsReason.PASSED, _threads(found, output))
         if isinstance(found, GroupPlan):
             if not found.binlogs and _is_mark(group):
                 self.count(output, group.gtid, _UNSAID)
             if is_large and output.name in found.binlogs:
                 flags = HeaderFlag.THREAD_SPECIFIC
-                output.lose_threads(threads_of_plan(found, output.name, flags=flags))
+                output.temporary.lose(threads_of_plan(found, output.name, flags=flags))
             return found
         if found is None:
             return ""
         self._doubt(output, found)
-        if found.reason is not Reason.STRANGER and _is_mark(group):
+        if found.reason is not RowsReason.STRANGER and _is_mark(group):
             self.count(output, group.gtid, found.reason.value)
         return found.reason.value
 
@@ -247,9 +247,9 @@ class Substitution:
     def _doubt(output: Output, found: Unattributed) -> None:
         """Note that nobody knows what a group was: it may have made temporary tables."""
         if found.threads is None:
-            output.lose_threads(output.threads.made)
+            output.temporary.lose(output.temporary.threads.made)
         else:
-            output.lose_threads(found.threads)
+            output.temporary.lose(found.threads)
 
     def _find(
         self, output: Output, group: ReadGroup | None, *, waits: bool = False
@@ -261,7 +261,7 @@ class Substitution:
         """
         is_of_statements = _is_of_statements(output)
         if group is None or not self._has_source:
-            return Unattributed(Reason.STRANGER) if is_of_statements else None
+            return Unattributed(RowsReason.STRANGER) if is_of_statements else None
         plans = self._attributions
         if not is_of_statements and not plans.are_named((group,), output.name)[0]:
             return None
@@ -279,8 +279,8 @@ class Substitution:
         for reason in part.reasons:
             is_told = self._tell_bypass(output, gtid, reason)
             self.count(output, gtid, reason, is_told=is_told)
-        output.lose_threads(part.lost)
-        output.note_made(part.made)
+        output.temporary.lose(part.lost)
+        output.temporary.note_made(part.made)
 
     def require(self, output: Output, gtid: AnyGtid) -> None:
         """See that it is known what a group is to a binlog, before it is decoded.
@@ -378,7 +378,7 @@ class OutputPlans:
     @property
     def threads(self) -> Threads:
         """Connections with temporary tables, as the groups before left them."""
-        return self._output.threads
+        return self._output.temporary.threads
 
     def known(self, gtid: AnyGtid) -> GroupPlan | None:
         """The plan of a group if it is known by now."""
