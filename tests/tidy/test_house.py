@@ -10,9 +10,9 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 32,
-    "functions over 6 parameters": 42,
-    "classes with more than 15 fields changed outside __init__": 1,
+    "modules over 600 lines": 30,
+    "functions over 6 parameters": 33,
+    "classes with more than 15 fields changed outside __init__": 0,
     "class names for more than one class": 28,
     "file names for more than one module": 54,
     "file names that say nothing in their folder": 19,
