@@ -17,21 +17,16 @@ from binlane.errors import StatementError
 from binlane.log.codec.client_text import SWE7, text_telling
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
-from binlane.statements.policy.reasons import default_facts
+from binlane.statements.policy.unsafe_defaults import default_facts
 from binlane.statements.policy.used_objects import body_use
 from binlane.statements.sql.accounts import AccountName, Grantee
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import StatementFacts, StatementKind
-from binlane.statements.sql.schema import (
-    CreationContext,
-    ObjectStore,
-    Routine,
-    Table,
-    Trigger,
-    small,
-)
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.object_store import ObjectStore
+from binlane.statements.sql.schema import CreationContext, Routine, Table, Trigger, small
 from binlane.statements.sql.servers import Version
-from binlane.statements.sql.tree.definitions import AccountStatement
+from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.tree.account_statements import AccountStatement
 
 Rows = list[list[str | None]]
 Asking = Generator[str, Rows, "Answer"]

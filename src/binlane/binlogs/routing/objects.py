@@ -18,7 +18,8 @@ from binlane.binlogs.routing.routed_group import Omission, OmissionKind
 from binlane.binlogs.routing.statements import Drop, Keep, LeaveOut, Rewrite, Verdict
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _OMISSION_KINDS: Final[Mapping[ObjectKind, OmissionKind]] = MappingProxyType(
     {ObjectKind.VIEW: OmissionKind.VIEW, ObjectKind.TRIGGER: OmissionKind.TRIGGER}

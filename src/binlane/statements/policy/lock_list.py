@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.statements.policy import refusals
-from binlane.statements.policy.reasons import (
-    OWN_TEXT,
-    ReasonFound,
-    TextPlace,
-    Via,
-    default_facts,
-    parsed_reasons,
-    used_columns,
-)
+from binlane.statements.policy.reasons import OWN_TEXT, ReasonFound, TextPlace, Via, parsed_reasons
+from binlane.statements.policy.unsafe_defaults import default_facts, used_columns
 from binlane.statements.policy.used_objects import (
     NO_CHANGES,
     ROW_DELETES,
@@ -40,10 +33,11 @@ from binlane.statements.policy.used_objects import (
     updated_uses,
 )
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import RowChange, SetColumn, StatementKind
+from binlane.statements.sql.facts import RowChange, SetColumn
 from binlane.statements.sql.parser.types import QUALIFIERS
 from binlane.statements.sql.schema import SYSTEM_DATABASES, ForeignKey, Table, TriggerTime
 from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableDefinition
 
 if TYPE_CHECKING:
@@ -52,7 +46,8 @@ if TYPE_CHECKING:
     from binlane.statements.policy.refusals import Refusal
     from binlane.statements.policy.server import Server
     from binlane.statements.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
-    from binlane.statements.sql.schema import Objects, Routine, Trigger, View
+    from binlane.statements.sql.object_store import Objects
+    from binlane.statements.sql.schema import Routine, Trigger, View
     from binlane.statements.sql.servers import Dialect
     from binlane.statements.sql.tree.expressions import Call
 

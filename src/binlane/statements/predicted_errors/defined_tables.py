@@ -33,9 +33,10 @@ from binlane.statements.predicted_errors.taken_names import taken_table
 from binlane.statements.session.ddl import preview
 from binlane.statements.session.state import SessionState, SessionStatement
 from binlane.statements.session.transactions import begins_transaction
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import engine_name
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.definitions import CreateTable

@@ -18,7 +18,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binlane.statements.sql.evaluation.evaluator import StatementText, content_of, number_value
+from binlane.statements.sql.evaluation.evaluator import content_of, number_value
+from binlane.statements.sql.evaluation.known_names import StatementText
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.expressions import (
     Call,

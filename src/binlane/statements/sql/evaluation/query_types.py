@@ -14,18 +14,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.names import TableName
-from binlane.statements.sql.evaluation.evaluator import (
-    StatementText,
-    bytes_value,
-    has_aggregate,
-    string_content,
-)
+from binlane.statements.sql.evaluation.evaluator import bytes_value, has_aggregate, string_content
 from binlane.statements.sql.evaluation.function_types import (
     TypedCall,
     call_type,
     cast_type,
     of_one_row,
 )
+from binlane.statements.sql.evaluation.known_names import StatementText
 from binlane.statements.sql.evaluation.operator_types import (
     ARITHMETIC,
     OPERATORS,
