@@ -135,13 +135,13 @@ def _print_filtered(
     from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
 
-    events, runs = EventFilter(state, note), RunFilter(GroupFilter(state, note))
+    filters = EventFilter(state, note), RunFilter(GroupFilter(state, note))
     for path, part in zip(request.files, _parts(request), strict=True):
         assert part is not None, "it is worth kernels"
         with closing(FileBytes(path)) as judged, closing(FileBytes(path)) as given:
             told = given if meter is None else MeteredBytes(given, meter)
             name = base_name(path)
-            source = FilteredBytes(judged, told, events, runs, path=path, name=name, part=part)
+            source = FilteredBytes((judged, told), filters, path=path, name=name, part=part)
             printer.print_file(
                 source,
                 path=path,

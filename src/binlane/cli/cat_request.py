@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.binlogs.cat.filters.selection import IdList, Selection
+from binlane.binlogs.cat.filters.selection import EventSelection, IdList
 from binlane.cli.filter_options import has_filter
 from binlane.log.codec.format import MAGIC
 from binlane.positions import GtidPosition
@@ -54,7 +54,7 @@ class CatRequest:
 
     files: tuple[str, ...]
     given: Mapping[str, Any]
-    selection: Selection
+    selection: EventSelection
     event_types: frozenset[str]
     statement_kinds: tuple[str, ...]
     rewrites: Mapping[str, str]
@@ -212,7 +212,7 @@ def _check(given: Mapping[str, Any]) -> None:
         raise click.UsageError("--summary is text or --format=json")
 
 
-def _selection(given: Mapping[str, Any]) -> Selection:
+def _selection(given: Mapping[str, Any]) -> EventSelection:
     positions: dict[str, Any] = {}
     for which in ("start", "stop"):
         position = given[f"{which}_position"]
@@ -222,7 +222,7 @@ def _selection(given: Mapping[str, Any]) -> Selection:
             positions[f"{which}_position"] = position
     _check_window(positions, is_strict=given["gtid_strict_mode"])
     empty = frozenset[int]()
-    return Selection(
+    return EventSelection(
         **positions,
         start_time=given["start_datetime"],
         stop_time=given["stop_datetime"],

@@ -244,13 +244,13 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         BATCH_BYTES_DEFAULT,
         LandingSettings,
     )
-    from binlane.tables.landing.work import Format, Mode  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.work import FormatName, Mode  # noqa: PLC0415 - after --help
 
     size = options["batch_bytes"]
     return LandingSettings(
         modes=frozenset(_choice(Mode, name.strip(), "mode") for name in options["mode"].split(",")),
         tables=options["tables"],
-        format=_choice(Format, options["format_"], "format"),
+        format=_choice(FormatName, options["format_"], "format"),
         checkpoint=options["checkpoint"],
         follow_s=_seconds(options["trigger"], "trigger") if options["follow"] else None,
         soft_deletes=options["soft_deletes"],

@@ -77,7 +77,7 @@ class WholeChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ImageChanges:
     """The images that make the changes of a batch, a number for each change.
 
     Attributes:
@@ -93,7 +93,7 @@ class Changes:
     after: Indexes
 
     @classmethod
-    def of(cls, ops: pa.Array[Any]) -> Changes:
+    def of(cls, ops: pa.Array[Any]) -> ImageChanges:
         """The changes of a batch that has whole ones."""
         images = op_codes(ops)
         first = np.flatnonzero(images != UPDATE_AFTER)

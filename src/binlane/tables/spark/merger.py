@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from binlane.errors import ConfigError
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.net_changes import GONE
-from binlane.tables.landing.tables.mergers import MergeOrder
-from binlane.tables.landing.work import Format
+from binlane.tables.landing.tables.store_settings import MergeOrder
+from binlane.tables.landing.work import FormatName
 from binlane.tables.spark.failures import readable
 
 MERGE_SETTING: Final = "spark.binlane.merge"
@@ -79,13 +79,13 @@ class SparkMerger:
         chosen = spark.sparkContext.getConf().get(MERGE_SETTING, _BY_TASKS)
         return cls(spark) if chosen == _BY_SPARK else None
 
-    def takes(self, table_format: Format, names: Sequence[str], *, has_feed: bool) -> bool:
+    def takes(self, table_format: FormatName, names: Sequence[str], *, has_feed: bool) -> bool:
         """True if it can merge into a table: one of Delta's.
 
         If the table tells its changes, Delta takes names of columns apart without quoting them.
         """
         is_quoted = not has_feed or not any("`" in name for name in names)
-        return table_format is Format.DELTA and is_quoted
+        return table_format is FormatName.DELTA and is_quoted
 
     def merge(self, order: MergeOrder) -> None:
         """Merge, all or nothing; what the table has already is not merged again.

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from binlane.names import TableName
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields
-from binlane.tables.spark.images import CHANGE_OPS, OP, Changes, op_codes, struct_of, taken
-from binlane.tables.spark.options import Shape, SourceOptions
+from binlane.tables.spark.images import CHANGE_OPS, OP, ImageChanges, op_codes, struct_of, taken
+from binlane.tables.spark.options import RowForm, SourceOptions
 
 Arrays = dict[str, "pa.Array[Any]"]
 
@@ -59,19 +59,19 @@ def rendering(options: SourceOptions) -> Rendering:
     """The one that the options ask for."""
     assert options.table is not None, "shapes are of one table"
     match options.shape:
-        case Shape.IMAGES:
-            return Images(options)
-        case Shape.CHANGES:
+        case RowForm.IMAGES:
+            return ImageRows(options)
+        case RowForm.CHANGES:
             return WithStructs(options)
-        case Shape.CDF:
+        case RowForm.CDF:
             return ChangeDataFeed()
-        case Shape.DEBEZIUM:
+        case RowForm.DEBEZIUM:
             return Debezium(options.table)
-        case Shape.DEBEZIUM_FLAT:
+        case RowForm.DEBEZIUM_FLAT:
             return DebeziumFlat(options.table)
 
 
-class Images:
+class ImageRows:
     """One row an image: `_op` and its like, then the table's columns."""
 
     has_whole_changes = False
@@ -123,7 +123,7 @@ class WithStructs:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """Two images make a row."""
-        changes = Changes.of(batch.column(OP))
+        changes = ImageChanges.of(batch.column(OP))
         arrays = {
             name: taken(values, changes.first)
             for name, values in _renamed(self._sources, batch).items()
@@ -207,7 +207,7 @@ class Debezium:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """Two images make a row."""
-        changes = Changes.of(batch.column(OP))
+        changes = ImageChanges.of(batch.column(OP))
         return {**_structs(batch, own, changes), **_envelope(self._table, batch, changes)}
 
 
@@ -234,7 +234,7 @@ class DebeziumFlat:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """The row behind the change, of a delete the one before it."""
-        changes = Changes.of(batch.column(OP))
+        changes = ImageChanges.of(batch.column(OP))
         arrays = _envelope(self._table, batch, changes)
         arrays["__deleted"] = _DELETED.take(changes.codes)
         row = changes.row
@@ -274,7 +274,7 @@ def _struct_fields(schema: pa.Schema) -> list[pa.Field[Any]]:
     return []
 
 
-def _structs(batch: pa.RecordBatch, own: Sequence[pa.Field[Any]], changes: Changes) -> Arrays:
+def _structs(batch: pa.RecordBatch, own: Sequence[pa.Field[Any]], changes: ImageChanges) -> Arrays:
     columns = list(_own_arrays(batch, own).values())
     return {
         "before": struct_of(columns, list(own), changes.before),
@@ -282,7 +282,7 @@ def _structs(batch: pa.RecordBatch, own: Sequence[pa.Field[Any]], changes: Chang
     }
 
 
-def _envelope(table: TableName, batch: pa.RecordBatch, changes: Changes) -> Arrays:
+def _envelope(table: TableName, batch: pa.RecordBatch, changes: ImageChanges) -> Arrays:
     arrays = {
         name: taken(values, changes.first)
         for name, values in _renamed(_DEBEZIUM_SOURCES, batch).items()

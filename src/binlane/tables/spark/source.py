@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from binlane.tables.spark.change_log import change_log_schema
 from binlane.tables.spark.events import EVENTS
-from binlane.tables.spark.filters import Condition, conditions
+from binlane.tables.spark.filters import PushedCondition, conditions
 from binlane.tables.spark.hints import hints_shown
 from binlane.tables.spark.options import Layout, SourceOptions
 from binlane.tables.spark.pruning import Pruning
@@ -78,7 +78,7 @@ class BinlogReader(DataSourceReader):
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        self._conditions: list[Condition] = []
+        self._conditions: list[PushedCondition] = []
 
     @hints_shown()
     def partitions(self) -> list[InputPartition]:

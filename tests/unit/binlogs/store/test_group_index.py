@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.chunks import open_chunks
 from binlane.binlogs.store.group_index import POINT_BYTES, GroupIndex
@@ -218,7 +219,7 @@ def test_groups_of_which_only_bytes_are_known_have_no_times(tmp_path: Path) -> N
         binlog = create(store)
         for n in range(1, 60):
             events = transaction(n, size=SIZE).events
-            binlog.append_placed(place_group(events, binlog.size_bytes, binlog.format), groups=1)
+            binlog.take(BinlogPart(place_group(events, binlog.size_bytes, binlog.format), groups=1))
             binlog.advance_to(GtidPosition.parse(f"0-1-{n}"))
             binlog.sync()
         index = index_at(binlog.files()[0].path)

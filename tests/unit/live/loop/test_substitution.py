@@ -13,7 +13,6 @@ import pytest
 
 from binlane.binlogs.routing.makers import thread_of_raw
 from binlane.binlogs.routing.planned import MARKS, CutGroup, cut_group
-from binlane.binlogs.routing.planned_spans import RawGroup
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.reading import read_groups
@@ -23,7 +22,7 @@ from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.loop.router import Router
-from binlane.live.loop.substitution import PAST_THE_PORT, Substitution
+from binlane.live.loop.substitution import PAST_THE_PORT, OwnedGroups, Substitution
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.session_groups import Reason
@@ -350,9 +349,12 @@ def test_statements_stand_in_the_places_of_their_rows(
 class ByReference(Substitution):
     """Makes every group by the reference."""
 
-    def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
-        del output, plan, group, gtid
-        return False
+    def read_run(self, run: RawRun, after: Position | None) -> OwnedGroups:
+        return replace(super().read_run(run, after), plans={})
+
+    def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
+        del gtid
+        return None
 
 
 @pytest.mark.parametrize("name", ["md1011_txn", "md1011_rotation", "md118_txn", "md1011_fk"])
@@ -563,7 +565,7 @@ def test_texts_of_a_mark_stand_behind_no_later_group(*, is_passed: bool, tmp_pat
         assert texts == ([] if is_passed else [mark.gtid])
         assert output.binlog.reached.covers(mark.gtid)
         assert output.counts.rows_instead[Reason.PASSED] == is_passed
-        assert not is_passed or _THREAD in output.threads.lost
+        assert not is_passed or _THREAD in output.temporary.threads.lost
 
 
 @pytest.mark.parametrize("is_met", [False, True])
@@ -608,7 +610,7 @@ def test_temporary_tables_of_a_session_of_which_something_is_not_known_are_in_no
             if b"shop.o" in query or b"shop.two" in query
         ]
         assert made == ([queries[0]] if is_met else [])
-        assert run.outputs[0].threads.lost == {_THREAD}
+        assert run.outputs[0].temporary.threads.lost == {_THREAD}
 
 
 def test_a_group_that_is_not_held_is_rows(tmp_path: Path) -> None:

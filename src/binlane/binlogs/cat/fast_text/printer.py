@@ -13,20 +13,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Write
-from binlane.binlogs.cat.fast_text.clock import zone_at
 from binlane.binlogs.cat.fast_text.context import SessionContext
 from binlane.binlogs.cat.fast_text.handover import Handover
-from binlane.binlogs.cat.fast_text.inflate import plain_rows
 from binlane.binlogs.cat.fast_text.layouts import Layouts
-from binlane.binlogs.cat.fast_text.payload import Payload
+from binlane.binlogs.cat.fast_text.payload import Payload, plain_rows
 from binlane.binlogs.cat.fast_text.window import TextWindow
 from binlane.binlogs.cat.text.event import printable_rows
 from binlane.binlogs.cat.text.lines import TextLines
@@ -47,6 +46,42 @@ from binlane.log.grouping.table_maps import TableMaps
 from binlane.log.grouping.walk import Walker
 from binlane.log.grouping.window import PIECE_BYTES, ByteReader, Window
 from binlane.log.kernels import text_layout as lay
+
+_DAY: Final = 86_400
+_QUARTER: Final = 900
+
+
+class Zone(NamedTuple):
+    """The local time of a stretch of time.
+
+    Attributes:
+        start: The first second of it, since 1970.
+        end: The first second behind it, since 1970.
+        offset: Seconds by which local time is ahead of UTC.
+        name: Name that the system gives it, such as `CEST`.
+    """
+
+    start: int
+    end: int
+    offset: int
+    name: str
+
+
+@lru_cache(maxsize=256)
+def zone_at(timestamp: int) -> Zone:
+    """The local time around a second since 1970."""
+    offset, name = _local(timestamp)
+    for span in (_DAY, _QUARTER):
+        start = timestamp - timestamp % span
+        if all(_local(edge) == (offset, name) for edge in (start, start + span - 1)):
+            return Zone(start, start + span, offset, name)
+    return Zone(timestamp, timestamp + 1, offset, name)
+
+
+def _local(timestamp: int) -> tuple[int, str]:
+    local = time.localtime(timestamp)
+    return local.tm_gmtoff, local.tm_zone
+
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -86,6 +121,23 @@ _FULL: Final[Mapping[int, int]] = MappingProxyType(
 )
 
 
+class PrinterSizes(NamedTuple):
+    """Sizes of a printer's buffers.
+
+    Attributes:
+        window_bytes: Bytes of a file that are looked at together.
+        buffer_bytes: Bytes of text that are kept together at first.
+        spill_bytes: Bytes of one statement's text that are kept in memory.
+    """
+
+    window_bytes: int = WINDOW_BYTES
+    buffer_bytes: int = _BUFFER_BYTES
+    spill_bytes: int = SPILL_BYTES
+
+
+_SIZES: Final = PrinterSizes()
+
+
 class FastText:
     """Prints the events of files, one file after the other.
 
@@ -94,21 +146,17 @@ class FastText:
         options: Options for which `can_print` is true.
         write: Function that takes text; it is done with it when it returns.
         kernel: The function `print_events` of the kernels.
-        window_bytes: Bytes of a file that are looked at together.
-        buffer_bytes: Bytes of text that are kept together at first.
-        spill_bytes: Bytes of one statement's text that are kept in memory.
+        sizes: Sizes of buffers, for tests.
     """
 
-    def __init__(  # noqa: PLR0913  # sizes are for tests
+    def __init__(
         self,
         renderer: TextLines,
         options: TextOptions,
         write: Write,
         *,
         kernel: Callable[..., int],
-        window_bytes: int = WINDOW_BYTES,
-        buffer_bytes: int = _BUFFER_BYTES,
-        spill_bytes: int = SPILL_BYTES,
+        sizes: PrinterSizes = _SIZES,
     ) -> None:
         self._renderer = renderer
         self._options = options
@@ -117,9 +165,11 @@ class FastText:
         self._state = np.zeros(lay.STATE_SIZE, np.int64)
         self._layouts = Layouts(with_types=options.verbose > 1)
         self._context = SessionContext(self._state, self._layouts)
-        self._parts = TextBuffers(self._state, write, size=buffer_bytes, spill_bytes=spill_bytes)
+        self._parts = TextBuffers(
+            self._state, write, size=sizes.buffer_bytes, spill_bytes=sizes.spill_bytes
+        )
         self._handover = Handover(renderer, self._state, self._parts)
-        self._window_bytes = window_bytes
+        self._window_bytes = sizes.window_bytes
         # The payload and events around the window, if it is not the log itself.
         self._payload: Payload | None = None
         self._others: dict[int, list[Event]] = {}

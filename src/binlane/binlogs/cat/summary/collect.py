@@ -12,11 +12,11 @@ from typing import Final
 from binlane.binlogs.cat.summary.counts import (
     EventCount,
     FileCount,
+    GroupSummary,
     GtidRanges,
     TableCount,
     Timeline,
     Top,
-    Transaction,
 )
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
@@ -79,7 +79,7 @@ class Summary:
         self._tracker = GroupTracker()
         self._maps = TableMaps()
         self._flavor = Flavor.MARIADB
-        self._group: Transaction | None = None
+        self._group: GroupSummary | None = None
         self._is_ended = True
 
     def feed(self, event: Event, *, file: str) -> None:
@@ -140,7 +140,7 @@ class Summary:
         except CodecError as error:
             raise error.at(file, event.position) from None
 
-    def resume(self, group: Transaction | None, tracker: GroupTracker, maps: TableMaps) -> None:
+    def resume(self, group: GroupSummary | None, tracker: GroupTracker, maps: TableMaps) -> None:
         """Go on behind events that somebody else has counted.
 
         Args:
@@ -189,7 +189,7 @@ class Summary:
             self._end_group()
             if not place.is_control:
                 gtid = None if place.gtid is None else str(place.gtid)
-                self._group = Transaction(
+                self._group = GroupSummary(
                     gtid=gtid, file=file, position=event.position, first_time=time, last_time=time
                 )
                 if place.gtid is not None:

@@ -75,7 +75,7 @@ class FileCount:
 
 
 @dataclass(slots=True, kw_only=True)
-class Transaction:
+class GroupSummary:
     """One event group.
 
     Attributes:
@@ -109,10 +109,10 @@ class Top:
 
     def __init__(self, attribute: str) -> None:
         self._measure = attrgetter(attribute)
-        self._heap: list[tuple[int, int, Transaction]] = []
+        self._heap: list[tuple[int, int, GroupSummary]] = []
         self._count = 0
 
-    def add(self, transaction: Transaction) -> None:
+    def add(self, transaction: GroupSummary) -> None:
         """Keep it if it is among them; of equal ones the earlier stays."""
         measure = self._measure(transaction)
         self._count += 1
@@ -126,7 +126,7 @@ class Top:
         """The figure that a transaction must exceed to be kept; -1 while every one is kept."""
         return -1 if len(self._heap) < TOP_COUNT else self._heap[0][0]
 
-    def __iter__(self) -> Iterator[Transaction]:
+    def __iter__(self) -> Iterator[GroupSummary]:
         """Biggest first; those that have nothing of it are left out."""
         return (entry[2] for entry in sorted(self._heap, reverse=True) if entry[0])
 

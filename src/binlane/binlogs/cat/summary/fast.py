@@ -17,7 +17,7 @@ from uuid import UUID
 import numpy as np
 
 from binlane.binlogs.cat.summary.collect import CLOSING_TYPES, OBJECT_VERBS, Summary
-from binlane.binlogs.cat.summary.counts import EventCount, Transaction
+from binlane.binlogs.cat.summary.counts import EventCount, GroupSummary
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.log.codec.encryption import KeyRing
@@ -289,10 +289,10 @@ class _FileCounter:
             gtids.add_run(first, last)
             figures[lay.RUN_LAST] = lay.NONE
 
-    def _transaction(self, position: int, numbers: list[int]) -> Transaction:
+    def _transaction(self, position: int, numbers: list[int]) -> GroupSummary:
         """A group of which the kernel has told the figures from BYTES on."""
         size_bytes, rows, events, first_time, last_time, kind, *gtid = numbers
-        return Transaction(
+        return GroupSummary(
             gtid=self._gtid_text(kind, gtid),
             file=self._name,
             position=position,

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from binlane.binlogs.cat.summary.as_json import time_text
-from binlane.binlogs.cat.summary.counts import TableCount, Transaction
+from binlane.binlogs.cat.summary.counts import GroupSummary, TableCount
 from binlane.binlogs.cat.summary.words import count_text, duration_text, facts, notes, size_text
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _statements(summary: Summary) -> Iterator[str]:
     yield from _table(("kind", "count"), rows)
 
 
-def _transactions(title: str, transactions: Iterable[Transaction]) -> Iterator[str]:
+def _transactions(title: str, transactions: Iterable[GroupSummary]) -> Iterator[str]:
     rows = [
         (
             _text(f"{transaction.file}:{transaction.position}"),

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from binlane.binlogs.cat.summary.as_json import time_text
-from binlane.binlogs.cat.summary.counts import Bucket, Transaction
+from binlane.binlogs.cat.summary.counts import Bucket, GroupSummary
 from binlane.binlogs.cat.summary.words import count_text, duration_text, facts, notes, size_text
 from binlane.visible import visible
 
@@ -128,7 +128,7 @@ def _statements(summary: Summary) -> Table:
     return table
 
 
-def _transactions(transactions: Sequence[Transaction]) -> Table:
+def _transactions(transactions: Sequence[GroupSummary]) -> Table:
     table = _table("bytes", "rows", "events", "took", first="at")
     for transaction in transactions:
         at = f"{visible(transaction.file)}:{transaction.position}"

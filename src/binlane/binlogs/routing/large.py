@@ -6,21 +6,21 @@ written. Only groups of rows and their brackets can be routed so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.cascades import StatementWatch
 from binlane.binlogs.routing.planned import MARKS
 from binlane.binlogs.routing.queries import NO_TABLES, confined, statement_of
+from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, RoutedBinlog
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.routing.rows import STATEMENT_TEXTS, table_name
 from binlane.binlogs.routing.texts import TextNames, names_in
-from binlane.binlogs.store.binlog import Binlog
 from binlane.errors import CodecError
 from binlane.log.codec.body import Body
 from binlane.log.codec.event import Event
-from binlane.log.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
+from binlane.log.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from binlane.log.codec.mysql_transaction import MysqlGtidEvent
 from binlane.log.codec.payload import TransactionPayloadEvent
 from binlane.log.codec.query import QueryEvent
@@ -28,6 +28,7 @@ from binlane.log.codec.rows import RowsEvent, TableMapEvent
 from binlane.log.codec.transaction import GtidEvent, XidEvent
 from binlane.log.codec.types import EventType, Flavor, RowsFlag
 from binlane.log.grouping.placing import fitted, moved, place
+from binlane.log.grouping.raw import LargeGroup
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.xa import finished_by, prepared_by
@@ -43,21 +44,34 @@ _DROP, _COPY, _END, _PUT = range(4)
 class LargePart:
     """The part of a large group that one binlog gets.
 
+    Args:
+        binlog: The binlog, which has everything before the group.
+        large: The group, which is read from its bytes again.
+        image: Images to which the session that made the group wants its rows cut.
+        reason: Reason why rows stand in the places of statements; empty if there is none.
+        is_left_out: True if the binlog gets nothing of the group, as its plan says.
+
     Attributes:
-        events: Number of events that stay.
-        rows_events: Number of rows events among them.
-        texts_left_out: Texts of row changes that may name something outside of the scope.
+        has_effect: True if something of the group stays.
     """
 
     def __init__(
-        self, binlog: Binlog, format_: Format, *, file: str, image: RowImage = RowImage.FULL
+        self,
+        binlog: RoutedBinlog,
+        large: LargeGroup,
+        image: RowImage = RowImage.FULL,
+        reason: str = "",
+        *,
+        is_left_out: bool = False,
     ) -> None:
         self._binlog = binlog
+        self._reasons = (reason,) if reason else ()
+        self._is_left_out = is_left_out
         self._image = smaller(binlog.definition.row_image, image)
-        self._format = format_
-        self._file = file
+        self._large = large
+        self._format = large.format
         self._scope = binlog.definition.scope
-        self._converts = binlog.may_have_tables_info or format_.has_tables_info
+        self._converts = binlog.may_have_tables_info or self._format.has_tables_info
         self._actions = bytearray()
         self._maps = TableMaps()
         self._texts: list[tuple[int, TextNames]] = []
@@ -67,9 +81,7 @@ class LargePart:
         self._filled: set[TableName] = set()
         self._has_outside = False
         self._last_rows = -1
-        self._size = 0
-        self._cutter: ImageCutter | None = None
-        self.events = self.rows_events = self.texts_left_out = 0
+        self._texts_left_out = 0
         self.has_effect = False
 
     def feed(self, event: Event) -> None:
@@ -95,7 +107,7 @@ class LargePart:
         elif isinstance(body, STATEMENT_TEXTS):
             self._texts.append((at, names_in(body.query)))
         elif isinstance(body, TableMapEvent):
-            self._maps.feed(event, file=self._file)
+            self._maps.feed(event, file=self._large.file)
             self._map_places.append(at)
             self._see_map(body, at)
         elif isinstance(body, RowsEvent):
@@ -126,7 +138,7 @@ class LargePart:
             self._has_outside = True
 
     def _see_rows(self, event: Event, body: RowsEvent, at: int) -> None:
-        owner = self._maps.feed(event, file=self._file)
+        owner = self._maps.feed(event, file=self._large.file)
         if owner is not None:
             self._watch.see_rows(body, owner)
         if owner is not None and self._scope.includes(table_name(owner)):
@@ -146,7 +158,7 @@ class LargePart:
         for place_, names in self._texts:
             if not (has_rows and names.is_inside(self._scope, changed)):
                 self._actions[place_] = _DROP
-                self.texts_left_out += has_rows
+                self._texts_left_out += has_rows
         if has_rows and self._last_rows != at:
             self._actions[self._last_rows] = _END
         self.has_effect |= has_rows
@@ -164,56 +176,59 @@ class LargePart:
         for place_ in (*self._map_places, *(place_ for place_, _ in self._texts)):
             self._actions[place_] = _DROP
 
-    def remember(self) -> None:
-        """Have the binlog know which tables have rows now.
+    def parts(self, read: Callable[[], Iterator[Event]]) -> Iterator[BinlogPart]:
+        """Give the part in pieces, once the group was read the first time.
 
-        Raises:
-            StoreError: As `Binlog.append`.
+        Args:
+            read: Gives the group's events from its first on, each time anew.
         """
-        memory = self._binlog.memory
-        self._binlog.remember(memory.with_rows(self._filled))
-
-    def measure(self, events: Iterable[Event]) -> None:
-        """Find out how long the part is, which MySQL's GTID event says."""
-        for event, kept in zip(self._cut(events), self._kept(), strict=False):
-            if kept:
-                self._size += self._length(event, kept)
-
-    def write(self, events: Iterable[Event]) -> None:
-        """Append the part to the binlog, in pieces.
-
-        Raises:
-            StoreError: As `Binlog.append`.
-        """
-        binlog, data, clock = self._binlog, bytearray(), 0
-        for event, kept in zip(self._cut(events), self._kept(), strict=False):
-            if not kept:
+        binlog, gtid = self._binlog, self._large.gtid
+        memory = binlog.memory.with_rows(self._filled)
+        if self._is_left_out or not self.has_effect:
+            yield BinlogPart(gtid=gtid, memory=memory)
+            return
+        rotates_at = None if binlog.room_bytes else self._large.timestamp
+        yield BinlogPart(memory=memory, rotates_at=rotates_at, reasons=self._reasons)
+        size = self._size(read()) if self._format.flavor is Flavor.MYSQL else 0
+        left_out = ((TEXT_LEFT_OUT, self._texts_left_out),) if self._texts_left_out else ()
+        cutter = None if self._image is RowImage.FULL else ImageCutter(self._image)
+        data, events, rows_events, clock = bytearray(), 0, 0, 0
+        for event, action in zip(self._cut(read(), cutter), self._actions, strict=False):
+            if action == _DROP:
                 continue
             body = event.body
             if isinstance(body, MysqlGtidEvent):
-                others = self._size - len(body.encode(self._format))
+                others = size - len(body.encode(self._format))
                 body = fitted(body, others, binlog.format, clock=binlog.clock_base)
                 clock = body.sequence_number or 0
-            position = binlog.size_bytes + len(data)
-            data += self._bytes(event, body, kept, position)
-            self.events += 1
-            self.rows_events += isinstance(body, RowsEvent)
+            data += self._bytes(event, body, action, binlog.size_bytes + len(data))
+            events += 1
+            rows_events += isinstance(body, RowsEvent)
             if len(data) >= _PIECE_BYTES:
-                binlog.append_placed(data, groups=0, clock=clock)
+                yield BinlogPart(data, clock=clock, cutter=cutter)
                 data = bytearray()
-        binlog.append_placed(data, groups=1, clock=clock)
-        if self._cutter is not None:
-            binlog.note_uncut(self._cutter)
+        yield BinlogPart(
+            data,
+            groups=1,
+            events=events,
+            rows_events=rows_events,
+            gtid=gtid,
+            clock=clock,
+            cutter=cutter,
+            omissions=left_out,
+        )
 
-    def _cut(self, events: Iterable[Event]) -> Iterable[Event]:
+    def _size(self, events: Iterable[Event]) -> int:
+        """Length of the part in bytes, which MySQL's GTID event says."""
+        cutter = None if self._image is RowImage.FULL else ImageCutter(self._image)
+        pairs = zip(self._cut(events, cutter), self._actions, strict=False)
+        return sum(self._length(event, action) for event, action in pairs if action != _DROP)
+
+    def _cut(self, events: Iterable[Event], cutter: ImageCutter | None) -> Iterable[Event]:
         """Events with the row images that the binlog is to have."""
-        if self._image is RowImage.FULL:
+        if cutter is None:
             return events
-        self._cutter = cutter = ImageCutter(self._image)
         return (cutter.event(event, self._format) for event in events)
-
-    def _kept(self) -> Iterator[int]:
-        return iter(self._actions)
 
     def _length(self, event: Event, action: int) -> int:
         if action == _PUT and isinstance(event.body, QueryEvent):
@@ -237,36 +252,25 @@ class LargePart:
         return moved(event, position, self._format)
 
 
-def route_large(
-    binlogs: Iterable[Binlog], read: Callable[[], Iterator[Event]], format_: Format, *, file: str
-) -> list[LargePart]:
-    """Give binlogs their parts of a large group.
+def feed_parts(
+    parts: Sequence[LargePart], read: Callable[[], Iterator[Event]], large: LargeGroup
+) -> None:
+    """Read a large group the first time, for its parts in some binlogs.
 
     Args:
-        binlogs: Binlogs that are written to.
-        read: Function that gives the group's events from its first on, each time anew.
-        format_: Format of the FORMAT_DESCRIPTION before them.
-        file: Name of the group's file, for errors.
+        parts: Parts of the group, one for each binlog.
+        read: Gives the group's events from its first on, each time anew.
+        large: The group that the events are of.
 
     Raises:
-        UnexpectedError: If the group has other events than rows and their brackets; nothing is
-            written then.
-        CodecError: If the group is damaged; nothing is written then.
-        StoreError: As `Binlog.append`.
+        UnexpectedError: If the group has other events than rows and their brackets.
+        CodecError: If the group is damaged.
     """
-    parts = [LargePart(binlog, format_, file=file) for binlog in binlogs]
     for event in read():
         try:
             for part in parts:
                 part.feed(event)
         except CodecError as error:
-            raise error.at(file, event.position) from None
+            raise error.at(large.file, event.position) from None
     for part in parts:
         part.end()
-    for part in parts:
-        part.remember()
-        if part.has_effect:
-            if format_.flavor is Flavor.MYSQL:
-                part.measure(read())
-            part.write(read())
-    return parts
