@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.statements.policy.lock_list import is_made
 from binlane.statements.policy.refusals import Refusal, refusal
 from binlane.statements.policy.server import Server
+from binlane.statements.sql.evaluation.functions import is_made
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.servers import Dialect, Fact

@@ -29,9 +29,7 @@ from binlane.statements.sql.script_session import ScriptSession
 from binlane.statements.sql.servers import Dialect, Version
 from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import engine_name
-from binlane.statements.sql.table_definitions import (
-    TableDefinition,
-)
+from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tokens import SqlSyntaxError, line_of
 from binlane.statements.sql.tree.statements import Administration
 

@@ -16,6 +16,7 @@ from binlane.names import TableName
 from binlane.statements.sql.account_changes import change, give_routine, take_routine
 from binlane.statements.sql.accounts import ROOT, AccountName, Level, Situation, named
 from binlane.statements.sql.check_names import copied_checks
+from binlane.statements.sql.column_charsets import named_charset
 from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.operator_types import Scope, Untyped
 from binlane.statements.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_known
@@ -44,12 +45,7 @@ from binlane.statements.sql.table_changes import (
     with_invisible_primary_key,
     with_selected,
 )
-from binlane.statements.sql.table_definitions import (
-    TableColumn,
-    TableDefinition,
-    named_charset,
-    string_of,
-)
+from binlane.statements.sql.table_definitions import TableColumn, TableDefinition, string_of
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree import definitions
 from binlane.statements.sql.tree.account_statements import Account, AccountStatement

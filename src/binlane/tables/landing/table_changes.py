@@ -13,6 +13,7 @@ from typing import Final, Self
 import pyarrow as pa
 
 from binlane.log.codec.types import Flavor
+from binlane.statements.sql.column_charsets import named_charset
 from binlane.statements.sql.facts import StatementEffects
 from binlane.statements.sql.logged_columns import logged_column
 from binlane.statements.sql.logged_objects import LoggedObjects
@@ -22,7 +23,7 @@ from binlane.statements.sql.statement_kinds import (
     WRITING_KINDS,
     StatementKind,
 )
-from binlane.statements.sql.table_definitions import TableColumn, named_charset
+from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
     AlterTable,
