@@ -55,12 +55,8 @@ from binlane.statements.session.recurring import KnownEffect
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import (
-    DDL_KINDS,
-    WRITING_KINDS,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import DDL_KINDS, WRITING_KINDS, StatementKind
 from binlane.statements.sql.tokens import LONG
 
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
