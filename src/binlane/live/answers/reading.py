@@ -12,7 +12,7 @@ from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import BinlaneError, StatementError
 from binlane.live.answers.access import NOT_IN_TIME, Access
 from binlane.live.gateway.handler import HandlerSession
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 
 _AGAIN_S: Final = 1.0
 

@@ -42,16 +42,16 @@ from binlane.live.answers.system_tables.answering import SystemTables
 from binlane.live.answers.system_tables.schema import Snapshot
 from binlane.live.answers.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
 from binlane.live.answers.unknown_names import UnknownNames, unknown_names
+from binlane.live.dump.dump_progress import DumpProgress
+from binlane.live.dump.dump_sending import awaited, serve_dump
 from binlane.live.dump.lookup import gtid_position_in, place_behind
-from binlane.live.dump.machine import ReplicaDump
-from binlane.live.dump.progress import DumpProgress
+from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import FATAL_ERRNO, ReplicaRequest, refusal
-from binlane.live.dump.transport import awaited, serve_dump
 from binlane.live.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.log_texts import shown
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S, incomplete
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import MAGIC, flavor_of

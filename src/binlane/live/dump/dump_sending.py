@@ -25,9 +25,9 @@ from binlane.binlogs.store.group_points import group_index
 from binlane.binlogs.store.held_gtids import first_lacking
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import CodecError, StatementError
-from binlane.live.dump.machine import BEGINNING, ReplicaDump
+from binlane.live.dump.dump_progress import DumpProgress
 from binlane.live.dump.packing import SLICE_BYTES, Packer, can_pack
-from binlane.live.dump.progress import DumpProgress
+from binlane.live.dump.replica_dump import BEGINNING, ReplicaDump
 from binlane.live.dump.request import ReplicaRequest, refusal
 from binlane.live.dump.start import (
     HEAD_LENGTH_MAX,

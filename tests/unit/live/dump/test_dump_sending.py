@@ -15,10 +15,10 @@ from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import StatementError
-from binlane.live.dump.machine import NOWHERE, ReplicaDump
+from binlane.live.dump.dump_sending import awaited, serve_dump
+from binlane.live.dump.replica_dump import NOWHERE, ReplicaDump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.start import FileBeginning
-from binlane.live.dump.transport import awaited, serve_dump
 from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import ErrPacket
 from binlane.log.codec.types import EventType, Flavor
