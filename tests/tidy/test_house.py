@@ -10,15 +10,15 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 35,
-    "functions over 6 parameters": 48,
-    "classes with more than 15 fields changed outside __init__": 3,
-    "class names for more than one class": 69,
-    "file names for more than one module": 73,
-    "file names that say nothing in their folder": 32,
-    "riddling names of classes and modules": 21,
+    "modules over 600 lines": 32,
+    "functions over 6 parameters": 42,
+    "classes with more than 15 fields changed outside __init__": 1,
+    "class names for more than one class": 44,
+    "file names for more than one module": 70,
+    "file names that say nothing in their folder": 31,
+    "riddling names of classes and modules": 18,
     "docstrings that begin with a question word": 0,
-    "attribute and argument lines under five words": 12,
+    "attribute and argument lines under five words": 1,
 }
 
 

@@ -81,14 +81,14 @@ def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) ->
 
 
 class _Voice:
-    """Tells the story on a console; on a terminal a line below it shows what goes on."""
+    """Prints the story on a console; on a terminal a line below it shows the progress."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.status = console.status("")
 
     def say(self, line: str, style: str | None = None) -> None:
-        """Print one line; where a terminal is narrower it goes on, further in, on the next ones."""
+        """Print one line; a narrow terminal gets it indented on several lines."""
         text = f"     {line}"
         if self._console.is_terminal and len(text) > self._console.width:
             text = "\n".join(
@@ -102,12 +102,12 @@ class _Voice:
         self._console.print(text, style=style, markup=False, soft_wrap=True)
 
     def progress(self, text: str) -> None:
-        """Show it in the line below; a pipe gets nothing."""
+        """Show progress in the line below; a pipe gets nothing."""
         self.status.update(text)
 
 
 def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> list[Claim]:
-    """Run the steps; a failure says which step it was and where the logs are."""
+    """Run the steps; a failure names its step and the place of the logs."""
     from pymysql import MySQLError  # noqa: PLC0415  # an extra's, without which there is --help
 
     checks: list[Claim] = []

@@ -86,7 +86,7 @@ class SendCommand:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeToTls:
-    """Go on inside TLS."""
+    """An action: start TLS on the connection."""
 
 
 Step = Reply | SendCommand | UpgradeToTls
@@ -116,7 +116,7 @@ class Account:
 
 
 def log_in(account: Account) -> Dialogue[Greeting]:
-    """Log in.
+    """Log in to the server.
 
     Raises:
         PeerError: If the server refuses, or wants what binlane cannot do.

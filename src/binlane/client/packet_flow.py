@@ -31,7 +31,7 @@ class StartTls:
 
 @dataclass(slots=True)
 class PacketFlow(Generic[_Result]):
-    """One connection.
+    """The packets of one connection, in both directions.
 
     Attributes:
         dialogue: The conversation that comes first.

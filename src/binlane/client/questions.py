@@ -150,12 +150,12 @@ class AskingContext:
 
 
 def is_of_server(name: TableName) -> bool:
-    """True if an object is one that every server has, of which nothing is asked."""
+    """True if every server has the object, so that no question about it is needed."""
     return name.database.lower() in _SYSTEM
 
 
 def asking(question: Question, asked: AskingContext) -> Asking:
-    """Ask a question.
+    """Begin a question.
 
     Raises:
         StatementError: What the server says, or that its answer is not understood.
@@ -196,7 +196,7 @@ def _table(name: TableName, asked: AskingContext) -> Asking:
 
 
 def _listed_view(name: TableName, asked: AskingContext) -> Generator[str, Rows, str | None]:
-    """The statement that makes a view which the server does not show; None if there is none.
+    """Return the CREATE VIEW of a view that the server does not show; None if there is none.
 
     Who wants to drop or to replace the view has it to be known.
     """
@@ -268,14 +268,14 @@ def _routine(kind: str, name: TableName, asked: AskingContext) -> Asking:
 
 
 def _program(row: Sequence[str | None], asked: AskingContext) -> str:
-    """The text of a routine or trigger; MariaDB tells ASCII bytes of one in swe7 as letters."""
+    """Return the text of a routine or trigger; MariaDB gives ASCII bytes of swe7 as letters."""
     text = row[_PROGRAM] or ""
     is_swe7 = asked.is_mariadb and row[_PROGRAM + _CLIENT_CHARSET] == SWE7
     return text_telling(text, SWE7) or text if is_swe7 else text
 
 
 def _unread(kind: str, name: TableName, why: str) -> Answer:
-    """Return the answer that a routine is there of which only the name is known; who runs it is told."""
+    """Return the answer for a routine of which only the name is known; its callers get an error."""
     is_function = kind == "FUNCTION"
     routine = Routine(name=name, is_function=is_function, parameters=(), body="", unread=why)
     return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
@@ -299,7 +299,7 @@ def _event(name: TableName, asked: AskingContext) -> Asking:
 
 
 def _created(kind: str, column: int, name: TableName) -> Generator[str, Rows, str | None]:
-    """The statement that makes an object; None if there is none."""
+    """Return the CREATE statement of an object; None if there is none."""
     row = yield from _shown(kind, column, name)
     return None if row is None else row[column]
 
@@ -331,7 +331,7 @@ def creation_context(row: Sequence[str | None], column: int) -> CreationContext:
 
 
 def hidden(kind: str, name: TableName) -> StatementError:
-    """Return the error that an object is there, and its definition is not told."""
+    """Return the error for an object that exists and whose definition is hidden."""
     return StatementError(
         f"the account may not see the definition of {kind} {name}",
         errno=_ACCESS_DENIED,
@@ -433,7 +433,7 @@ def _loadable(_: TableName, __: AskingContext) -> Asking:
 
 
 def _accounts(_: TableName, asked: AskingContext) -> Asking:
-    """Users and roles with what they were granted; none where the account may not see them."""
+    """Return users and roles with their grants; none if the account may not see them."""
     rows = yield from _allowed("SELECT User, Host, QUOTE(User), QUOTE(Host) FROM mysql.user")
     catalog = asked.empty()
     catalog.store.accounts = {}

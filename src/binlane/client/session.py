@@ -1,4 +1,4 @@
-"""A session of a server that is asked one thing after the other, by a blocking socket.
+"""A session of a server on a blocking socket: one question at a time.
 
 Small answers are held whole; what a table holds comes in pieces, in bounded memory.
 """
@@ -64,11 +64,11 @@ class ServerSession:
         self.close()
 
     def close(self) -> None:
-        """Go away."""
+        """Close the session."""
         self._connection.close()
 
     def abort(self) -> None:
-        """Let another thread wait no longer for an answer."""
+        """End another thread's wait for an answer."""
         self._connection.abort()
 
     def ask(self, statement: str) -> Texts:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from binlane.binlogs.filters.events import GroupFilter
-from binlane.binlogs.filters.known_objects import KnownObjects, Load
+from binlane.binlogs.filters.known_objects import Load, SchemaObjects
 from binlane.binlogs.filters.losses import Losses
 from binlane.binlogs.filters.runs import RunFilter
 from binlane.binlogs.filters.state import FilterState
@@ -557,6 +557,6 @@ def _filter(
         return None
     saved = {} if record is None else record.reached.followed
     state = FilterState.restored(terms, saved)
-    known = None if request.load_schema is None else KnownObjects(request.load_schema)
+    known = None if request.load_schema is None else SchemaObjects(request.load_schema)
     groups = GroupFilter(state, note, known)
     return Filter(groups, RunFilter(groups))

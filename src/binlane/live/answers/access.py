@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from binlane.client.questions import ALL_ROWS
@@ -34,8 +34,10 @@ from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.types import Flavor
 from binlane.positions import Position, parse_position
-from binlane.statements.scope.definition import Definition, unknown_binlog
+from binlane.statements.scope.definition import Definition, UnknownBinlogError, unknown_binlog
 from binlane.statements.sql.accounts import AccountName
+
+_T = TypeVar("_T")
 
 FOLLOWED_TIMEOUT_S: Final = 10.0
 """Longest wait of a session for the source's account statements to be read up to its question."""
@@ -256,6 +258,31 @@ class Access:
                 if error.errno != ACCESS_DENIED_ERRNO:
                     raise
         return ()
+
+    async def chosen(
+        self, session: HandlerSession, name: str | None, privilege: SourcePrivilege
+    ) -> Sequence[str]:
+        """One binlog by its name, or all, of those for which an account has a privilege.
+
+        Raises:
+            StatementError: As `find`.
+        """
+        if name is None:
+            return await self.names(session, privilege)
+        return (await self.find(session, name, privilege),)
+
+    async def listing(self, session: HandlerSession, answer: Awaitable[_T]) -> _T:
+        """An answer whose error of an unknown name lists no binlog that the account may not see.
+
+        A binlog may be dropped between looking for it as one that the account sees and using it.
+
+        Raises:
+            StatementError: As the answer does.
+        """
+        try:
+            return await answer
+        except UnknownBinlogError as error:
+            raise unknown_binlog(error.binlog, await self.listed(session)) from None
 
     async def find(self, session: HandlerSession, name: str, privilege: SourcePrivilege) -> str:
         """The name of a binlog, if the session's account has a privilege for it.

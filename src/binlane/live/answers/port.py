@@ -49,7 +49,7 @@ _PRIVILEGES: Final = (
 logger = logging.getLogger(__name__)
 
 
-class Binlogs(Protocol):
+class JudgedBinlogs(Protocol):
     """The binlogs' settings for which statements are judged."""
 
     @property
@@ -95,7 +95,7 @@ class Port:
     def __init__(
         self,
         settings: SourceSettings,
-        binlogs: Binlogs,
+        binlogs: JudgedBinlogs,
         sayings: Sayings,
         catalog: LiveCatalog,
         *,

@@ -254,7 +254,7 @@ class RoutingLoop:
     def end_threads(self, threads: frozenset[int]) -> bool:
         """Have replicas drop the temporary tables of connections that nobody follows any more."""
         for output in self.outputs.values():
-            output.end_threads(threads)
+            output.temporary.end(threads)
         return True
 
     def remove_output(self, output: Output) -> None:

@@ -95,7 +95,7 @@ class Router:
         """
         own, substitution = OwnedGroups(), self._substitution
         for output in outputs:
-            if output.drops_temporary:
+            if output.temporary.drops_all:
                 self._guarded(output, output.drop_temporary, on_fault)
         if substitution is not None:
             substitution.noted(item)
@@ -299,7 +299,8 @@ class Router:
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
             if first.body.created:
-                output.restart_source()
+                is_complete = output.complete_s is not None
+                output.temporary.restart_source(is_complete=is_complete)
         else:
             plans = self._plans(output, waits=waits)
             part = self._dispatcher.group_part(group, output.binlog, plans)

@@ -234,7 +234,7 @@ class Substitution:
                 self.count(output, group.gtid, _UNSAID)
             if is_large and output.name in found.binlogs:
                 flags = HeaderFlag.THREAD_SPECIFIC
-                output.lose_threads(threads_of_plan(found, output.name, flags=flags))
+                output.temporary.lose(threads_of_plan(found, output.name, flags=flags))
             return found
         if found is None:
             return ""
@@ -247,9 +247,9 @@ class Substitution:
     def _doubt(output: Output, found: Unattributed) -> None:
         """Note that nobody knows what a group was: it may have made temporary tables."""
         if found.threads is None:
-            output.lose_threads(output.threads.made)
+            output.temporary.lose(output.temporary.threads.made)
         else:
-            output.lose_threads(found.threads)
+            output.temporary.lose(found.threads)
 
     def _find(
         self, output: Output, group: ReadGroup | None, *, waits: bool = False
@@ -279,8 +279,8 @@ class Substitution:
         for reason in part.reasons:
             is_told = self._tell_bypass(output, gtid, reason)
             self.count(output, gtid, reason, is_told=is_told)
-        output.lose_threads(part.lost)
-        output.note_made(part.made)
+        output.temporary.lose(part.lost)
+        output.temporary.note_made(part.made)
 
     def require(self, output: Output, gtid: AnyGtid) -> None:
         """See that it is known what a group is to a binlog, before it is decoded.
@@ -378,7 +378,7 @@ class OutputPlans:
     @property
     def threads(self) -> Threads:
         """Connections with temporary tables, as the groups before left them."""
-        return self._output.threads
+        return self._output.temporary.threads
 
     def known(self, gtid: AnyGtid) -> GroupPlan | None:
         """The plan of a group if it is known by now."""

@@ -10,12 +10,12 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.incidents import Incident, stopping_text
 from binlane.live.answers.port import Port
-from binlane.live.answers.statements import ConnectedReplica, Statements
+from binlane.live.answers.replica_dumps import ConnectedReplica, ReplicaDumps
 from binlane.live.capture.source_facts import Finding, Weight
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
@@ -71,39 +71,45 @@ class ListeningPort(Protocol):
         ...
 
 
+class ShownParts(NamedTuple):
+    """The parts of `serve` whose state is shown.
+
+    Attributes:
+        binlogs: The binlogs of the store.
+        dumps: The dumps of connected replicas.
+        gateway: The server of the MySQL port.
+        port: The judges of the port's sessions; None where nothing is judged.
+        archive: The archive of copies; None without one.
+    """
+
+    binlogs: Binlogs
+    dumps: ReplicaDumps
+    gateway: ListeningPort
+    port: Port | None
+    archive: Archive | None
+
+
 class StatusKeeper:
     """Makes snapshots, and samples what they need from before.
 
     Args:
         settings: The settings of all parts.
-        binlogs: The binlogs whose state is shown.
-        statements: Serves the dumps of replicas.
-        gateway: The server of the MySQL port.
-        port: The judges of the port's sessions; None where nothing is judged.
-        archive: The archive of copies; None without one.
+        parts: The parts whose state is shown.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
             well.
         workers: Gives how the processes of the port do, where it has several.
     """
 
-    def __init__(  # noqa: PLR0913 all the parts that are shown
+    def __init__(
         self,
         settings: Settings,
-        binlogs: Binlogs,
-        statements: Statements,
-        gateway: ListeningPort,
-        port: Port | None,
-        archive: Archive | None,
+        parts: ShownParts,
         *,
         problem: Callable[[], str],
         workers: Callable[[], Sequence[WorkerStatus]] = tuple,
     ) -> None:
         self._settings = settings
-        self._binlogs = binlogs
-        self._statements = statements
-        self._gateway = gateway
-        self._port = port
-        self._archive = archive
+        self._binlogs, self._dumps, self._gateway, self._port, self._archive = parts
         self._problem = problem
         self._workers = workers
         self._history = History()
@@ -155,7 +161,7 @@ class StatusKeeper:
         """
         now_s = time.time()
         readers = defaultdict(list)
-        for replica in tuple(self._statements.replicas):
+        for replica in tuple(self._dumps.replicas.values()):
             readers[replica.binlog].append(replica)
         archive = self._settings.archive
         return Status(
@@ -169,7 +175,7 @@ class StatusKeeper:
             process=process_status(),
             port=self._port_status(),
             archive_uri="" if archive is None else archive.uri,
-            refused=self._statements.refused,
+            refused=self._dumps.refused,
         )
 
     def _binlog_status(

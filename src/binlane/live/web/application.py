@@ -96,12 +96,12 @@ class StatusReader(Protocol):
     """Gives the state of the moment."""
 
     def __call__(self, *, with_rates: bool = True) -> Status:
-        """The state; without the rates of the last hour where they are not asked for."""
+        """Return the status; the rates of the last hour only on request."""
         ...
 
 
 def application(snapshot: StatusReader) -> web.Application:
-    """The HTTP application.
+    """Return the HTTP application.
 
     Args:
         snapshot: Gives the status to show; called for each request.
@@ -161,7 +161,7 @@ def _json(value: Any) -> str:
 
 
 async def _made(render: Callable[[Status], str], status: Status) -> bytes:
-    """A text, made beside the event loop: sessions and dumps go on meanwhile."""
+    """Make a text in a thread, so that sessions and dumps go on meanwhile."""
 
     def work() -> bytes:
         return render(status).encode("utf-8", "replace")

@@ -195,7 +195,7 @@ def _lag(lag_s: float | None, lag_bytes: int | None, written: Callable[[int], st
 
 
 def _stopping(binlog: BinlogStatus) -> Iterator[str]:
-    """Tell the INCIDENTs at which replicas stop, and what to do about them."""
+    """Show the INCIDENTs at which replicas stop, and the steps to take."""
     first, last = binlog.first_incident, binlog.last_incident
     if not binlog.stopping or first is None or last is None:
         return

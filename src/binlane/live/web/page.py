@@ -50,7 +50,7 @@ _FOOTER: Final = (
 
 
 def render_page(status: Status) -> str:
-    """The page."""
+    """Return the status page."""
     problems, notes = status.problems, status.notes
     word = counted(len(problems), "problem") if problems else "all is well"
     return "\n".join(

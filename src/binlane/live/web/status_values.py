@@ -17,7 +17,7 @@ _ROWS: Final = "ROW"
 
 
 class ShownState(Enum):
-    """Progress of a binlog as SHOW BINLOGS has it: OPEN takes all that the source gives."""
+    """State of a binlog as SHOW BINLOGS shows it: OPEN takes everything from the source."""
 
     OPEN = "OPEN"
     CATCHING_UP = "CATCHING UP"
@@ -187,7 +187,7 @@ class BinlogStatus:
 
     @property
     def archive_problem(self) -> str | None:
-        """A text for an operator if the copies fail; None if nothing does."""
+        """A text for operators if copies fail, else None."""
         if not self.archive_failure:
             return None
         return f"binlog {self.name} is not archived: {self.archive_failure}"
@@ -211,7 +211,7 @@ class BinlogStatus:
 
     @property
     def needs_attention(self) -> bool:
-        """True if somebody has to look at the binlog."""
+        """True if an operator has to act on the binlog."""
         return self.state is not ShownState.OPEN or bool(
             self.stopping or self.unreadable or self.archive_failure
         )
@@ -219,7 +219,7 @@ class BinlogStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """The captured server.
+    """Status of the captured server.
 
     Attributes:
         url: The source's URL without a password.
@@ -260,7 +260,7 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStatus:
-    """This process.
+    """Status of this process.
 
     Attributes:
         version: The version of binlane's package.
@@ -335,7 +335,7 @@ class PortStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The whole service.
+    """Status of the whole service.
 
     Attributes:
         at_s: The time of the snapshot, in seconds since 1970.
@@ -370,7 +370,7 @@ class Status:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on wanted states, or such as lose no row, that are worth knowing; one line each."""
+        """Notes on states that are wanted or lose no row; one line each."""
         # Binlogs of rows lack nothing where statements are not judged.
         has_statements = any(binlog.format != _ROWS for binlog in self.binlogs)
         found = [self.port.problem] if has_statements else []

@@ -109,7 +109,7 @@ class Target(Enum):
 
 
 class Kernels:
-    """The kernels as attributes, each loaded or compiled when it is first asked for.
+    """The kernels as attributes, each loaded or compiled at its first use.
 
     Args:
         build: The form in which they shall run; if None compiled ahead, or by numba where that is
@@ -172,7 +172,7 @@ def builds() -> tuple[Build, ...]:
 
 
 def is_compiled(modules: Iterable[str]) -> bool:
-    """True if the compiled forms of some kernel modules are there; nothing is compiled to find out."""
+    """True if compiled kernel modules exist; nothing is compiled to find out."""
     return all(compiled_module(module) is not None for module in modules)
 
 
@@ -183,13 +183,13 @@ def kernel_modules() -> tuple[str, ...]:
 
 
 def can_jit() -> bool:
-    """True if numba is there, to compile what was not compiled ahead."""
+    """True if numba is installed, so that missing kernels can be compiled now."""
     return find_spec("numba") is not None
 
 
 @cache
 def compiled_module(name: str) -> ModuleType | None:
-    """The compiled form of a kernel module, None if there is none that fits the sources."""
+    """Return the compiled form of a kernel module; None if none fits the sources."""
     for target in Target:
         if target is Target.PORTABLE and not _runs_portable(platform.machine(), _processor()):
             continue
@@ -217,7 +217,7 @@ def compiled_name(name: str, target: Target = Target.HOST) -> str:
 
 
 def _made_for(target: Target, processor: str) -> str:
-    """All that makes two modules of the same sources differ."""
+    """Return everything that makes two compilations of the same sources differ."""
     if target is Target.HOST:
         return f"{sys.version} {processor}"
     return f"{sys.implementation.cache_tag} {portable_cpu()} {platform.machine()}"
@@ -235,7 +235,7 @@ def _runs_portable(machine: str, processor: str) -> bool:
 
 @cache
 def _processor() -> str:
-    """Return the processor's abilities, as far as the system tells: kernels are compiled for them."""
+    """Return the processor's features as the system names them; kernels are compiled for them."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as facts:
             return next((line for line in facts if line.startswith(("flags", "Features"))), "")
@@ -244,7 +244,7 @@ def _processor() -> str:
 
 
 def _needed_by(name: str) -> set[str]:
-    """A module and those beside it that it imports, directly or not."""
+    """Return a module and its neighbours that it imports, directly or not."""
     found, waiting = set(), [name]
     while waiting:
         module = waiting.pop()
@@ -298,7 +298,7 @@ def _jit(function: Callable[..., Any], signature: str, module: str) -> Callable[
 
 @contextmanager
 def _numba_cache(stem: str) -> Iterator[bool]:
-    """Numba's cache in a folder for these very sources; False if nothing can be written."""
+    """Set numba's cache to a folder for these sources; False if nothing can be written."""
     config: Any = import_module("numba.core.config")  # as above
 
     before = config.CACHE_DIR

@@ -565,7 +565,7 @@ def test_texts_of_a_mark_stand_behind_no_later_group(*, is_passed: bool, tmp_pat
         assert texts == ([] if is_passed else [mark.gtid])
         assert output.binlog.reached.covers(mark.gtid)
         assert output.counts.rows_instead[RowsReason.PASSED] == is_passed
-        assert not is_passed or _THREAD in output.threads.lost
+        assert not is_passed or _THREAD in output.temporary.threads.lost
 
 
 @pytest.mark.parametrize("is_met", [False, True])
@@ -610,7 +610,7 @@ def test_temporary_tables_of_a_session_of_which_something_is_not_known_are_in_no
             if b"shop.o" in query or b"shop.two" in query
         ]
         assert made == ([queries[0]] if is_met else [])
-        assert run.outputs[0].threads.lost == {_THREAD}
+        assert run.outputs[0].temporary.threads.lost == {_THREAD}
 
 
 def test_a_group_that_is_not_held_is_rows(tmp_path: Path) -> None:

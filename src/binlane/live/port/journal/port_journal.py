@@ -26,7 +26,7 @@ class PortJournal:
         disk: Disk that holds the folder.
         file_bytes: Size at which a file of statements is followed by another.
         present: Gives the state with which a file of statements begins.
-        is_relayed: Same as in `AttributionSettings`.
+        is_relayed: Same meaning as in `AttributionSettings`.
 
     Raises:
         StoreError: If the folder cannot be used.
@@ -61,7 +61,7 @@ class PortJournal:
         """Give the recorded finding on a group.
 
         Args:
-            point: The group in question.
+            point: The group that is asked about.
             thread_id: Thread that made the group as the log says; 0 where it does not.
         """
         found = self.groups.find(point)
