@@ -19,7 +19,7 @@ from binlane.live.answers.access import (
     Access,
 )
 from binlane.live.dump.dump_progress import DumpProgress
-from binlane.live.dump.dump_sending import awaited, serve_dump
+from binlane.live.dump.dump_sending import DumpContext, awaited, serve_dump
 from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import FATAL_ERRNO, ReplicaRequest, refusal
 from binlane.live.gateway.handler import HandlerSession, Send
@@ -168,14 +168,13 @@ class ReplicaDumps:
                 for binlog in ("", live.name):
                     self._refused.pop((binlog, request.server_id), None)
                 try:
-                    return await serve_dump(
-                        *(request, live, send),
+                    context = DumpContext(
                         source_id=source_id,
                         ended=ended,
                         refusal_of=watched.refusal,
                         progress=replica.progress,
-                        dump=dump,
                     )
+                    return await serve_dump(request, live, send, context, dump=dump)
                 finally:
                     del self._watched[session]
                     if replica.progress.failure and not ended.done():
