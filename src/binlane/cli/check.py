@@ -224,7 +224,7 @@ def _schemas(
 
 
 def _objects_of(address: str, password_file: Path | None) -> ServerObjects:
-    from binlane.cli.passwords import password_of  # noqa: PLC0415  # for servers only
+    from binlane.cli.password_input import password_of  # noqa: PLC0415  # for servers only
     from binlane.client.schema import read_objects  # noqa: PLC0415  # as above
     from binlane.client.settings import ServerUrl  # noqa: PLC0415  # as above
 

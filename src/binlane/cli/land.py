@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.cli import passwords
+from binlane.cli import password_input
 from binlane.cli.filter_options import filter_terms, has_filter, takes_tables
-from binlane.cli.progress import LandingMeter
+from binlane.cli.progress_meter import LandingMeter
 from binlane.cli.talk import say, verbose_option
 from binlane.errors import ConfigError, StoreError
 
@@ -214,7 +214,7 @@ def _watch_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
 def _serve_metrics(stack: ExitStack, where: str | None, landing: Landing) -> None:
     if not where:
         return
-    from binlane.live.web.landing import landing_port  # noqa: PLC0415 - for this option only
+    from binlane.live.web.landing_card import landing_port  # noqa: PLC0415 - for this option only
     from binlane.live.web.settings import HttpSettings  # noqa: PLC0415 - as above
 
     address, _, port = where.rpartition(":")
@@ -281,8 +281,8 @@ def _with_password(place: str, file: Path | None) -> str:
         return place
     if file is not None:
         return server_uri(place, {PASSWORD_FILE: str(file.absolute())})
-    if passwords.from_environment() is None and sys.stdin.isatty():
-        os.environ["MYSQL_PWD"] = passwords.asked_for(f"Password for {address}")
+    if password_input.from_environment() is None and sys.stdin.isatty():
+        os.environ["MYSQL_PWD"] = password_input.asked_for(f"Password for {address}")
     return place
 
 

@@ -115,7 +115,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     from binlane.binlogs.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
     from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415
     from binlane.binlogs.store.settings import StoreSettings  # noqa: PLC0415
-    from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+    from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
     from binlane.live.service.config import size_bytes  # noqa: PLC0415
 
     size = size_bytes(max_binlog_size, "--max-binlog-size")

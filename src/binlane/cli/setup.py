@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from binlane.cli import passwords
+from binlane.cli import password_input
 from binlane.cli.talk import say, verbose_option
 
 _PASSWORD_BYTES: Final = 18
@@ -79,7 +79,7 @@ def command(  # noqa: PLR0913  # its options
         new = NewAccount(user, host or "%", secret)
     elif create_password_file is not None:
         raise click.UsageError("--create-password-file: goes with --create-user")
-    password = passwords.password_of(password_file, url.user)
+    password = password_input.password_of(password_file, url.user)
     tell = _silent if quiet else say
     purpose = Purpose.JUDGED if has_no_marks else Purpose.ALL
     if rows_only:
@@ -96,7 +96,7 @@ def _password_in(path: Path, *, is_check: bool) -> str:
     """The password in a file, which is made where it is missing."""
     if path.exists() or is_check:
         option = "--create-password-file"
-        return passwords.from_file(path, option=option) if path.exists() else ""
+        return password_input.from_file(path, option=option) if path.exists() else ""
     made = secrets.token_urlsafe(_PASSWORD_BYTES)
     try:
         path.touch(mode=0o600, exist_ok=False)

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.side import Side
 
 _GIVES_WAY_S: Final = 0.003

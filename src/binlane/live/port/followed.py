@@ -35,7 +35,7 @@ from binlane.live.port.binlog_variables import concerns
 from binlane.live.port.context_reader import Needs, reads_diagnostics
 from binlane.live.port.followed_session import FollowedSession, ObjectsUnknownError
 from binlane.live.port.group_tracking import UnderWay
-from binlane.live.port.long_texts import TURN, turn_ends
+from binlane.live.port.long_statements import TURN, turn_ends
 from binlane.live.port.refusals import (
     NO_BULK,
     NOT_PREPARED,

@@ -15,7 +15,7 @@ from binlane.live.port.binlog_variables import NAMES, mended
 from binlane.live.port.context_reader import ContextReader, Needs
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.group_tracking import GroupTracking
-from binlane.live.port.long_texts import LongTexts
+from binlane.live.port.long_statements import LongTexts
 from binlane.live.port.own_questions import own_questions
 from binlane.live.port.parts import PortParts
 from binlane.live.port.refusals import Refusals

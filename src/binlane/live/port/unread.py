@@ -23,7 +23,7 @@ from binlane.live.gateway.judge import (
 )
 from binlane.live.port.binlog_variables import NAMES, concerns, shows
 from binlane.live.port.context_reader import reads_diagnostics
-from binlane.live.port.long_texts import LongTexts, turn_ends
+from binlane.live.port.long_statements import LongTexts, turn_ends
 from binlane.live.port.parts import FindParts, PortParts
 from binlane.live.port.refusals import not_known
 from binlane.log.codec.client_text import is_lexed_alike
