@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from binlane.binlogs.cat.sql.literals import ROW_SQL_MODE
-from binlane.binlogs.cat.sql.rows import RowSqlCache
+from binlane.binlogs.cat.sql.row_sql import RowSqlCache
+from binlane.binlogs.cat.sql.sql_literals import ROW_SQL_MODE
 from binlane.errors import CodecError, StoreError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event

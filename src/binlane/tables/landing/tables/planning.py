@@ -14,10 +14,10 @@ from functools import reduce
 from itertools import pairwise
 
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
+from binlane.tables.landing.range_work import Mode
 from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
 from binlane.tables.landing.tables.formats import Snapshot
-from binlane.tables.landing.tables.versions import holding
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.tables.row_versions import holding
 
 TARGET_BYTES_MIN = 1 << 20
 TARGET_BYTES_MAX = 16 << 20
