@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.store import Store
 from binlane.errors import BinlaneError, StoreError
@@ -155,12 +155,12 @@ class RoutingLoop:
         for name, binlog in self.store.binlogs.items():
             output = self.add_output(binlog)
             activity, _ = activities[name]
-            if activity is Activity.STOPPED:
+            if activity is BinlogActivity.STOPPED:
                 output.stop()
             if binlog.failure:
                 output.note_failure(binlog.failure)
                 logger.error("binlog %s: STOPPED: %s", name, binlog.failure, extra={"binlog": name})
-            elif activity is Activity.OPEN:
+            elif activity is BinlogActivity.OPEN:
                 opened.append(output)
         return opened
 
@@ -273,7 +273,7 @@ class RoutingLoop:
             feed.identity = None
         for output in lagging:
             self.attach(output, feed)
-            self.note_activity(output, Activity.CATCHING_UP, output.failure)
+            self.note_activity(output, BinlogActivity.CATCHING_UP, output.failure)
 
     def sync(self, outputs: Iterable[Output]) -> None:
         """Publish what was appended, and wake readers; what fails is that binlog's."""
@@ -309,11 +309,11 @@ class RoutingLoop:
                 exc_info=None if is_known else error,
                 extra={"binlog": output.name},
             )
-            self.note_activity(output, Activity.CATCHING_UP, reason)
+            self.note_activity(output, BinlogActivity.CATCHING_UP, reason)
         output.fail(reason, has_lost_trust=not is_known)
         self.detach(output)
 
-    def note_activity(self, output: Output, activity: Activity, reason: str = "") -> None:
+    def note_activity(self, output: Output, activity: BinlogActivity, reason: str = "") -> None:
         """Save how a binlog is to fare after a restart, where that can be saved."""
         try:
             self.store.set_activity(output.name, activity, reason)
@@ -349,7 +349,7 @@ class RoutingLoop:
         self.attach(output, main)
         if output.failure:
             self._recovered(output)
-        self.note_activity(output, Activity.OPEN)
+        self.note_activity(output, BinlogActivity.OPEN)
         return True
 
     # The thread.
