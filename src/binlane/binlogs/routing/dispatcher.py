@@ -356,7 +356,7 @@ def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:
         group=routed,
         groups=int(routed is not None),
         events=len(events),
-        rows_events=sum(isinstance(event.body, RowsEvent) for event in events),
+        rows_events=len([event for event in events if isinstance(event.body, RowsEvent)]),
         next_group=next_group,
         gtid=group.gtid,
         memory=routing.memory,
