@@ -35,8 +35,8 @@ from binlane.live.port.binlog_variables import concerns
 from binlane.live.port.context_reader import Needs, reads_diagnostics
 from binlane.live.port.followed_session import FollowedSession, ObjectsUnknownError
 from binlane.live.port.group_tracking import UnderWay
-from binlane.live.port.long_texts import TURN, turn_ends
-from binlane.live.port.refusals import (
+from binlane.live.port.long_statements import TURN, turn_ends
+from binlane.live.port.statement_refusals import (
     NO_BULK,
     NOT_PREPARED,
     is_logged_by_its_text,
@@ -485,7 +485,7 @@ class Followed(PassingJudge):
             one = self._alike.looked_at(one)
         session, reply = self.session, replies[-1]
         model, tracking = session.model, session.tracking
-        tracking.doubt(one, model.session)
+        tracking.note_judged(one, model.session)
         planned = _carried_out(model, one, reply)
         session.reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None

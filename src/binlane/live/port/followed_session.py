@@ -8,17 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
+from binlane.client.questions import Answer, Asked, Question, Topic
 from binlane.client.source_objects import Source
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import SessionContext
 from binlane.live.port.binlog_variables import NAMES, mended
-from binlane.live.port.context_reader import ContextReader, Needs
+from binlane.live.port.context_reader import ContextReader, Needs, reads_diagnostics
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.group_tracking import GroupTracking
-from binlane.live.port.long_texts import LongTexts
-from binlane.live.port.own_questions import own_questions
-from binlane.live.port.parts import PortParts
-from binlane.live.port.refusals import Refusals
+from binlane.live.port.long_statements import LongTexts
+from binlane.live.port.port_parts import PortParts
+from binlane.live.port.statement_refusals import Refusals
 from binlane.live.port.user_variables import asked as asked_variable
 from binlane.live.port.warnings import Warnings
 from binlane.log.codec.client_text import written_text
@@ -47,6 +47,8 @@ CHANGING: Final = frozenset(
 )
 _NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 _BARE: Final = re.compile(r"\w+", re.ASCII)
+_LOCKED: Final = frozenset((Topic.TABLE, Topic.TRIGGERS))
+"""Topics of questions on a table itself."""
 
 
 class ObjectsUnknownError(Exception):
@@ -228,7 +230,7 @@ class FollowedSession:
         for each in (*session.executed(facts), facts):
             if catalog.covers(each, session.database):
                 continue
-            own = own_questions(self.client, session, facts)
+            own = _own_questions(self.client, session, facts)
             try:
                 asked = await catalog.fetch(each, session.database, own)
             except StatementError as error:
@@ -264,7 +266,7 @@ class FollowedSession:
         catalog = self.shared.catalog
         missed = catalog.missed(self.objects)
         if missed:
-            own = own_questions(self.client, self.model.session, facts)
+            own = _own_questions(self.client, self.model.session, facts)
             try:
                 await catalog.fetch_objects(missed, own)
             except StatementError as error:
@@ -338,3 +340,54 @@ class FollowedSession:
 
 def _literal(value: str) -> str:
     return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
+
+
+class OwnQuestions:
+    """Questions to a client's session on the source about objects that it has locked from all others.
+
+    Whoever holds an exclusive lock of a table reads its definition; binlane's own connections would wait for the
+    lock, and the client for them. A session that has to wait for somebody else's lock waits as long as its own
+    settings say, as it would without the port.
+
+    Args:
+        client: Client's session on the source.
+        session: Model of the client's session.
+    """
+
+    def __init__(self, client: SessionContext, session: Session) -> None:
+        self._client = client
+        self._session = session
+
+    def may_have_locked(self, question: Question) -> bool:
+        """True if the session may have locked the object of a question."""
+        locked = self._session.state.locked_tables
+        if locked is None or question.topic not in _LOCKED:
+            return False
+        return any(name == question.name for name, _, _ in locked.locks)
+
+    async def answer(self, question: Question, asked: Asked) -> Answer:
+        """The answer to a question.
+
+        Raises:
+            StatementError: If the source refuses to tell the session, or is not understood.
+            PeerError: If it goes away.
+        """
+        variables = self._session.state.variables
+        source = Source(self._client, sql_mode=variables.text("sql_mode"), is_patient=True)
+        return await source.answer(question, asked)
+
+
+def _own_questions(
+    client: SessionContext, session: Session, facts: StatementFacts
+) -> OwnQuestions | None:
+    """Give the questions that a session may be asked before a statement; None where that would show.
+
+    Asking takes away the diagnostics that the statement before has left (`context_reader`): so nothing is asked
+    before a statement that reads those.
+
+    Args:
+        client: Client's session on the source.
+        session: Model of the client's session.
+        facts: Parsed facts of the statement's text.
+    """
+    return None if reads_diagnostics(facts) else OwnQuestions(client, session)

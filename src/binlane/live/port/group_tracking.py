@@ -19,10 +19,10 @@ from binlane.live.gateway.handler import SessionContext
 from binlane.live.gateway.judge import Reply
 from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.live.port.context_use import ContextUse
-from binlane.live.port.doubts import Doubt
 from binlane.live.port.group_planning import GroupPlanning
+from binlane.live.port.judged_objects import JudgedObjects
 from binlane.live.port.known_statements import Foreseen
-from binlane.live.port.parts import PortParts
+from binlane.live.port.port_parts import PortParts
 from binlane.live.port.statement_context import StatementContext
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.types import Flavor
@@ -77,7 +77,7 @@ class UnderWay:
         return self.expected.number
 
 
-class Intended(Protocol):
+class SentStatement(Protocol):
     """A statement that the source runs, as far as its groups are told of."""
 
     @property
@@ -92,7 +92,7 @@ class Intended(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Report:
     """A message to `Attributions` on a statement's groups.
 
     Attributes:
@@ -148,8 +148,8 @@ class GroupTracking:
         self._there_s = 0.0
         # The number of a command under way that was not read; 0 for none.
         self._unread = 0
-        self._unsettled: list[_Told] = []
-        self._doubts: list[Doubt] = []
+        self._unsettled: list[_Report] = []
+        self._judged: list[JudgedObjects] = []
         # Plans of groups that are to be marked, as the model has them, and completed.
         self._marks: list[tuple[GroupPlan, GroupPlan]] = []
 
@@ -280,13 +280,13 @@ class GroupTracking:
             plans = () if replies else None
             self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
 
-    def withdraw(self, under_way: Iterable[Intended]) -> None:
+    def withdraw(self, under_way: Iterable[SentStatement]) -> None:
         """Tell that statements were not sent: their intended groups do not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
                 self.shared.attributions.done(self.thread_id, one.number, None)
 
-    def muddle(self, under_way: Sequence[Intended], replies: Sequence[Reply]) -> None:
+    def muddle(self, under_way: Sequence[SentStatement], replies: Sequence[Reply]) -> None:
         """Tell that replies came, and nobody knows which of them are to which statement."""
         if self.shared is not None:
             last = self.told(replies)
@@ -304,7 +304,7 @@ class GroupTracking:
         if self.shared is not None:
             for number in (*numbers, *unsettled):
                 self.shared.attributions.done(self.thread_id, number, None, ())
-        for kept in (self._unsettled, self._doubts, self._marks):
+        for kept in (self._unsettled, self._judged, self._marks):
             kept.clear()
 
     def _plans(self, planned: StatementPlan, model: PlanningSession) -> list[GroupPlan]:
@@ -319,9 +319,9 @@ class GroupTracking:
     @property
     def is_settled(self) -> bool:
         """True if all groups were told of the statements that were followed."""
-        return not (self._unsettled or self._doubts or self._marks or self._unread)
+        return not (self._unsettled or self._judged or self._marks or self._unread)
 
-    def doubt(self, one: UnderWay, session: Session) -> None:
+    def note_judged(self, one: UnderWay, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
 
         Args:
@@ -329,7 +329,7 @@ class GroupTracking:
             session: Session as it was before the statement.
         """
         if self.shared is not None and one.catalog_version is not self.shared.catalog.version:
-            self._doubts.append(Doubt.of(one.facts, session))
+            self._judged.append(JudgedObjects.of(one.facts, session))
 
     def follow(
         self,
@@ -372,9 +372,9 @@ class GroupTracking:
         # An id that the server chose is told by the reply.
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned, model)
         _lose_unplanned(model, planned, one.plans if plans is None else plans)
-        told = _Told(planned.number, plans, is_intended=one.is_intended)
+        told = _Report(planned.number, plans, is_intended=one.is_intended)
         is_untold = bool(last is None and is_silent and may_write)
-        if self._doubts or is_untold:
+        if self._judged or is_untold:
             self._unsettled.append(replace(told, last=last, is_untold=is_untold))
         else:
             self._attribute(self.shared, told, last)
@@ -388,7 +388,7 @@ class GroupTracking:
                 return told
         return None
 
-    def _attribute(self, shared: PortParts, told: _Told, last: str | None) -> None:
+    def _attribute(self, shared: PortParts, told: _Report, last: str | None) -> None:
         if last is not None:
             shared.attributions.done(self.thread_id, told.number, last, told.plans)
         elif told.is_intended:
@@ -412,12 +412,12 @@ class GroupTracking:
 
     async def _are_settled(self, shared: PortParts, model: PlanningSession) -> bool:
         """True if statements ran on the objects that they were judged with."""
-        doubts, self._doubts = self._doubts, []
-        if not doubts:
+        judged, self._judged = self._judged, []
+        if not judged:
             return True
         has_locks = model.session.state.locked_tables is not None
         try:
-            for one in doubts:
+            for one in judged:
                 if has_locks and not shared.catalog.covers(one.facts, one.database):
                     return False  # others would wait for its locks
                 await shared.catalog.fetch(one.facts, one.database)
@@ -425,9 +425,9 @@ class GroupTracking:
         except StatementError as error:
             self._warn(error)
             return False
-        return all(one.is_settled(objects) for one in doubts)
+        return all(one.are_same(objects) for one in judged)
 
-    async def _find_last(self, shared: PortParts, one: _Told) -> None:
+    async def _find_last(self, shared: PortParts, one: _Report) -> None:
         """Find out the last group of a statement, if its replies did not tell it."""
         last, done = one.last, shared.attributions.done
         if one.is_untold and self._flavor is Flavor.MARIADB:

@@ -23,9 +23,9 @@ from binlane.live.gateway.judge import (
 )
 from binlane.live.port.binlog_variables import NAMES, concerns, shows
 from binlane.live.port.context_reader import reads_diagnostics
-from binlane.live.port.long_texts import LongTexts, turn_ends
-from binlane.live.port.parts import FindParts, PortParts
-from binlane.live.port.refusals import not_known
+from binlane.live.port.long_statements import LongTexts, turn_ends
+from binlane.live.port.port_parts import FindParts, PortParts
+from binlane.live.port.statement_refusals import not_known
 from binlane.log.codec.client_text import is_lexed_alike
 from binlane.statements.scope.definition import Definition
 from binlane.statements.sql.facts import QUIET_KINDS, StatementFacts, StatementKind
@@ -35,7 +35,7 @@ from binlane.statements.sql.stored import runs_nothing_stored
 from binlane.statements.sql.tokens import LONG
 
 _DIAGNOSTICS: Final = "GET DIAGNOSTICS"
-"""Reads what to begin with a model would take away."""
+"""UnlockedReads what to begin with a model would take away."""
 _WATCHED: Final = NAMES.keys() | {
     *("session_track_gtids", "session_track_system_variables", "session_track_state_change"),
     "pseudo_thread_id",

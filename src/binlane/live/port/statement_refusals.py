@@ -16,7 +16,7 @@ from binlane.errors import (
     UnsafeStatementError,
 )
 from binlane.live.gateway.handler import SessionContext
-from binlane.live.port.parts import PortParts
+from binlane.live.port.port_parts import PortParts
 from binlane.statements.check.hints import HINTS
 from binlane.statements.policy.refusals import Refusal, Why
 from binlane.statements.programs.runner import is_program
