@@ -284,8 +284,8 @@ def _ready(relay: Relay, judge: PortSession) -> _Ready:
     return _Ready(
         relay,
         relay.capabilities | tracking,
-        judge._tracking.thread_id,  # noqa: SLF001
-        judge._tracking.shared is not None,  # noqa: SLF001
+        judge._client.thread_id,  # noqa: SLF001
+        judge.hides_gtids,
     )
 
 

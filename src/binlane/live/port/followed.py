@@ -23,7 +23,6 @@ from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Give,
-    PassingJudge,
     Reading,
     Refuse,
     Reply,
@@ -70,7 +69,7 @@ _Replied = tuple[UnderWay | Repeated, Sequence[Reply]]
 """A statement that the source has run, and its replies."""
 
 
-class Followed(PassingJudge):
+class Followed:
     """A session that the model goes along with.
 
     Attributes:
@@ -91,7 +90,7 @@ class Followed(PassingJudge):
         self._under_way: list[UnderWay | Repeated] = []
 
     @property
-    def reading(self) -> Reading | None:  # type: ignore[override]  # not always known
+    def reading(self) -> Reading | None:
         """Same as in `Judge`: None where the session's character set is not known."""
         reader, dialect = self.session.reader, self.session.model.session.dialect
         if reader.values is None or not reader.is_charset_known:
@@ -102,15 +101,15 @@ class Followed(PassingJudge):
         return self._reading
 
     @property
-    def reads_long_texts(self) -> bool:  # type: ignore[override]  # by the session's format
+    def reads_long_texts(self) -> bool:
         """Same as in `Judge`."""
         model = self.session.model
         return not model.session.may_log_rows or model.has_images
 
     @property
-    def is_under_way(self) -> bool:
-        """True if the source runs a statement that is followed."""
-        return bool(self._under_way)
+    def hides_gtids(self) -> bool:
+        """Same as in `Judge`."""
+        return self.session.tracking.hides_gtids
 
     async def learn(self) -> None:
         """Same as in `Judge`."""
@@ -119,7 +118,7 @@ class Followed(PassingJudge):
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:  # type: ignore[override]  # not always at once
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Same as in `Judge`."""
         if len(statements) != 1:
             return None
@@ -163,7 +162,7 @@ class Followed(PassingJudge):
         session = self.session
         session.make_current()
         if session.wants_tracking:
-            await session.tracking.begin(session.shared)
+            await session.tracking.begin()
         reader = session.reader
         must_ask = any(reader.must_ask_to_read(one.text) for one in statements)
         is_as_before = must_ask and self._reads_diagnostics(statements)
@@ -312,8 +311,8 @@ class Followed(PassingJudge):
         finally:
             model.restore(before)
         tracking = session.tracking
-        if is_for_all and tracking.shared is None and not session.is_in_transaction:
-            await tracking.begin(session.shared)
+        if is_for_all and not tracking.is_on and not session.is_in_transaction:
+            await tracking.begin()
         tracking.intend_unread(model, is_for_all=is_for_all)
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
@@ -522,10 +521,18 @@ class Followed(PassingJudge):
             for executed in session.executed(facts):
                 catalog.changed(executed, session.database)
 
-    async def drop_temporary(self) -> None:
+    async def ended(self) -> None:
+        """Same as in `Judge`."""
+        if not any(one.is_intended for one in self._under_way):  # else the source may be writing
+            await self._drop_temporary()
+        self.end_tracking()
+
+    def end_tracking(self) -> None:
+        """Say that nothing more is told of the session's groups."""
+        self.session.tracking.end(is_under_way=bool(self._under_way))
+
+    async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
-        if any(one.is_intended for one in self._under_way):
-            return  # the source may be writing
         context = self.session.reader.last()
         planned = self.session.model.disconnect()
         if planned.mark is not None and context is not None:

@@ -19,6 +19,7 @@ from binlane.live.port.group_tracking import GroupTracking
 from binlane.live.port.long_statements import LongTexts
 from binlane.live.port.port_parts import PortParts
 from binlane.live.port.statement_refusals import Refusals
+from binlane.live.port.unread import Unread
 from binlane.live.port.user_variables import asked as asked_variable
 from binlane.live.port.warnings import Warnings
 from binlane.log.codec.client_text import written_text
@@ -96,27 +97,23 @@ class FollowedSession:
     @classmethod
     async def begin(
         cls,
+        client: SessionContext,
         shared: PortParts,
-        tracking: GroupTracking,
         long_texts: LongTexts,
-        before: FollowedSession | None,
-        *,
-        is_new: bool,
+        before: FollowedSession | Unread,
     ) -> Self:
         """Begin to go along with a client's session, as it is now.
 
         Args:
+            client: The session on the source.
             shared: State that all sessions of the port share.
-            tracking: Tells of the session's groups.
             long_texts: Long texts of the session's commands.
-            before: The session as it was followed before it got out of step; None for a first beginning.
-            is_new: True if nothing has run in the session that may have left anything behind.
+            before: The session as it was before, followed or unread.
 
         Raises:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        client = tracking.client
         circumstances = await Source(client).circumstances()
         mending = mended(circumstances.variables)
         if mending is not None:
@@ -132,22 +129,29 @@ class FollowedSession:
         for name, value in circumstances.variables.items():
             if name not in NAMES:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
-        session.begin_with(shared.global_values(), None if before is None else before.model.session)
+        session.begin_with(
+            shared.global_values(), None if isinstance(before, Unread) else before.model.session
+        )
+        is_new = isinstance(before, Unread) and not before.has_passed
         session.programs.hides_prepared = not is_new
         session.programs.effort.most = STEPS_BESIDE_OTHERS_MAX
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
+        if isinstance(before, Unread):
+            reader = ContextReader(circumstances.server)
+            tracking = GroupTracking(client, shared, hides_tables=before.hides_tables)
+            warnings = Warnings(flavor_of(client.server_version))
+        else:
+            reader, tracking, warnings = before.reader, before.tracking, before.warnings
         found = cls(
             client=client,
             shared=shared,
             model=PlanningSession(session),
             objects=objects,
             definitions=definitions,
-            reader=ContextReader(circumstances.server) if before is None else before.reader,
+            reader=reader,
             tracking=tracking,
-            warnings=Warnings(flavor_of(client.server_version))
-            if before is None
-            else before.warnings,
+            warnings=warnings,
             refusals=Refusals(client),
             long_texts=long_texts,
             is_in_transaction=circumstances.is_in_transaction,
@@ -156,7 +160,7 @@ class FollowedSession:
             # The session may hold a timestamp of its own, which it has to take back.
             found.reader.lost_track()
         # The transaction may have changes that are not known.
-        tracking.begin_anew(is_in_transaction=circumstances.is_in_transaction)
+        tracking.begin_anew(shared, is_in_transaction=circumstances.is_in_transaction)
         if is_new:
             # Later it might have to be asked before a statement that reads warnings.
             await found.read_context()
@@ -167,7 +171,7 @@ class FollowedSession:
     @property
     def wants_tracking(self) -> bool:
         """True if it matters from now on which groups of the source are the session's."""
-        is_off = self.tracking.shared is None
+        is_off = not self.tracking.is_on
         return is_off and self.model.needs_plans and not self.is_in_transaction
 
     @property
@@ -314,7 +318,7 @@ class FollowedSession:
             expected: The model's preview of the statement.
         """
         session, tracking = self.model.session, self.tracking
-        if not expected.has_texts or tracking.shared is None or tracking.spoils:
+        if not expected.has_texts or not tracking.is_on or tracking.spoils:
             return None
         use = self.shared.uses.of(facts, session, self.shared.catalog.version)
         if use.reads.are_unlocked(locks_reads=session.locks_reads):
@@ -332,7 +336,7 @@ class FollowedSession:
         """Give a statement's use of its context; None where nobody has to look."""
         if needs is not None:
             return needs.use
-        if facts.effects.kind not in CHANGING or expected.has_texts or self.tracking.shared is None:
+        if facts.effects.kind not in CHANGING or expected.has_texts or not self.tracking.is_on:
             return None
         # Rows as they are, it still leaves what later texts need as it was.
         return self.shared.uses.of(facts, self.model.session, self.shared.catalog.version)

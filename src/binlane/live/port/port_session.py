@@ -30,7 +30,6 @@ from binlane.live.gateway.judge import (
 )
 from binlane.live.port.followed import Followed
 from binlane.live.port.followed_session import FollowedSession
-from binlane.live.port.group_tracking import GroupTracking
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.long_statements import LongTexts
 from binlane.live.port.port_parts import FindParts
@@ -95,9 +94,9 @@ class OutOfStep:
         return self.followed.reads_long_texts
 
     @property
-    def is_under_way(self) -> bool:
-        """True if the source runs a statement that is followed."""
-        return self.followed.is_under_way
+    def hides_gtids(self) -> bool:
+        """Same as in `Judge`."""
+        return self.followed.hides_gtids
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Let a statement run that reads the diagnostics of the last one; None for others."""
@@ -110,8 +109,9 @@ class OutOfStep:
             return None
         return AS_IT_IS if only_reads_diagnostics(text, self._dialect) else None
 
-    async def drop_temporary(self) -> None:
-        """Do nothing: the model does not know the tables."""
+    async def ended(self) -> None:
+        """Same as in `Judge`; which temporary tables there were is not known."""
+        self.followed.end_tracking()
 
 
 class PortSession:
@@ -123,9 +123,9 @@ class PortSession:
     """
 
     def __init__(self, client: SessionContext, find_parts: FindParts) -> None:
+        self._client = client
         self._find_parts = find_parts
         self._dialect = Dialect(flavor=flavor_of(client.server_version).value)
-        self._tracking = GroupTracking(client)
         self._long_texts = LongTexts()
         self._phase: Relayed | Unread | Followed | OutOfStep = self._unread()
 
@@ -141,22 +141,22 @@ class PortSession:
         if isinstance(self._phase, Followed):
             self._phase = OutOfStep(self._phase, self._dialect)
 
-    async def _follow(self) -> Followed | None:
+    async def _follow(self, phase: Unread | OutOfStep) -> Followed | None:
         """Follow the session as it is now; None where no session is judged.
+
+        Args:
+            phase: Phase of the session up to now.
 
         Raises:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        phase, shared = self._phase, await self._find_parts()
+        shared = await self._find_parts()
         if shared is None:
             self._relay()
             return None
-        before = phase.followed.session if isinstance(phase, OutOfStep) else None
-        session = await FollowedSession.begin(
-            *(shared, self._tracking, self._long_texts, before),
-            is_new=isinstance(phase, Unread) and not phase.has_passed,
-        )
+        before = phase if isinstance(phase, Unread) else phase.followed.session
+        session = await FollowedSession.begin(self._client, shared, self._long_texts, before)
         followed = self._phase = Followed(session, self._lose_step)
         return followed
 
@@ -173,7 +173,7 @@ class PortSession:
             return phase
         if isinstance(phase, OutOfStep) and not (begins_anew and phase.begins_anew):
             return phase.followed
-        return await self._follow()
+        return await self._follow(phase)
 
     # Calls of the gateway -------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class PortSession:
     @property
     def hides_gtids(self) -> bool:
         """True if the source tells GTIDs that the client has not asked for."""
-        return self._tracking.hides_gtids
+        return self._phase.hides_gtids
 
     @property
     def reads_long_texts(self) -> bool:
@@ -274,10 +274,7 @@ class PortSession:
         if isinstance(phase, Unread):
             shared = phase.shared or await phase.find_parts()
             if shared is not None:
-                verdict = phase.unjudged(shared)
-                if isinstance(verdict, Pass):
-                    self._tracking.lose_step(hides_tables=True)
-                return verdict
+                return phase.unjudged(shared)
             self._relay()
         if isinstance(phase, OutOfStep):
             return await phase.followed.unjudged()
@@ -285,8 +282,7 @@ class PortSession:
 
     async def ended(self) -> None:
         """End the session: its temporary tables and locks are gone at the source."""
-        await self._phase.drop_temporary()
-        self._tracking.end(is_under_way=self._phase.is_under_way)
+        await self._phase.ended()
         self._long_texts.forget()
         if not isinstance(self._phase, Relayed):
             self._phase = self._unread()

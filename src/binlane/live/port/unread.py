@@ -57,7 +57,7 @@ class NotFollowed:
     """A session without a model: nothing of its replies is looked at."""
 
     reading: Reading | None = None
-    is_under_way: Final = False
+    hides_gtids: Final = False
 
     def done(self, replies: Sequence[Reply]) -> Done:
         """Leave nothing to be done."""
@@ -73,7 +73,7 @@ class NotFollowed:
     def stumbled(self) -> None:
         """Do nothing."""
 
-    async def drop_temporary(self) -> None:
+    async def ended(self) -> None:
         """Do nothing."""
 
 
@@ -82,6 +82,7 @@ class Unread(NotFollowed):
 
     Attributes:
         has_passed: True if statements have run that may have left anything behind.
+        hides_tables: True if the session may have temporary tables that nobody knows.
         shared: State that sessions share; None as long as nobody has asked for it.
 
     Args:
@@ -91,7 +92,7 @@ class Unread(NotFollowed):
     """
 
     def __init__(self, dialect: Dialect, find_parts: FindParts, long_texts: LongTexts) -> None:
-        self.has_passed = False
+        self.has_passed = self.hides_tables = False
         self._dialect = dialect
         self._find_parts = find_parts
         self._long_texts = long_texts
@@ -169,7 +170,7 @@ class Unread(NotFollowed):
         # Every binlog may have the rows of all that the session does.
         if shared.global_values() or not are_unscoped_rows(shared.definitions()):
             return Refuse(not_known("binlane failed to find out what it would do", None))
-        self.has_passed = True
+        self.has_passed = self.hides_tables = True
         return Pass()
 
 
