@@ -390,7 +390,8 @@ class Followed:
                 more = self._more_warnings(*behind[-1])
                 return Done(more, partial(self._follow_rest, behind))
         self._under_way = []
-        session.long_texts.forget()
+        if session.long_texts.held:
+            session.long_texts.forget()
         tracking = session.tracking
         if tracking.is_settled:
             return Done(warnings) if warnings else NOTHING_LEFT
