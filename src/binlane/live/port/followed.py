@@ -20,6 +20,7 @@ from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.judge import (
     AS_IT_IS,
     NOTHING_LEFT,
+    PASS,
     ClientStatement,
     Done,
     Give,
@@ -121,7 +122,7 @@ class Followed:
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Same as in `Judge`."""
         if len(statements) != 1:
-            return None
+            return None if statements else PASS
         told, _, is_complete, _ = statements[0]
         session = self.session
         reader, model = session.reader, session.model

@@ -12,7 +12,7 @@ planned, which makes rows of it, and the session is followed anew behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from binlane.live.gateway.answers import RowsAnswer
@@ -101,7 +101,7 @@ class OutOfStep:
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Let a statement run that reads the diagnostics of the last one; None for others."""
         if len(statements) != 1:
-            return None
+            return None if statements else PASS
         text, _, is_complete, _ = statements[0]
         # Where warnings are changed, those that are not the source's are still to be put in.
         is_apart = self.begins_anew and not self.followed.session.warnings.are_changed
@@ -114,8 +114,16 @@ class OutOfStep:
         self.followed.end_tracking()
 
 
+_Phase = Relayed | Unread | Followed | OutOfStep
+
+
 class PortSession:
     """Judges and follows one session; a `Judge` of the gateway.
+
+    Attributes:
+        judge: Gives the verdict on a command at once, or None; the present phase's own, as every statement calls
+            it.
+        done: Follows the replies to a command; the present phase's own.
 
     Args:
         client: The session on the source.
@@ -127,19 +135,21 @@ class PortSession:
         self._find_parts = find_parts
         self._dialect = Dialect(flavor=flavor_of(client.server_version).value)
         self._long_texts = LongTexts()
-        self._phase: Relayed | Unread | Followed | OutOfStep = self._unread()
+        self._enter(self._unread())
 
     # Phases ---------------------------------------------------------------------------------------
 
     def _unread(self) -> Unread:
         return Unread(self._dialect, self._find_parts, self._long_texts)
 
-    def _relay(self) -> None:
-        self._phase = Relayed(self._dialect)
+    def _enter(self, phase: _Phase) -> None:
+        self._phase = phase
+        self.judge: Callable[[Sequence[ClientStatement]], Verdict | None] = phase.judge
+        self.done: Callable[[Sequence[Reply]], Done] = phase.done
 
     def _lose_step(self) -> None:
         if isinstance(self._phase, Followed):
-            self._phase = OutOfStep(self._phase, self._dialect)
+            self._enter(OutOfStep(self._phase, self._dialect))
 
     async def _follow(self, phase: Unread | OutOfStep) -> Followed | None:
         """Follow the session as it is now; None where no session is judged.
@@ -153,11 +163,12 @@ class PortSession:
         """
         shared = await self._find_parts()
         if shared is None:
-            self._relay()
+            self._enter(Relayed(self._dialect))
             return None
         before = phase if isinstance(phase, Unread) else phase.followed.session
         session = await FollowedSession.begin(self._client, shared, self._long_texts, before)
-        followed = self._phase = Followed(session, self._lose_step)
+        followed = Followed(session, self._lose_step)
+        self._enter(followed)
         return followed
 
     async def _followed(self, *, begins_anew: bool = True) -> Followed | None:
@@ -202,10 +213,6 @@ class PortSession:
         """Begin anew: the session's state is asked for when its first statement needs it."""
         if is_reset:
             await self.ended()
-
-    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
-        """Give the verdict on a command, if that is known without asking anybody."""
-        return self._phase.judge(statements) if statements else PASS
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Give the verdict on a command; the source is asked for unknown objects and values.
@@ -255,10 +262,6 @@ class PortSession:
         """Take some of the file that LOAD DATA LOCAL sends."""
         self._phase.local_data(data)
 
-    def done(self, replies: Sequence[Reply]) -> Done:
-        """Follow the replies to the command."""
-        return self._phase.done(replies)
-
     def used(self, database: str) -> None:
         """Follow COM_INIT_DB."""
         self._phase.used(database)
@@ -275,7 +278,7 @@ class PortSession:
             shared = phase.shared or await phase.find_parts()
             if shared is not None:
                 return phase.unjudged(shared)
-            self._relay()
+            self._enter(Relayed(self._dialect))
         if isinstance(phase, OutOfStep):
             return await phase.followed.unjudged()
         return await phase.unjudged() if isinstance(phase, Followed) else PASS
@@ -285,4 +288,4 @@ class PortSession:
         await self._phase.ended()
         self._long_texts.forget()
         if not isinstance(self._phase, Relayed):
-            self._phase = self._unread()
+            self._enter(self._unread())

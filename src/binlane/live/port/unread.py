@@ -121,7 +121,7 @@ class Unread(NotFollowed):
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Let a statement pass that nobody has to follow yet; None for others."""
         if len(statements) != 1:
-            return None
+            return None if statements else PASS
         text, _, is_complete, _ = statements[0]
         if not is_complete or len(text) > LONG or not _is_told_by_its_letters(text):
             return None
