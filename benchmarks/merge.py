@@ -27,8 +27,9 @@ from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.keys import places
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.parquet_files import read_columns, read_rows
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
-from binlane.tables.landing.work import DataFile, Format, Mode
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import DataFile, FormatName, Mode
 
 _TABLE = TableName("shop", "orders")
 _KEY = ("id",)
@@ -45,8 +46,8 @@ def main() -> None:
     given = parser.parse_args()
     for kind in ("clustered", "appended", "random"):
         with tempfile.TemporaryDirectory() as into:
-            keeping = StoreSettings(run_id="merge", feed=given.cdf)
-            store = open_store(into, Mode.CURRENT, Format(given.format), "merge", keeping)
+            keeping = TableStoreSettings(run_id="merge", feed=given.cdf)
+            store = open_store(into, Mode.CURRENT, FormatName(given.format), "merge", keeping)
             first = _run(Path(into), np.arange(given.rows), 1)
             started = _cpu_s()
             _merge(store, first, 1)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pymysql
 
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
@@ -19,6 +19,7 @@ from binlane.live.port.port_session import PortSession
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import parse_position
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, Part, TextPart
@@ -154,6 +155,7 @@ def judging(
         catalog=catalog,
         attributions=attributions,
         marker=Marker(settings, flavor),
+        program_errors=PredictedErrors,
     )
 
     has_begun = False
@@ -165,7 +167,7 @@ def judging(
             await catalog.start()
         return parts
 
-    def judge(session: SessionContext) -> Any:
+    def judge(session: HandlerSession) -> Any:
         return PortSession(session, find)
 
     with JudgingPort(source, cast("Any", judge)) as port:

@@ -16,16 +16,15 @@ from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.walk import walk
 from binlane.tables.columnar.batches import ChangeBatcher, batches
 from binlane.tables.columnar.kernel_batches import kernel_batches
-from binlane.tables.columnar.log_part import KernelOptions, LogPart
-from binlane.tables.columnar.prepared import Prepared, PreparedGroup
+from binlane.tables.columnar.log_part import KernelInput, KernelOptions
+from binlane.tables.columnar.prepared import PreparedGroup, PreparedTransactions
 from binlane.tables.columnar.table_schema import (
     ABSENT,
     INVALID_DATES,
     ReadOptions,
     absent_columns,
 )
-from binlane.tables.columnar.told import RowItem
-from binlane.tables.ranges.items import RangeItem
+from binlane.tables.columnar.told import RangeItem, RowItem
 
 FILE = "/logs/binlog.000001"
 NAME = "binlog.000001"
@@ -70,7 +69,7 @@ class OneFile:
 def by_kernels(data: bytes, **options: Any) -> Told:
     """What the fast path makes of a file."""
     sizes = {key: options.pop(key) for key in ("window_bytes", "held_bytes_max") if key in options}
-    log = LogPart(source=BytesSource(data), file=FILE, name=NAME)
+    log = KernelInput(source=BytesSource(data), file=FILE, name=NAME)
     batcher = new_batcher(data, **options)
     return told(lambda: kernel_batches(log, batcher, options=KernelOptions(**sizes)))
 
@@ -92,7 +91,7 @@ def is_batch(item: RangeItem | RowItem) -> TypeGuard[pa.RecordBatch]:
 
 
 def new_batcher(data: bytes, **options: Any) -> ChangeBatcher:
-    prepared = Prepared(OneFile(data))
+    prepared = PreparedTransactions(OneFile(data))
     prepared.path = FILE
     return ChangeBatcher(ReadOptions(**options), prepared=prepared)
 

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from binlane.names import TableName
 from binlane.tables.landing.progress import LandingReport
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import OWN_COLUMNS, StoreSettings
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.store import OWN_COLUMNS
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import FormatName, Mode
 from tests.land_kill import PLACE, logged_images
 from tests.land_recording import Contents, Moment, Recording
 from tests.land_workload import DATABASES
@@ -70,7 +71,7 @@ class Comparison:
         recording: Recording,
         log: Path,
         lake: Path,
-        table_format: Format,
+        table_format: FormatName,
         report: LandingReport,
     ) -> None:
         self._recording = recording
@@ -102,7 +103,7 @@ class Comparison:
         return self.verdict
 
     def _names(self, mode: Mode) -> set[TableName]:
-        keeping = StoreSettings(run_id="look")
+        keeping = TableStoreSettings(run_id="look")
         return set(open_store(str(self._lake), mode, self._format, "look", keeping).names())
 
     def _rows(self, mode: Mode, table: TableName) -> pa.Table:

@@ -39,7 +39,7 @@ from binlane.tables.landing.engine import Engine
 from binlane.tables.landing.landing import land
 from binlane.tables.landing.progress import LandingReport
 from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from tests.land_comparison import Comparison, Verdict
 from tests.land_driver import land_alone
 from tests.land_recording import (
@@ -70,7 +70,7 @@ class Way:
         stops: Moments, by number, at which it ends and is compared; the last one is always there.
     """
 
-    format: Format
+    format: FormatName
     engine: str
     kills: int
     batch_bytes: int
@@ -90,11 +90,11 @@ class Way:
 
     @classmethod
     def drawn(
-        cls, chance: random.Random, table_format: Format, engine: str, kills: int, moments: int
+        cls, chance: random.Random, table_format: FormatName, engine: str, kills: int, moments: int
     ) -> Way:
         """One with random sizes."""
         # A commit of Iceberg costs 0.1 s, and of Spark even a small job some.
-        is_slow = table_format is Format.ICEBERG or engine != "embedded"
+        is_slow = table_format is FormatName.ICEBERG or engine != "embedded"
         return cls(
             format=table_format,
             engine=engine,
@@ -263,7 +263,7 @@ class Matrix:
         seed: int,
         *,
         count: int,
-        formats: Sequence[Format],
+        formats: Sequence[FormatName],
         kills: Sequence[int],
         rare: float = RARE,
     ) -> None:
@@ -343,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     directory = given.into or Path(tempfile.mkdtemp(prefix="land-matrix-"))
     directory.mkdir(exist_ok=True)
-    formats = [Format(name) for name in given.format.split(",")]
+    formats = [FormatName(name) for name in given.format.split(",")]
     # Else the server would stay behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with ExitStack() as stack:

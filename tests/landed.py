@@ -19,7 +19,7 @@ from binlane.names import TableName
 from binlane.tables.landing.places import segment, table_uri
 from binlane.tables.landing.tables.iceberg import open_catalog
 from binlane.tables.landing.tables.store import OWN_COLUMNS
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from tests.fixture_sets import FinalTable
 
 _LONG_BYTES = 2048
@@ -36,9 +36,9 @@ def delta_rows(path: Path) -> pa.Table:
     return pa.table(table.scan()).cast(pa.schema(schema))
 
 
-def plain_rows(into: Path, table_format: Format, mode: Mode, table: TableName) -> pa.Table:
+def plain_rows(into: Path, table_format: FormatName, mode: Mode, table: TableName) -> pa.Table:
     """What somebody else's reader of the format sees of a table."""
-    if table_format is Format.ICEBERG:
+    if table_format is FormatName.ICEBERG:
         suffix = {Mode.CURRENT: "", Mode.CHANGES: "_changes", Mode.HISTORY: "_history"}[mode]
         catalog = open_catalog(str(into), {})
         name = segment(table.table).replace(".", "@002e") + suffix
@@ -49,7 +49,7 @@ def plain_rows(into: Path, table_format: Format, mode: Mode, table: TableName) -
         ]
         return found.cast(pa.schema(plain))
     path = Path(table_uri(str(into), mode, table))
-    if table_format is Format.DELTA:
+    if table_format is FormatName.DELTA:
         return delta_rows(path)
     return pq.read_table(path)
 

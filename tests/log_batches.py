@@ -8,21 +8,20 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from binlane.statements.scope.scope import Scope
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.selection import Selection, file_number
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
-from binlane.tables.landing.change_tables import ChangeTables
-from binlane.tables.landing.current_tables import CurrentTables
-from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedTables
-from binlane.tables.landing.lander import BatchTerms, Lander
+from binlane.tables.landing.landed import LandedLog
+from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.linked_tables import StaleBatchError
 from binlane.tables.landing.tables.delta import DeltaFormat
 from binlane.tables.landing.tables.formats import TableFormat
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.landing.work import Format, Mode, RangeResult, RangeWork
+from binlane.tables.landing.work import FormatName, Mode, RangeResult, RangeWork
 from binlane.tables.ranges.log_range import LogRange
 
 Binlogs = Sequence[tuple[str, bytes]]
@@ -42,7 +41,7 @@ class LogLander(Lander):
                 str(into),
                 mode,
                 new_tables(str(into), mode, self.journal.state.app_id),
-                StoreSettings(run_id=uuid.uuid4().hex),
+                TableStoreSettings(run_id=uuid.uuid4().hex),
             )
             for mode in modes
         }
@@ -50,16 +49,8 @@ class LogLander(Lander):
         audit = Audit(journal.state)
         super().__init__(
             journal,
-            current=CurrentTables(kept[Mode.CURRENT], journal, audit)
-            if Mode.CURRENT in kept
-            else None,
-            changes=ChangeTables(kept[Mode.CHANGES], journal, audit)
-            if Mode.CHANGES in kept
-            else None,
-            history=HistoryTables(kept[Mode.HISTORY], journal, audit)
-            if Mode.HISTORY in kept
-            else None,
-            tables=LandedTables(scope, None),
+            kept=TargetTables.of(kept, journal, audit),
+            log=LandedLog(scope, FollowedLog(journal.definitions())),
             audit=audit,
         )
 
@@ -91,7 +82,7 @@ class LogLander(Lander):
                     want=ReadOptions(selection=Selection(scope=scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),
-                    format=Format.DELTA,
+                    format=FormatName.DELTA,
                     run_id=uuid.uuid4().hex,
                     done=self.journal.state.flushed,
                     applied=self.applied(),

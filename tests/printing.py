@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from binlane.binlogs.cat.fast_text.clock import zone_at
-from binlane.binlogs.cat.fast_text.printer import FastText
+from binlane.binlogs.cat.fast_text.printer import FastText, PrinterSizes, zone_at
 from binlane.binlogs.cat.text.event import local_time
 from binlane.binlogs.cat.text.lines import TextLines
 from binlane.binlogs.cat.text.options import Base64Output, TextOptions
@@ -72,7 +71,7 @@ def by_kernel(*logs: bytes, options: TextOptions, sizes: Mapping[str, int] = WHO
         options,
         lambda text: parts.append(bytes(text)),
         kernel=kernels().print_events,
-        **sizes,
+        sizes=PrinterSizes(**sizes),
     )
     try:
         for number, data in enumerate(logs):

@@ -20,7 +20,7 @@ from binlane.positions import FilePosition, GtidPosition
 from binlane.statements.scope.scope import Scope
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.prepared import Prepared
+from binlane.tables.columnar.prepared import PreparedTransactions
 from binlane.tables.columnar.selection import Bound, Selection, parse_bound, parse_tables
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from binlane.binlogs.filters.terms import FilterTerms
     from binlane.statements.sql.logged_objects import LoggedObjects
     from binlane.tables.landing.engine import Engine
-    from binlane.tables.landing.progress import LandingReport, Progress
-    from binlane.tables.ranges.files import LogFile
+    from binlane.tables.landing.progress import LandingProgress, LandingReport
+    from binlane.tables.ranges.files import StoredLogFile
 
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
@@ -166,7 +166,7 @@ def land(  # noqa: PLR0913 - each argument is a setting
     table_format: str = "delta",
     tables: str | Iterable[str] = "",
     engine: Engine | None = None,
-    observer: Callable[[Progress], None] | None = None,
+    observer: Callable[[LandingProgress], None] | None = None,
     **settings: Any,
 ) -> LandingReport:
     """Land the changes of a log in tables; what is landed already is not landed again.
@@ -193,7 +193,7 @@ def land(  # noqa: PLR0913 - each argument is a setting
     from binlane.binlogs.filters.terms import LIST_OPTIONS  # noqa: PLC0415 - likewise
     from binlane.tables.landing.landing import land as land_log  # noqa: PLC0415 - for this function only
     from binlane.tables.landing.settings import LandingSettings  # noqa: PLC0415 - likewise
-    from binlane.tables.landing.work import Format, Mode  # noqa: PLC0415 - likewise
+    from binlane.tables.landing.work import FormatName, Mode  # noqa: PLC0415 - likewise
 
     filters: dict[str, Any] = {
         name: settings.pop(name) for name in LIST_OPTIONS if name in settings
@@ -203,7 +203,7 @@ def land(  # noqa: PLR0913 - each argument is a setting
     try:
         chosen = LandingSettings(
             modes=frozenset(map(Mode, mode.split(",") if isinstance(mode, str) else mode)),
-            format=Format(table_format),
+            format=FormatName(table_format),
             tables=tables if isinstance(tables, str) else ", ".join(tables),
             **settings,
         )
@@ -234,7 +234,7 @@ def _scan_files(
     with closing(LogBefore(pieces[0])) as before:
         counters = ReadCounters()
         log = FollowedLog(catalog, filter_state_of(pieces[0], want.selection))
-        state = LogState(prepared=Prepared(before), log=log)
+        state = LogState(prepared=PreparedTransactions(before), log=log)
         for piece in pieces:
             is_fast = _is_for_kernels(piece.uri)
             items = read_range(piece, want, counters=counters, state=state, by_kernels=is_fast)
@@ -289,7 +289,7 @@ def _ranges(path: str, keys: str | None) -> list[LogRange]:
     from binlane.tables.ranges.known_facts import KnownFacts  # noqa: PLC0415 - likewise
     from binlane.tables.ranges.sources import Sources  # noqa: PLC0415 - likewise
 
-    def end_of(file: LogFile) -> int | None:
+    def end_of(file: StoredLogFile) -> int | None:
         """Return the end of the last whole group of a file that is being written; a server knows itself."""
         if not file.is_live or is_server(file.uri):
             return None

@@ -22,7 +22,8 @@ from binlane.binlogs.store.files import read_index
 from binlane.binlogs.store.group_index import GroupIndex
 from binlane.errors import BinlaneError, StoreError
 from binlane.live.capture.event_stream import EventStream
-from binlane.live.capture.raw_stream import RawStream, Spilled
+from binlane.live.capture.raw_stream import RawStream
+from binlane.live.capture.spill import Spilled
 from binlane.log.codec.columns import decode_rows
 from binlane.log.codec.control import RotateEvent
 from binlane.log.codec.encryption import KeyRing

@@ -16,7 +16,7 @@ from binlane.live.provision.private_server import PrivateServer
 from binlane.tables.landing.landing import land
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.tables.iceberg import open_catalog
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from binlane.version import __version__
 from tests.feeds import check_replay
 from tests.servers import execute
@@ -130,13 +130,13 @@ def test_history_tells_what_a_commit_did_and_where_it_comes_from(
     assert {each["operationParameters"].get("binlane") for each in changes} >= {"append"}
 
 
-@pytest.mark.parametrize("table_format", [Format.ICEBERG, Format.PARQUET])
+@pytest.mark.parametrize("table_format", [FormatName.ICEBERG, FormatName.PARQUET])
 def test_other_formats_tell_the_place_too(
-    table_format: Format, logs: list[Path], tmp_path: Path
+    table_format: FormatName, logs: list[Path], tmp_path: Path
 ) -> None:
     settings = LandingSettings(modes=frozenset({Mode.CURRENT}), format=table_format)
     land(str(logs[1]), str(tmp_path), settings)
-    if table_format is Format.PARQUET:
+    if table_format is FormatName.PARQUET:
         manifest = json.loads((tmp_path / "current/fed/orders/_manifest.json").read_text())
         told = {f"binlane.{name}": value for name, value in manifest["last"].items()}
     else:
@@ -155,7 +155,7 @@ def test_other_formats_tell_the_place_too(
 
 def test_a_feed_is_of_current_tables_in_delta(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="current tables in Delta"):
-        LandingSettings(cdf=True, format=Format.ICEBERG)
+        LandingSettings(cdf=True, format=FormatName.ICEBERG)
     with pytest.raises(ConfigError, match="current tables in Delta"):
         LandingSettings(cdf=True, modes=frozenset({Mode.CHANGES}))
     command = [sys.executable, "-m", "binlane", "land", "x", "--into", str(tmp_path), "--cdf"]

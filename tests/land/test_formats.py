@@ -10,8 +10,8 @@ import pytest
 from binlane.tables.landing.landing import land
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.shop_log import ShopLog, Table
 
@@ -38,11 +38,11 @@ def story() -> list[tuple[str, bytes]]:
     return [log.file()]
 
 
-def seen(into: Path, table_format: Format) -> dict[str, list[str]]:
+def seen(into: Path, table_format: FormatName) -> dict[str, list[str]]:
     """All rows of all tables as texts, as a reader of the format sees them."""
     found = {}
     for mode in Mode:
-        keeping = StoreSettings(run_id="look")
+        keeping = TableStoreSettings(run_id="look")
         for table in open_store(str(into), mode, table_format, "look", keeping).names():
             rows = plain_rows(into, table_format, mode, table).to_pylist()
             texts = sorted(json.dumps(row, default=str, sort_keys=True) for row in rows)
@@ -62,7 +62,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def expected(files: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     into = tmp_path_factory.mktemp("delta")
     land(files, str(into), LandingSettings(modes=frozenset(Mode)))
-    return seen(into, Format.DELTA)
+    return seen(into, FormatName.DELTA)
 
 
 def test_what_is_landed(expected: dict[str, list[str]]) -> None:
@@ -87,9 +87,9 @@ def test_what_is_landed(expected: dict[str, list[str]]) -> None:
     assert sorted(doomed) == [("new", True), ("z", False)]
 
 
-@pytest.mark.parametrize("table_format", [Format.PARQUET, Format.ICEBERG])
+@pytest.mark.parametrize("table_format", [FormatName.PARQUET, FormatName.ICEBERG])
 def test_every_format_says_the_same(
-    table_format: Format, files: list[str], expected: dict[str, list[str]], tmp_path: Path
+    table_format: FormatName, files: list[str], expected: dict[str, list[str]], tmp_path: Path
 ) -> None:
     settings = LandingSettings(modes=frozenset(Mode), format=table_format, batch_bytes=300)
     for _ in range(2):  # the second time there is nothing new

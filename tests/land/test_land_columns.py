@@ -19,7 +19,7 @@ from binlane.tables.columnar.unify import cast_exactly
 from binlane.tables.landing.landing import land
 from binlane.tables.landing.progress import LandingReport
 from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.landed_select import Row, Source, landed_value
 
@@ -171,7 +171,7 @@ def run(source: Source, statements: list[str], folder: Path) -> list[str]:
 
 
 def landed(
-    files: list[str], into: Path, table_format: Format, *, batch_bytes: int
+    files: list[str], into: Path, table_format: FormatName, *, batch_bytes: int
 ) -> LandingReport:
     settings = LandingSettings(
         modes=frozenset(Mode), format=table_format, tables="columns", batch_bytes=batch_bytes
@@ -179,7 +179,7 @@ def landed(
     return land(files, str(into), settings)
 
 
-def check(source: Source, into: Path, table_format: Format, table: str = "t") -> None:
+def check(source: Source, into: Path, table_format: FormatName, table: str = "t") -> None:
     """That a table of each kind says what the source does."""
     name = TableName(source.database, table)
     current = plain_rows(into, table_format, Mode.CURRENT, name)
@@ -211,21 +211,27 @@ def rows(table: pa.Table, names: list[str]) -> Counter[Row]:
 
 # A server's types are the same in all formats, and formats are the same of all servers.
 CASES = [
-    *(("mariadb", table_format, at_once) for table_format in Format for at_once in (True, False)),
-    *(("mysql", Format.DELTA, at_once) for at_once in (True, False)),
+    *(
+        ("mariadb", table_format, at_once)
+        for table_format in FormatName
+        for at_once in (True, False)
+    ),
+    *(("mysql", FormatName.DELTA, at_once) for at_once in (True, False)),
 ]
 
 
 @pytest.mark.parametrize(("source", "table_format", "at_once"), CASES, indirect=["source"])
 def test_columns_of_every_type_come_move_and_go(
     source: Source,
-    table_format: Format,
+    table_format: FormatName,
     at_once: bool,  # noqa: FBT001 - of the case
     tmp_path: Path,
 ) -> None:
     (tmp_path / "log").mkdir()
     types = types_of(source)
-    if table_format is Format.ICEBERG:  # each commit of which costs a tenth of a second and more
+    if (
+        table_format is FormatName.ICEBERG
+    ):  # each commit of which costs a tenth of a second and more
         types = types[::5]
     files = run(source, story_of(types), tmp_path / "log")
     size = 1 << 28 if at_once else 1  # else group by group
@@ -253,10 +259,10 @@ def test_every_type_comes_to_a_table_without_it(source: Source, tmp_path: Path) 
         "INSERT INTO m VALUES (2, '2020-01-02 03:04:05', 18446744073709551615)",
     ]
     files = run(source, statements, tmp_path / "log")
-    report = landed(files, tmp_path / "lake", Format.DELTA, batch_bytes=1 << 28)
+    report = landed(files, tmp_path / "lake", FormatName.DELTA, batch_bytes=1 << 28)
     assert report.given_up == ()
     for table in ["m", *(f"t{number}" for number in range(len(types)))]:
-        check(source, tmp_path / "lake", Format.DELTA, table)
+        check(source, tmp_path / "lake", FormatName.DELTA, table)
 
 
 def test_rows_that_are_there_get_defaults_as_the_server_stores_them(
@@ -277,9 +283,11 @@ def test_rows_that_are_there_get_defaults_as_the_server_stores_them(
             f"ALTER TABLE u{number} ADD v {text}",
         ]
     files = run(source, statements, tmp_path / "log")
-    report = landed(files, tmp_path / "lake", Format.PARQUET, batch_bytes=1 << 28)
+    report = landed(files, tmp_path / "lake", FormatName.PARQUET, batch_bytes=1 << 28)
     assert list(report.given_up) == sorted(f"columns.u{n}" for n in range(len(UNTOLD)))
-    current = plain_rows(tmp_path / "lake", Format.PARQUET, Mode.CURRENT, TableName("columns", "t"))
+    current = plain_rows(
+        tmp_path / "lake", FormatName.PARQUET, Mode.CURRENT, TableName("columns", "t")
+    )
     own = pa.schema([field for field in current.schema if not field.name.startswith("_")])
     there = source.rows("t", own)
     found = rows(current, own.names)

@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from binlane.live.provision.server_programs import MARIADB
 from binlane.tables.landing.landing import land
 from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from tests.land_comparison import Comparison, Verdict
 from tests.land_matrix import Matrix, Runner
 from tests.land_recording import Source
@@ -51,7 +51,7 @@ def landed(
     directory: Path,
     seeds: Sequence[int],
     *,
-    formats: Sequence[Format],
+    formats: Sequence[FormatName],
     kills: Sequence[int],
     statements: int,
 ) -> Verdict:
@@ -67,13 +67,13 @@ def landed(
 @pytest.mark.parametrize(
     ("server", "seed", "table_format"),
     [
-        ("mariadb", 2, Format.PARQUET),
-        ("mysql", 3, Format.DELTA),
-        ("mariadb", 4, Format.ICEBERG),
+        ("mariadb", 2, FormatName.PARQUET),
+        ("mysql", 3, FormatName.DELTA),
+        ("mariadb", 4, FormatName.ICEBERG),
     ],
 )
 def test_landed_tables_are_those_of_the_server(
-    server: str, seed: int, table_format: Format, source_of: SourceOf, tmp_path: Path
+    server: str, seed: int, table_format: FormatName, source_of: SourceOf, tmp_path: Path
 ) -> None:
     verdict = landed(
         source_of(server), tmp_path, [seed], formats=[table_format], kills=[2], statements=80
@@ -94,7 +94,7 @@ def test_what_differs_is_found(source_of: SourceOf, tmp_path: Path) -> None:
     report = land(str(log), str(lake), LandingSettings(modes=frozenset(Mode)))
 
     def wrong() -> list[str]:
-        comparison = Comparison(recording, log, lake, Format.DELTA, report)
+        comparison = Comparison(recording, log, lake, FormatName.DELTA, report)
         return comparison.compare(recording.moments[-1]).wrong
 
     assert wrong() == []
@@ -115,7 +115,7 @@ def test_many_landed_tables_are_those_of_the_server(
 ) -> None:
     seeds = range(1, SEEDS_ALL + 1)
     verdict = landed(
-        source_of(server), tmp_path, seeds, formats=[*Format], kills=[0, 3], statements=200
+        source_of(server), tmp_path, seeds, formats=[*FormatName], kills=[0, 3], statements=200
     )
     assert verdict.wrong == []
     equal, given_up = verdict.counts["current equal"], verdict.counts["current given up"]

@@ -16,7 +16,7 @@ from binlane import api
 from binlane.errors import CodecError, ConfigError, StoreLockedError
 from binlane.tables.landing.landing import land
 from binlane.tables.landing.lease import Lease
-from binlane.tables.landing.progress import Progress
+from binlane.tables.landing.progress import LandingProgress
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Mode
@@ -111,7 +111,7 @@ def test_a_log_that_grows_all_the_time_is_landed_as_far_as_it_was(tmp_path: Path
     log.mkdir()
     made.statement("CREATE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
 
-    def grow(_progress: Progress | None = None) -> None:
+    def grow(_progress: LandingProgress | None = None) -> None:
         made.insert(orders, (made.groups, "new"))
         name, data = made.file()
         (log / f"{name}.new").write_bytes(data)

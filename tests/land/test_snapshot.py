@@ -27,7 +27,7 @@ from binlane.tables.landing.landing import land
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.snapshot.work import snapshot_chunk
 from binlane.tables.landing.verification import Lake, verify_lake
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.servers import ServerFactory, connect, execute
 
@@ -84,7 +84,7 @@ def copied(server: PrivateServer, live_log: Path, log: Path) -> None:
 
 
 def assert_equal(
-    server: PrivateServer, lake: Path, *tables: str, table_format: Format = Format.DELTA
+    server: PrivateServer, lake: Path, *tables: str, table_format: FormatName = FormatName.DELTA
 ) -> None:
     """The current tables hold what the server's SELECT gives, its floats exact."""
     for table in tables:
@@ -137,9 +137,9 @@ def live_log(tmp_path: Path) -> Path:
     return tmp_path / "server"
 
 
-@pytest.mark.parametrize("table_format", list(Format), ids=lambda each: each.value)
+@pytest.mark.parametrize("table_format", list(FormatName), ids=lambda each: each.value)
 def test_a_log_that_begins_in_mid_life_is_made_up_for(
-    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path, table_format: Format
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path, table_format: FormatName
 ) -> None:
     """In every kind of table and every format."""
     source = mariadb_source

@@ -23,20 +23,22 @@ from binlane.tables.landing.progress import LandingReport
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.tables.iceberg import open_catalog
 from binlane.tables.landing.verification import Lake, verify_lake
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))
 ITEMS = Table("items", ("id", "state"))
-OF_ALL_FORMATS = pytest.mark.parametrize("table_format", list(Format), ids=lambda each: each.value)
+OF_ALL_FORMATS = pytest.mark.parametrize(
+    "table_format", list(FormatName), ids=lambda each: each.value
+)
 SHOP_ORDERS = TableName("shop", "orders")
 
 
 class Shop:
     """A log that grows, and where it is landed."""
 
-    def __init__(self, folder: Path, table_format: Format, modes: frozenset[Mode]) -> None:
+    def __init__(self, folder: Path, table_format: FormatName, modes: frozenset[Mode]) -> None:
         self.folder = folder
         self.lake = folder / "lake"
         self.format = table_format
@@ -73,7 +75,7 @@ class Shop:
         return found
 
 
-def shop(folder: Path, table_format: Format, modes: frozenset[Mode] = frozenset(Mode)) -> Shop:
+def shop(folder: Path, table_format: FormatName, modes: frozenset[Mode] = frozenset(Mode)) -> Shop:
     """A shop with rows in two tables that are landed."""
     made = Shop(folder, table_format, modes)
     for name in ("orders", "items"):
@@ -109,7 +111,7 @@ def no_directory(directory: Path) -> None:
 @OF_ALL_FORMATS
 @pytest.mark.parametrize("damage", [without_metadata, without_rows, no_directory])
 def test_a_table_that_is_damaged_is_given_up_alone(
-    damage: Callable[[Path], None], table_format: Format, tmp_path: Path
+    damage: Callable[[Path], None], table_format: FormatName, tmp_path: Path
 ) -> None:
     made = shop(tmp_path, table_format, frozenset({Mode.CURRENT}))
     damage(made.directory(Mode.CURRENT))
@@ -126,7 +128,7 @@ def test_a_table_that_is_damaged_is_given_up_alone(
     assert made.ids(Mode.CURRENT, "items") == [1, 2, 3]
     assert "could not be read or written" in report.tables["shop.orders"].why_not
     assert not report.tables["shop.orders"].is_current
-    if damage is no_directory and table_format is not Format.ICEBERG:
+    if damage is no_directory and table_format is not FormatName.ICEBERG:
         made.lake.joinpath("current/shop/orders").unlink()
     made.log.statement("TRUNCATE TABLE orders")
     made.log.insert(ORDERS, (4, "a"))
@@ -138,7 +140,7 @@ def test_a_table_that_is_damaged_is_given_up_alone(
 @OF_ALL_FORMATS
 @pytest.mark.parametrize("batch_bytes", [1 << 28, 1], ids=["at_once", "by_groups"])
 def test_changes_and_histories_that_cannot_be_written_are_told(
-    batch_bytes: int, table_format: Format, tmp_path: Path
+    batch_bytes: int, table_format: FormatName, tmp_path: Path
 ) -> None:
     made = shop(tmp_path, table_format)
     for mode in (Mode.CHANGES, Mode.HISTORY):
@@ -160,7 +162,7 @@ def test_changes_and_histories_that_cannot_be_written_are_told(
 def test_a_change_table_that_can_be_written_again_goes_on_and_tells_its_gap(
     tmp_path: Path,
 ) -> None:
-    made = shop(tmp_path, Format.PARQUET, frozenset({Mode.CHANGES}))
+    made = shop(tmp_path, FormatName.PARQUET, frozenset({Mode.CHANGES}))
     manifest = made.directory(Mode.CHANGES) / "_manifest.json"
     text = manifest.read_text()
     manifest.write_text("{ no JSON")
@@ -178,11 +180,11 @@ def test_a_change_table_that_can_be_written_again_goes_on_and_tells_its_gap(
 
 @OF_ALL_FORMATS
 def test_tables_that_are_gone_from_the_target_are_told(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     made = shop(tmp_path, table_format)
     for mode in Mode:
-        if table_format is Format.ICEBERG:
+        if table_format is FormatName.ICEBERG:
             catalog = open_catalog(str(made.lake), {})
             suffix = "" if mode is Mode.CURRENT else f"_{mode.value}"
             catalog.drop_table(("shop", f"orders{suffix}"))
@@ -200,7 +202,7 @@ def test_tables_that_are_gone_from_the_target_are_told(
 
 
 def test_a_name_that_the_catalog_has_for_another_table_is_refused_alone(tmp_path: Path) -> None:
-    made = shop(tmp_path, Format.ICEBERG)
+    made = shop(tmp_path, FormatName.ICEBERG)
     made.log.insert(Table("orders_changes", ("id", "state")), (1, "a"))
     made.log.insert(ITEMS, (2, "a"))
     report = made.land()
@@ -211,7 +213,7 @@ def test_a_name_that_the_catalog_has_for_another_table_is_refused_alone(tmp_path
 
 @OF_ALL_FORMATS
 def test_a_child_of_a_foreign_key_that_cannot_be_read_is_given_up_alone(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     made = Shop(tmp_path, table_format, frozenset({Mode.CURRENT}))
     made.log.statement("CREATE TABLE parents (id INT PRIMARY KEY, state VARCHAR(50))")
@@ -232,12 +234,12 @@ def test_a_child_of_a_foreign_key_that_cannot_be_read_is_given_up_alone(
 
 
 @OF_ALL_FORMATS
-def test_a_table_of_somebody_else_is_left_to_him(table_format: Format, tmp_path: Path) -> None:
+def test_a_table_of_somebody_else_is_left_to_him(table_format: FormatName, tmp_path: Path) -> None:
     rows = pa.table({"id": pa.array([7], pa.int32()), "state": ["mine"]})
     path = tmp_path / "lake/current/shop/orders"
-    if table_format is Format.DELTA:
+    if table_format is FormatName.DELTA:
         write_deltalake(str(path), rows)
-    elif table_format is Format.PARQUET:
+    elif table_format is FormatName.PARQUET:
         path.mkdir(parents=True)
         pq.write_table(rows, path / "mine.parquet")
     else:
@@ -256,7 +258,7 @@ def test_a_table_of_somebody_else_is_left_to_him(table_format: Format, tmp_path:
     assert "somebody else's" in report.tables["shop.orders"].why_not
     assert made.ids(Mode.CURRENT, "items") == [1]
     made.again()
-    if table_format is Format.PARQUET:
+    if table_format is FormatName.PARQUET:
         assert pq.read_table(path / "mine.parquet").to_pylist() == rows.to_pylist()
     else:
         found = plain_rows(made.lake, table_format, Mode.CURRENT, SHOP_ORDERS)
@@ -279,7 +281,7 @@ def _is_rows(body: object) -> bool:
 @OF_ALL_FORMATS
 @pytest.mark.parametrize("batch_bytes", [1 << 28, 1], ids=["at_once", "by_groups"])
 def test_rows_that_cannot_be_decoded_concern_their_table_only(
-    batch_bytes: int, table_format: Format, tmp_path: Path
+    batch_bytes: int, table_format: FormatName, tmp_path: Path
 ) -> None:
     made = shop(tmp_path, table_format)
     made.log.insert(ORDERS, (2, "a"))
@@ -315,7 +317,7 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
 
 
 @OF_ALL_FORMATS
-def test_a_full_disk_gives_no_table_up(table_format: Format, tmp_path: Path) -> None:
+def test_a_full_disk_gives_no_table_up(table_format: FormatName, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "3m"):
         made = shop(tmp_path / "disk", table_format)
         for number in range(2, 60):

@@ -15,6 +15,7 @@ from binlane.names import TableName
 from binlane.statements.check.checker import Checker
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.parser import parse_binlog_statement
 from binlane.statements.scope.scope import Scope
@@ -149,6 +150,7 @@ def _run(statements: list[str], binlogs: list[str], server: str) -> list[Stateme
         objects=_objects(server).copy(),
         definitions=_definitions(binlogs),
         database="test",
+        errors=PredictedErrors(),
     )
     found = []
     for statement in ["CREATE TEMPORARY TABLE temp (a INT)", *statements]:

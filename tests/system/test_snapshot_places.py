@@ -13,7 +13,12 @@ from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.tables.columnar.selection import file_number
-from binlane.tables.landing.snapshot.places import Place, open_snapshot, place_behind, settled_place
+from binlane.tables.landing.snapshot.places import (
+    SnapshotPlace,
+    open_snapshot,
+    place_behind,
+    settled_place,
+)
 from binlane.tables.landing.work import sequence
 from tests.servers import ServerFactory, connect, execute
 
@@ -57,7 +62,7 @@ def writers(server: PrivateServer, count: int, pause_s: float) -> Iterator[None]
 
 
 def test_what_precedes_a_settled_place_is_visible(source: PrivateServer) -> None:
-    seen: list[tuple[Place, set[int], Place]] = []
+    seen: list[tuple[SnapshotPlace, set[int], SnapshotPlace]] = []
     with writers(source, 4, 0), ServerSession(ServerUrl.parse(source.url), "") as session:
         # However slow the writers are: many of the places are to have something new before them.
         while len(seen) < _TIMES or len({place for place, _, _ in seen}) < _TIMES // 2:
@@ -72,7 +77,7 @@ def test_what_precedes_a_settled_place_is_visible(source: PrivateServer) -> None
 
 
 def test_a_snapshot_sees_exactly_what_precedes_its_place(source: PrivateServer) -> None:
-    seen: list[tuple[Place, set[int]]] = []
+    seen: list[tuple[SnapshotPlace, set[int]]] = []
     with writers(source, 2, 0.02), ServerSession(ServerUrl.parse(source.url), "") as session:
         session.ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         for _ in range(_TIMES // 4):

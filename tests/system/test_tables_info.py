@@ -18,8 +18,7 @@ from pymysqlreplication import BinLogStreamReader  # type: ignore[import-untyped
 from pymysqlreplication.event import QueryEvent as ForeignQuery  # type: ignore[import-untyped] # as above
 
 from binlane.binlogs.routing.queries import statement_of
-from binlane.binlogs.store.files import BinlogFile
-from binlane.binlogs.store.heads import read_head
+from binlane.binlogs.store.files import BinlogFile, read_head
 from binlane.binlogs.store.reading import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import (

@@ -231,7 +231,7 @@ def test_mysql_replica_by_its_defaults(servers: ServerFactory, tmp_path: Path, p
                 return False
 
         wait_until(has_row, what="the replica has the row")
-        assert [each.is_tls for each in listening.statements.replicas] == [True]
+        assert [each.is_tls for each in listening.statements.dumps.replicas.values()] == [True]
         execute(replica, "STOP REPLICA")
 
 
@@ -272,5 +272,5 @@ def test_mariadb118_replica_by_its_defaults(
                 return False
 
         wait_until(has_row, what="the replica has the row")
-        assert [each.is_tls for each in listening.statements.replicas] == [True]
+        assert [each.is_tls for each in listening.statements.dumps.replicas.values()] == [True]
         execute(replica, "STOP SLAVE")

@@ -25,7 +25,7 @@ _WORTH_BYTES: Final = 1 << 20
 
 
 def is_worth_kernels(request: CatRequest) -> bool:
-    """True if the kernels can print what is asked for, are built, and are worth loading."""
+    """True if the kernels can print this request, are built, and are worth loading."""
     given = request.given
     is_plain = (
         (request.prints_all or (request.is_filtered_only and given["encryption_keys"] is None))
@@ -49,7 +49,7 @@ def is_worth_kernels(request: CatRequest) -> bool:
 
 
 def _can_be_filtered(path: str, options: TextOptions) -> bool:
-    """True if a file can be read twice, and the kernels print what is left of it."""
+    """True if a file can be read twice and the kernels can print its filtered rest."""
     from binlane.binlogs.cat.fast_text.printer import can_print_log  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.store.byte_source import FileBytes  # noqa: PLC0415
 
@@ -60,7 +60,7 @@ def _can_be_filtered(path: str, options: TextOptions) -> bool:
 
 
 def _parts(request: CatRequest) -> list[LogPart | None]:
-    """The groups of each file that positions choose; None where that is told event by event."""
+    """Return the groups of each file that positions select; None where the reference finds them."""
     from binlane.binlogs.cat.fast_text.filtered import LogPart  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.store.byte_source import FileBytes  # noqa: PLC0415
 
@@ -135,13 +135,13 @@ def _print_filtered(
     from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
 
-    events, runs = EventFilter(state, note), RunFilter(GroupFilter(state, note))
+    filters = EventFilter(state, note), RunFilter(GroupFilter(state, note))
     for path, part in zip(request.files, _parts(request), strict=True):
         assert part is not None, "it is worth kernels"
         with closing(FileBytes(path)) as judged, closing(FileBytes(path)) as given:
             told = given if meter is None else MeteredBytes(given, meter)
             name = base_name(path)
-            source = FilteredBytes(judged, told, events, runs, path=path, name=name, part=part)
+            source = FilteredBytes((judged, told), filters, path=path, name=name, part=part)
             printer.print_file(
                 source,
                 path=path,

@@ -9,14 +9,14 @@ from binlane.binlogs.cat.renderer import Renderer
 from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
-    from binlane.binlogs.filters.known_objects import KnownObjects
+    from binlane.binlogs.filters.known_objects import SchemaObjects
     from binlane.statements.sql.logged_objects import LoggedObjects
 
 _SERVER: Final = re.compile(r"(mariadb|mysql)://")
 
 
 def renderer_for(request: CatRequest, catalog: LoggedObjects | None) -> Renderer:
-    """The renderer of the form asked for; it is imported only then.
+    """Return the renderer of the requested form; only then its module is imported.
 
     Args:
         request: The request of the command line.
@@ -62,14 +62,14 @@ def catalog_for(request: CatRequest) -> LoggedObjects | None:
     return catalog
 
 
-def known_objects(request: CatRequest) -> KnownObjects | None:
+def known_objects(request: CatRequest) -> SchemaObjects | None:
     """The views, routines and triggers that `--schema` gives, for the filter; None without it."""
     source = request.given["schema"]
     if source is None:
         return None
-    from binlane.binlogs.filters.known_objects import KnownObjects  # noqa: PLC0415  # as above
+    from binlane.binlogs.filters.known_objects import SchemaObjects  # noqa: PLC0415  # as above
 
-    return KnownObjects(lambda catalog: _load(catalog, source, request))
+    return SchemaObjects(lambda catalog: _load(catalog, source, request))
 
 
 def _load(catalog: LoggedObjects, source: str, request: CatRequest) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.binlogs.cat.filters.selection import IdList, Selection
+from binlane.binlogs.cat.filters.selection import EventSelection, IdList
 from binlane.cli.filter_options import has_filter
 from binlane.log.codec.format import MAGIC
 from binlane.positions import GtidPosition
@@ -54,7 +54,7 @@ class CatRequest:
 
     files: tuple[str, ...]
     given: Mapping[str, Any]
-    selection: Selection
+    selection: EventSelection
     event_types: frozenset[str]
     statement_kinds: tuple[str, ...]
     rewrites: Mapping[str, str]
@@ -89,7 +89,7 @@ class CatRequest:
 
     @property
     def is_remote(self) -> bool:
-        """True if the log comes from a server."""
+        """True if the log is read from a server."""
         return self.given["read_from_remote_server"] or self.given["remote_kind"] is not None
 
     @property
@@ -115,7 +115,7 @@ class CatRequest:
 
     @property
     def is_filtered_only(self) -> bool:
-        """True if nothing but the filter by tables and kinds of statements leaves events out.
+        """True if only the filter by tables and kinds of statements leaves events out.
 
         Positions in the files may, beside it.
         """
@@ -177,7 +177,7 @@ class CatRequest:
 
 
 def _check_outputs(files: tuple[str, ...], given: Mapping[str, Any]) -> None:
-    """Check that what is written is none of the files that are read."""
+    """Check that no output file is one of the input files."""
     for option in ("result_file", "html_file"):
         path = given[option]
         if path is not None and any(_are_same(path, file) for file in files):
@@ -212,7 +212,7 @@ def _check(given: Mapping[str, Any]) -> None:
         raise click.UsageError("--summary is text or --format=json")
 
 
-def _selection(given: Mapping[str, Any]) -> Selection:
+def _selection(given: Mapping[str, Any]) -> EventSelection:
     positions: dict[str, Any] = {}
     for which in ("start", "stop"):
         position = given[f"{which}_position"]
@@ -222,7 +222,7 @@ def _selection(given: Mapping[str, Any]) -> Selection:
             positions[f"{which}_position"] = position
     _check_window(positions, is_strict=given["gtid_strict_mode"])
     empty = frozenset[int]()
-    return Selection(
+    return EventSelection(
         **positions,
         start_time=given["start_datetime"],
         stop_time=given["stop_datetime"],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_worth_kernels(request: CatRequest) -> bool:
-    """True if the kernels can count what is asked for, are built, and are worth loading."""
+    """True if the kernels can count this request, are built, and are worth loading."""
     given = request.given
     is_plain = (
         request.prints_all

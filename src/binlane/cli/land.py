@@ -190,7 +190,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
 
 
 def _watch_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
-    """Interrupt as Python does, and stop in any case: an exception in a finalizer reaches nobody.
+    """Interrupt as Python does, and stop also if the exception gets lost in a finalizer.
 
     Returns:
         Raises KeyboardInterrupt if that was so.
@@ -244,13 +244,13 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         BATCH_BYTES_DEFAULT,
         LandingSettings,
     )
-    from binlane.tables.landing.work import Format, Mode  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.work import FormatName, Mode  # noqa: PLC0415 - after --help
 
     size = options["batch_bytes"]
     return LandingSettings(
         modes=frozenset(_choice(Mode, name.strip(), "mode") for name in options["mode"].split(",")),
         tables=options["tables"],
-        format=_choice(Format, options["format_"], "format"),
+        format=_choice(FormatName, options["format_"], "format"),
         checkpoint=options["checkpoint"],
         follow_s=_seconds(options["trigger"], "trigger") if options["follow"] else None,
         soft_deletes=options["soft_deletes"],
@@ -287,7 +287,7 @@ def _with_password(place: str, file: Path | None) -> str:
 
 
 def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
-    """Spark's engine with its session, if it is asked for."""
+    """Return Spark's engine with its session, if the command line asks for it."""
     if options["engine"] == "spark":
         from binlane.tables.spark.engine import spark_engine  # noqa: PLC0415 - after --help
         from binlane.tables.spark.session import session_settings  # noqa: PLC0415 - as above

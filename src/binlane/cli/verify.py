@@ -24,7 +24,7 @@ STDIN: Final = "-"
 
 
 class _Command(click.Command):
-    """Takes all that follows `--against`, up to the next option, as files of the full log."""
+    """Takes all arguments behind `--against`, up to the next option, as files of the full log."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_spread(args)))
@@ -100,7 +100,7 @@ def command(
     quiet: bool,
     **of_lake: Any,
 ) -> int:
-    """Check binlog files, or a whole data directory; print each fault as file:position: what.
+    """Check binlog files or a whole data directory; print each fault as file:position: fault.
 
     A target of `land` is held against its log, table by table.
     """
@@ -130,7 +130,7 @@ def command(
 
 
 def _told(faults: Iterable[str], *, quiet: bool, figures: Callable[[], str]) -> int:
-    """Print faults as they are found, and how many they were; the exit status."""
+    """Print faults as they are found, and their number; return the exit status."""
     count = 0
     for fault in faults:
         say(fault)
@@ -199,7 +199,7 @@ def _faults(
 
 
 def _figures(tally: Tally, seconds: float) -> str:
-    """Return the figures of what was looked at, for people."""
+    """Return the figures of the checked logs, for people."""
     return (
         f" in {tally.files:,} files with {tally.groups:,} event groups of {tally.events:,} events, "
         f"{tally.size_bytes / 1e6:,.1f} MB, {seconds:,.1f} s"

@@ -9,6 +9,7 @@ from typing import Final
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.refusals import Outcome
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
@@ -129,7 +130,7 @@ def first_difference(
     server = Server.parse(VERSIONS.get(server_name, server_name))
     catalog = SchemaCatalog(Flavor(server.flavor))
     catalog.load(CONFIGURATION[server.flavor] + _script(script.schema), version=server.version)
-    session = Session(server=server, objects=catalog, database="d")
+    session = Session(server=server, objects=catalog, database="d", errors=PredictedErrors())
     upserts = False
     for index, done in enumerate(recorded):
         try:

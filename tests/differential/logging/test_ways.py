@@ -10,6 +10,7 @@ import pytest
 
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.servers import LoggingFormat
@@ -147,7 +148,12 @@ def test_whatever_the_data_is_it_was_foreseen(recorder: Recorder, case: Case, mo
     catalog = SchemaCatalog(Flavor(flavor))
     schema = ";\n".join(SCHEMA)
     catalog.load(f"{CONFIGURATION[flavor]}{schema};\ndelimiter //\n{case.program}//\n")
-    session = Session(server=Server.parse(VERSIONS[flavor]), objects=catalog, database="d")
+    session = Session(
+        server=Server.parse(VERSIONS[flavor]),
+        objects=catalog,
+        database="d",
+        errors=PredictedErrors(),
+    )
     session.execute(f"set session binlog_format = {mode}")
     foreseen = session.execute(case.call)
     binlog = foreseen.binlogs["binlog"]

@@ -13,6 +13,7 @@ from pymysql.cursors import Cursor
 
 from binlane.log.codec.types import Flavor
 from binlane.statements.check.schema import server_of_version
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.accounts import AccountName
@@ -126,7 +127,7 @@ def _session(recorder: Recorder, schema: Iterable[str], account: AccountName) ->
         settings += ["SET GLOBAL gtid_mode = OFF", "SET GLOBAL enforce_gtid_consistency = OFF"]
     script = "".join(f"{sql}$$\n" for sql in (*settings, *schema))
     objects.load(f"DELIMITER $$\n{script}", version=server.version)
-    return Session(server=server, objects=objects, account=account)
+    return Session(server=server, objects=objects, account=account, errors=PredictedErrors())
 
 
 def _events(result: StatementResult) -> list[Any]:

@@ -65,7 +65,7 @@ class Reading:
 
 
 def log_files(paths: tuple[str, ...], reading: Reading) -> Iterator[LogFile]:
-    """The files in the order given; each is opened when its first event is asked for."""
+    """Yield the files in the given order; each is opened when its first event is needed."""
     for index, path in enumerate(paths):
         is_first = index == 0
         opened = _File(path, reading, start_position=reading.start_position if is_first else 0)
@@ -95,7 +95,7 @@ class _File:
         return events if self._reading.takes_open_files else self._closed(events)
 
     def _from_start(self) -> Iterator[Event]:
-        """All events, or where that is quicker the first and those from the start position on."""
+        """Yield all events, or only the first and those from the start position on."""
         walker = Walker(self._chunks(), file=self._path, keys=self._reading.keys)
         events = walker.events()
         head = next(events, None)

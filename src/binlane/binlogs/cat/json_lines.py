@@ -1,4 +1,4 @@
-"""Events → JSON lines, exactly as the public contract says."""
+"""Events → JSON lines, exactly as `docs/reference/json.md` specifies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class JsonLines:
         self._flavor = Flavor.MARIADB
 
     def head(self) -> Iterable[str]:
-        """Nothing stands before the first event."""
+        """Return nothing: JSON has no lines before the first event."""
         return ()
 
     def lines(self, event: Event, *, file: str) -> Iterator[str]:
@@ -80,7 +80,7 @@ class JsonLines:
                 yield json_text({"type": kind, **target, **place, **inner, "row": row, **images})
 
     def finish(self) -> Iterator[str]:
-        """Nothing stands behind the last event."""
+        """Return nothing: JSON has no lines behind the last event."""
         yield from ()
 
     def _rows(

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.binlogs.filters.known_objects import KnownObjects
+from binlane.binlogs.filters.known_objects import SchemaObjects
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.status_vars import is_undone
 from binlane.names import TableName
@@ -85,7 +85,7 @@ class Concern:
         return self.kind is StatementKind.RENAME_TABLE or self.kind in TABLE_DROPPING_KINDS
 
 
-def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
+def concern_of(body: QueryEvent, known: SchemaObjects | None = None) -> Concern:
     """The tables that a statement concerns.
 
     Args:
@@ -97,17 +97,16 @@ def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
     """
     # An event without a list of tables does not tell that the statement is about none.
     told = tuple(dict.fromkeys(told_tables(body))) if body.tables_info else None
-    return replace(
-        concern_of_statement(logged_statement(body), told, known),
-        thread_id=body.thread_id,
-        is_undone=is_undone(body),
-    )
+    concern = concern_of_statement(logged_statement(body), told, known, thread_id=body.thread_id)
+    return replace(concern, is_undone=True) if is_undone(body) else concern
 
 
 def concern_of_statement(
     statement: LoggedStatement,
     told: tuple[TableName, ...] | None = None,
-    known: KnownObjects | None = None,
+    known: SchemaObjects | None = None,
+    *,
+    thread_id: int = 0,
 ) -> Concern:
     """Give the tables that a statement concerns; its tables info, if it had one, was read."""
     facts = statement.facts()
@@ -133,6 +132,7 @@ def concern_of_statement(
         made=_made(effects),
         program=effects.objects[0] if effects.kind in _OF_PROGRAMS and effects.objects else None,
         calls=_calls(facts, statement.database),
+        thread_id=thread_id,
         is_open_ended=is_open,
         is_temporary=effects.is_temporary,
         replaces=facts.is_or_replace or effects.kind is StatementKind.ALTER_VIEW,
@@ -156,7 +156,7 @@ def _calls(facts: StatementFacts, database: str) -> tuple[TableName, ...]:
 
 
 def _through_objects(
-    facts: StatementFacts, tables: Iterable[TableName], known: KnownObjects, database: str
+    facts: StatementFacts, tables: Iterable[TableName], known: SchemaObjects, database: str
 ) -> tuple[TableName, ...] | None:
     """The tables behind views, and those that stored code adds; None if that is not known."""
     kind = facts.effects.kind

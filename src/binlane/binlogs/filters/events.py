@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.filters.concern import concern_of
-from binlane.binlogs.filters.known_objects import KnownObjects
+from binlane.binlogs.filters.concern import Concern, concern_of
+from binlane.binlogs.filters.known_objects import SchemaObjects
 from binlane.binlogs.filters.losses import Losses
 from binlane.binlogs.filters.rows import RowStatements, is_of_rows
-from binlane.binlogs.filters.state import FilterState, Verdict
+from binlane.binlogs.filters.state import FilterState, FilterVerdict
 from binlane.binlogs.routing.payload import select_inside
 from binlane.binlogs.routing.queries import with_text
 from binlane.errors import CodecError
@@ -57,7 +57,7 @@ class EventFilter:
         self,
         state: FilterState,
         note: Callable[[str], None],
-        known: KnownObjects | None = None,
+        known: SchemaObjects | None = None,
         format_: Format | None = None,
         leave_out: Callable[[RowsEvent, TableMapEvent, str], None] | None = None,
     ) -> None:
@@ -223,9 +223,12 @@ def judged(body: QueryEvent, state: FilterState, place: str | None) -> bool:
     Raises:
         CodecError: If the statement's tables info or context is damaged.
     """
-    if is_frame(body):
-        return True
-    verdict = state.take(concern_of(body), place)
+    return is_frame(body) or passes(concern_of(body), state, place)
+
+
+def passes(concern: Concern, state: FilterState, place: str | None) -> bool:
+    """True if a statement passes that begins or ends no group; arguments are as of `judged`."""
+    verdict = state.take(concern, place)
     if verdict.row_note and place is not None and len(state.notes) < _NOTES_MAX:
         state.notes.append(f"{place}: {verdict.row_note}")
     return verdict.passes
@@ -242,7 +245,7 @@ class GroupFilter:
         self,
         state: FilterState,
         note: Callable[[str], None],
-        known: KnownObjects | None = None,
+        known: SchemaObjects | None = None,
     ) -> None:
         """Start before the first group; arguments as of `EventFilter`."""
         self.state = state
@@ -430,7 +433,7 @@ def _is_of_frame(event: Event) -> bool:
     return isinstance(event.body, QueryEvent) and is_frame(event.body)
 
 
-def _rewritten(event: Event, body: QueryEvent, verdict: Verdict) -> Event:
+def _rewritten(event: Event, body: QueryEvent, verdict: FilterVerdict) -> Event:
     assert verdict.text is not None, "it has another text"
     made = with_text(body, verdict.text)
     if made.tables_info is not None:

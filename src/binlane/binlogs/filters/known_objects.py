@@ -35,7 +35,7 @@ _WITHOUT_TABLES: Final = frozenset(
 _ENGINE: Final = "InnoDB"
 
 
-class KnownObjects:
+class SchemaObjects:
     """Views, routines and triggers of the server that wrote a log.
 
     Args:

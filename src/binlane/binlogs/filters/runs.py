@@ -63,7 +63,7 @@ _NO_TABLES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunPart:
     """The part of some groups of a run that is left.
 
     Attributes:
@@ -117,7 +117,7 @@ class RunFilter:
             if row_kind(code) in kinds:
                 self._kinds[code] = _KEPT_ROWS
 
-    def parts(self, run: RawRun) -> Iterator[Part]:
+    def parts(self, run: RawRun) -> Iterator[RunPart]:
         """Give the parts of a run that are left, in order; the next part may change the bytes of one.
 
         Raises:
@@ -125,9 +125,9 @@ class RunFilter:
         """
         for first, stop, is_odd in self.pieces(run):
             if is_odd:
-                yield Part(stop, self._groups.group(run.group(first), run.format))
+                yield RunPart(stop, self._groups.group(run.group(first), run.format))
             else:
-                yield Part(stop, self._rows(run, first, stop))
+                yield RunPart(stop, self._rows(run, first, stop))
 
     def pieces(self, run: RawRun) -> Iterator[tuple[int, int, bool]]:
         """The groups of a run: those that arrays can judge together, and others one by one.

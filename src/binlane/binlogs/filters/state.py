@@ -35,7 +35,7 @@ Saved = Mapping[str, Sequence[Sequence[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FilterVerdict:
     """The judgement on a statement.
 
     Attributes:
@@ -58,8 +58,8 @@ class Verdict:
         return "" if self.passes and not self.lost else self.note
 
 
-_PASSES: Final = Verdict(passes=True)
-_LEFT_OUT: Final = Verdict(passes=False)
+_PASSES: Final = FilterVerdict(passes=True)
+_LEFT_OUT: Final = FilterVerdict(passes=False)
 
 
 @dataclass(slots=True)
@@ -233,7 +233,7 @@ class FilterState:
         """The server was started anew: its sessions, and their temporary tables, are gone."""
         self._memory.temporary.clear()
 
-    def take(self, concern: Concern, place: str | None) -> Verdict:
+    def take(self, concern: Concern, place: str | None) -> FilterVerdict:
         """Judge the next statement of the log, and remember what it does to tables.
 
         Args:
@@ -254,11 +254,11 @@ class FilterState:
             verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, note))))
         return self._of_kinds(concern, verdict)
 
-    def judge(self, concern: Concern) -> Verdict:
+    def judge(self, concern: Concern) -> FilterVerdict:
         """Judge the next statement of the log; nothing is remembered."""
         return self._of_kinds(concern, self._judge(concern))
 
-    def _of_kinds(self, concern: Concern, verdict: Verdict) -> Verdict:
+    def _of_kinds(self, concern: Concern, verdict: FilterVerdict) -> FilterVerdict:
         terms = self.terms
         if verdict.passes and terms.has_kinds and concern.kind not in terms.statements:
             return _LEFT_OUT
@@ -271,20 +271,20 @@ class FilterState:
 
     # Judgements on statements.
 
-    def _judge(self, concern: Concern) -> Verdict:
+    def _judge(self, concern: Concern) -> FilterVerdict:
         rules = self.terms.rules
         if rules.is_everything:
             return _PASSES
         if concern.is_open_ended:
             note = "what a statement writes cannot be told; it is left out"
-            return Verdict(passes=False, note=note)
+            return FilterVerdict(passes=False, note=note)
         if concern.kind is StatementKind.DROP_TRIGGER and concern.program is not None:
             return self._judge_drop_trigger(concern.program)
         if not (concern.tables or concern.databases):
             return _PASSES if rules.does_all else _LEFT_OUT
         return self._passed(concern) if self._passes_whole(concern) else self._parted(concern)
 
-    def _parted(self, concern: Concern) -> Verdict:
+    def _parted(self, concern: Concern) -> FilterVerdict:
         """Judge a statement that does not pass as it is."""
         if concern.kind is StatementKind.DROP_DATABASE:
             return self._judge_drop_database(concern.databases)
@@ -297,7 +297,7 @@ class FilterState:
             return self._part(concern)
         wanted = [table for table in concern.tables if self._wants(concern, table)]
         outside = [table for table in concern.tables if table not in wanted]
-        return Verdict(
+        return FilterVerdict(
             passes=False,
             note=f"a statement also concerns other tables ({_shown(outside)}); it is left out",
             lost=tuple(
@@ -307,7 +307,7 @@ class FilterState:
             ),
         )
 
-    def _passed(self, concern: Concern) -> Verdict:
+    def _passed(self, concern: Concern) -> FilterVerdict:
         """Judge a statement that is wanted; note the objects that it needs."""
         notes = []
         missing = [table for table in concern.referred if not self.includes(table)]
@@ -321,9 +321,9 @@ class FilterState:
             notes.append(
                 f"it calls what was left out when it was made ({_shown(lacking)}): that must be there"
             )
-        return Verdict(passes=True, note="; ".join(notes)) if notes else _PASSES
+        return FilterVerdict(passes=True, note="; ".join(notes)) if notes else _PASSES
 
-    def _judge_unwanted(self, concern: Concern) -> Verdict:
+    def _judge_unwanted(self, concern: Concern) -> FilterVerdict:
         """Judge a statement about nothing that is wanted."""
         if concern.drops or concern.is_temporary:
             return _LEFT_OUT  # what the rules name is not there, or another table
@@ -334,9 +334,11 @@ class FilterState:
         )
         new = [table for table in lost if table not in self._memory.told]
         note = f"a change of {_shown(new)} is left out: {_WHY_LOST}"
-        return Verdict(passes=False, note=note if new else "", lost=lost) if lost else _LEFT_OUT
+        return (
+            FilterVerdict(passes=False, note=note if new else "", lost=lost) if lost else _LEFT_OUT
+        )
 
-    def _judge_drop_trigger(self, trigger: TableName) -> Verdict:
+    def _judge_drop_trigger(self, trigger: TableName) -> FilterVerdict:
         passed = self._memory.programs.get(trigger)
         if passed is not None:
             return _PASSES if passed else _LEFT_OUT
@@ -347,7 +349,7 @@ class FilterState:
             return _PASSES
         text = f"DROP TRIGGER IF EXISTS {trigger}"
         note = f"whose trigger {trigger.plain} is the log does not tell; this is taken: {text}"
-        return Verdict(passes=True, text=text, note=note)
+        return FilterVerdict(passes=True, text=text, note=note)
 
     def _passes_whole(self, concern: Concern) -> bool:
         return all(self._wants(concern, table) for table in concern.tables) and all(
@@ -385,7 +387,7 @@ class FilterState:
         """True if a statement means a temporary table of its session by a name."""
         return concern.made != table and (concern.thread_id, table) in self._memory.temporary
 
-    def _judge_drop_database(self, databases: Iterable[str]) -> Verdict:
+    def _judge_drop_database(self, databases: Iterable[str]) -> FilterVerdict:
         """Judge DROP DATABASE: its tables are gone at the source, and stay where the log is replayed."""
         inside = [
             *(table for name in databases for table in self.terms.rules.names_in(name)),
@@ -394,13 +396,13 @@ class FilterState:
         gone = sorted({table for table in inside if table.database in databases})
         if not gone:
             return _LEFT_OUT
-        return Verdict(
+        return FilterVerdict(
             passes=False,
             note=f"a database is dropped, and {_shown(gone)} with it; that is left out",
             lost=tuple(filter(self.terms.rules.includes, gone)),
         )
 
-    def _part(self, concern: Concern) -> Verdict:
+    def _part(self, concern: Concern) -> FilterVerdict:
         """Judge a RENAME or DROP of several tables: its part for the wanted tables is taken."""
         exists = " IF EXISTS" if concern.if_exists else ""
         if concern.kind in TABLE_DROPPING_KINDS:
@@ -413,15 +415,15 @@ class FilterState:
             kept = [old for old, _ in concern.renames if self._wants(concern, old)]
             text = f"RENAME TABLE{exists} " + ", ".join(f"{old} TO {new}" for old, new in pairs)
         note = f"of a statement about several tables, the part of {_shown(kept)} is taken: {text}"
-        return Verdict(passes=True, text=text, tables=tuple(kept), note=note)
+        return FilterVerdict(passes=True, text=text, tables=tuple(kept), note=note)
 
-    def _drop_instead(self, concern: Concern, table: TableName) -> Verdict:
+    def _drop_instead(self, concern: Concern, table: TableName) -> FilterVerdict:
         """Drop a wanted table or view that an unwanted one replaces."""
         what = "VIEW" if concern.kind in VIEW_KINDS else "TABLE"
         text = f"DROP {what} IF EXISTS {table}"
         note = f"{table.plain} is replaced by what is not wanted; this is taken: {text}"
         lost = (table,) if self.terms.rules.includes(table) else ()
-        return Verdict(passes=True, text=text, tables=(table,), note=note, lost=lost)
+        return FilterVerdict(passes=True, text=text, tables=(table,), note=note, lost=lost)
 
     def _pairs_of_wanted(self, concern: Concern) -> list[tuple[TableName, TableName]]:
         names: dict[TableName, bool] = {}
@@ -437,7 +439,7 @@ class FilterState:
 
     # Effects of statements on names.
 
-    def _remember(self, concern: Concern, verdict: Verdict) -> str:
+    def _remember(self, concern: Concern, verdict: FilterVerdict) -> str:
         """Follow what a statement makes, renames and drops.
 
         Returns:
@@ -458,7 +460,7 @@ class FilterState:
             return note
         return note or self._follow(concern)
 
-    def _remember_program(self, concern: Concern, verdict: Verdict) -> None:
+    def _remember_program(self, concern: Concern, verdict: FilterVerdict) -> None:
         program, programs = concern.program, self._memory.programs
         if program is None:
             return
@@ -469,7 +471,7 @@ class FilterState:
         else:
             programs.pop(program, None)
 
-    def _remember_temporary(self, concern: Concern, verdict: Verdict) -> Concern:
+    def _remember_temporary(self, concern: Concern, verdict: FilterVerdict) -> Concern:
         """Follow temporary tables; what is left of a statement behind that concerns others."""
         temporary, thread_id = self._memory.temporary, concern.thread_id
         self.version += 1
@@ -491,7 +493,7 @@ class FilterState:
             renames=tuple(pair for pair in concern.renames if pair[0] not in moved),
         )
 
-    def _make(self, concern: Concern, table: TableName, verdict: Verdict) -> str:
+    def _make(self, concern: Concern, table: TableName, verdict: FilterVerdict) -> str:
         """Follow that a table or view was made."""
         is_kept = verdict.passes and verdict.text is None
         is_left_out = not is_kept and self._is_mixed(concern)

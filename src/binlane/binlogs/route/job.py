@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,25 +12,23 @@ from typing import Final
 import numpy as np
 
 from binlane.binlogs.filters.events import GroupFilter
-from binlane.binlogs.filters.known_objects import KnownObjects, Load
+from binlane.binlogs.filters.known_objects import Load, SchemaObjects
 from binlane.binlogs.filters.losses import Losses
 from binlane.binlogs.filters.runs import RunFilter
 from binlane.binlogs.filters.state import FilterState
 from binlane.binlogs.filters.terms import FilterTerms
-from binlane.binlogs.route.large import route_large
 from binlane.binlogs.route.record import Reached, Record
 from binlane.binlogs.route.schedule import Schedule
 from binlane.binlogs.route.sources import SourceFile, look
 from binlane.binlogs.route.target import Target
+from binlane.binlogs.routing.dispatcher import Dispatcher, RunGroups
 from binlane.binlogs.routing.memory import Memory
-from binlane.binlogs.routing.routed_group import OmissionKind, Routing, prepared_with
-from binlane.binlogs.routing.spans import SpanCounts, SpanRouter
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes
 from binlane.binlogs.store.chunks import open_chunks
 from binlane.binlogs.store.disk import Disk, LocalDisk
-from binlane.binlogs.store.runs import append_run
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import CodecError, ConfigError
 from binlane.log.codec.control import FormatDescriptionEvent
@@ -56,7 +54,6 @@ from binlane.log.grouping.raw import (
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.walk import Walker
 from binlane.log.kernels.load import is_compiled
-from binlane.names import TableName
 from binlane.positions import AnyGtid
 
 KEEP_BYTES: Final = 256 << 20
@@ -84,23 +81,13 @@ class BinlogCounts:
     incidents: list[str] = field(default_factory=list)
     omissions: Counter[str] = field(default_factory=Counter)
 
-    def add(self, counts: SpanCounts) -> None:
-        """Add what came by way of spans."""
-        self.event_groups += counts.groups
-        self.events += counts.events
-        self.rows_events += counts.rows_events
-        if counts.texts_left_out:
-            self.omissions[OmissionKind.ANNOTATE.value] += counts.texts_left_out
-        if counts.statements:
-            self.omissions[OmissionKind.STATEMENT.value] += counts.statements
-
-    def merge(self, other: BinlogCounts) -> None:
-        """Add what came under other definitions."""
-        self.event_groups += other.event_groups
-        self.events += other.events
-        self.rows_events += other.rows_events
-        self.incidents += other.incidents
-        self.omissions += other.omissions
+    def add(self, part: BinlogPart) -> None:
+        """Add a part that the binlog got."""
+        self.event_groups += part.groups
+        self.events += part.events
+        self.rows_events += part.rows_events
+        for omission, number in part.omissions:
+            self.omissions[omission.kind.value] += number
 
 
 @dataclass(slots=True)
@@ -201,6 +188,7 @@ class _Job:
         self._meter = meter
         self._uses_kernels = request.uses_kernels and is_compiled(_KERNELS)
         self._unkept_bytes = 0
+        self._dispatcher = Dispatcher()
         self.report = Report()
         self._filter = _filter(request, target.record, self._note)
         if request.uses_kernels and not self._uses_kernels:
@@ -229,7 +217,7 @@ class _Job:
             if number == 0:
                 self._target.begin(file, self._done)
                 self._begin_memory(is_new=record is None)
-                self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
+                self._note_binlogs()
             self.report.files += 1
             for binlog in self._target.binlogs.values():
                 binlog.advance_to(self._done)
@@ -244,10 +232,13 @@ class _Job:
             self._keep()
             position = 0
         else:
-            self._outputs.collect(self.report)
             return
         self._keep()
-        self._outputs.collect(self.report)
+
+    def _note_binlogs(self) -> None:
+        """Have the report name all binlogs, also those that get nothing."""
+        for name in self._target.binlogs:
+            self.report.counts.setdefault(name, BinlogCounts())
 
     def tell_of_filter(self) -> None:
         """Note what the filter left out, and whether it let anything through."""
@@ -376,67 +367,54 @@ class _Job:
         return self._format
 
     def _take_run(self, run: RawRun) -> None:
-        router = self._outputs.router
-        if self._may_repeat or self._left or not router.read(run):
+        binlogs = tuple(self._target.binlogs.values())
+        groups = RunGroups(run)
+        if self._may_repeat or self._left or not self._dispatcher.read(run, binlogs):
             for number in range(run.count):
-                self._take_group(run.group(number))
+                self._take_group(groups.group(number))
             return
         # Nothing of a group may be in one binlog if another one cannot have its part.
-        routings, fault = self._routings(run, router.odd_groups(run))
-        if fault is not None:
-            run = run.head(fault[0])
+        damage = self._dispatcher.route_ahead(groups)
+        if damage is not None:
+            groups.run = run = run.head(damage[0])
         if run.count:
-            self._append_run(run, routings)
-        if fault is not None:
-            raise fault[1]
+            after = run.position_after(self._done)
+            for place, binlog in enumerate(binlogs):
+                # A group that came by itself left the binlog behind; a new file says what is
+                # before it.
+                binlog.advance_to(self._done)
+                parts = self._dispatcher.run_parts(groups, place, None, after)
+                self._write(binlog, parts, groups)
+            self._done = after
+            self._position = run.next_position
+        if damage is not None:
+            number, error = damage
+            raise self._located(error, groups.group(number))
 
-    def _routings(
-        self, run: RawRun, numbers: Sequence[int]
-    ) -> tuple[dict[int, list[Routing]], tuple[int, CodecError] | None]:
-        """Route some groups by the reference, up to one that is damaged."""
-        found: dict[int, list[Routing]] = {}
-        known, following = self._known(), 0
-        for number in numbers:
-            known = self._with_rows(run, following, number, known)
-            following = number
-            try:
-                found[number] = self._routed(run.group(number), known)
-            except CodecError as error:
-                return found, (number, error)
-            for index, routing in enumerate(found[number]):
-                prepared, memory = known[index]
-                memory = memory if routing.memory is None else routing.memory
-                known[index] = prepared_with(prepared, routing.group), memory
-        return found, None
+    def _located(self, error: CodecError, group: EventGroup) -> CodecError:
+        """An error with the place of the event of a group that raised it."""
+        from binlane.binlogs.routing.route import damaged_event  # noqa: PLC0415  # parses SQL
 
-    def _with_rows(
+        return error.at(self._file.path, damaged_event(group).position)
+
+    def _write(
         self,
-        run: RawRun,
-        first: int,
-        last: int,
-        known: list[tuple[frozenset[str], Memory]],
-    ) -> list[tuple[frozenset[str], Memory]]:
-        """Give the state of each binlog behind groups of rows."""
-        empty = frozenset[TableName]().union(*(memory.empty_tables for _, memory in known))
-        tables = self._outputs.router.mapped(run, first, last, empty)
-        return [(xids, memory.with_rows(tables)) for xids, memory in known]
-
-    def _append_run(self, run: RawRun, routings: Mapping[int, Sequence[Routing]]) -> None:
-        router, after = self._outputs.router, run.position_after(self._done)
-        for index, output in enumerate(self._outputs):
-
-            def by_reference(number: int, index: int = index, output: _Output = output) -> None:
-                known = routings.get(number)
-                group = run.group(number)
-                if known is None:
-                    known = self._routed(group, self._known())
-                self._add(group, output, known[index])
-
-            # A group that came by itself left the binlog behind; a new file says what is before it.
-            output.binlog.advance_to(self._done)
-            append_run(output.binlog, router, index, run, after=after, by_reference=by_reference)
-        self._done = after
-        self._position = run.next_position
+        binlog: Binlog,
+        parts: Iterable[BinlogPart],
+        groups: RunGroups | EventGroup | None = None,
+    ) -> None:
+        """Give a binlog its parts of some groups, or of one that is not held."""
+        counts = self.report.counts.setdefault(binlog.name, BinlogCounts())
+        for part in parts:
+            binlog.take(part)
+            counts.add(part)
+            if part.incident is not None:
+                group = (
+                    groups.group(part.next_group - 1) if isinstance(groups, RunGroups) else groups
+                )
+                assert group is not None, "a group that is not held is no INCIDENT"
+                place = f"{self._file.path}:{group.position}"
+                counts.incidents.append(f"{place}: {part.gtid or 'no GTID'}: {part.incident}")
 
     def _take_large(self, large: LargeGroup) -> None:
         """Route a group that is not held; one that must be is, where nothing else can route it."""
@@ -449,13 +427,12 @@ class _Job:
             large.end = group.next_position
 
     def _route_large(self, large: LargeGroup) -> None:
-        tracker = GroupTracker()
-        gtid, timestamp, ends = None, 0, False
+        tracker, ends = GroupTracker(), False
         for event in large.events():
             placed = tracker.feed(event)
             if placed.begins and event.position != large.position:
                 break
-            gtid, timestamp, ends = placed.gtid, event.header.timestamp, placed.ends
+            large.gtid, large.timestamp, ends = placed.gtid, event.header.timestamp, placed.ends
             large.end = event.next_position
             if ends:
                 break
@@ -465,30 +442,16 @@ class _Job:
         kept = self._large_part(large, losses)
         if self._filter is not None and not any(isinstance(e.body, RowsEvent) for e in kept()):
             raise UnexpectedError
-        for output in self._outputs:
-            if not output.binlog.room_bytes:
-                output.binlog.advance_to(self._done)
-                output.binlog.rotate(timestamp)
-        parts = route_large(
-            [output.binlog for output in self._outputs],
-            kept,
-            large.format,
-            file=self._file.path,
-        )
+        binlogs = tuple(self._target.binlogs.values())
+        made = self._dispatcher.large_parts(large, binlogs, [None] * len(binlogs), kept)
         if self._filter is not None:
             self._filter.groups.count(losses)
-        for output, part in zip(self._outputs, parts, strict=True):
-            output.counts.add(
-                SpanCounts(
-                    groups=part.has_effect,
-                    events=part.events,
-                    rows_events=part.rows_events,
-                    texts_left_out=part.texts_left_out,
-                )
-            )
+        for binlog, parts in zip(binlogs, made, strict=True):
+            binlog.advance_to(self._done)
+            self._write(binlog, parts)
         assert large.end is not None, "its last event said so"
         self._position = large.end
-        self._pass(gtid)
+        self._pass(large.gtid)
 
     def _large_part(self, large: LargeGroup, losses: Losses) -> Callable[[], Iterator[Event]]:
         """Make a function that gives a large group's events, each time anew, without those the filter drops.
@@ -516,9 +479,9 @@ class _Job:
     def _take_group(self, group: EventGroup) -> None:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
-            for output in self._outputs:
-                output.binlog.advance_to(self._done)
-                output.binlog.set_format(first.body, timestamp=first.header.timestamp)
+            for binlog in self._target.binlogs.values():
+                binlog.advance_to(self._done)
+                binlog.set_format(first.body, timestamp=first.header.timestamp)
             self._position = group.next_position
         elif group.is_control and first.header.type_code in CONTROL_TYPES:
             return
@@ -528,10 +491,14 @@ class _Job:
                 "rolled it back, and it is left out"
             )
         elif not (self._may_repeat and group.gtid and self._done.covers(group.gtid)):
-            routings = self._routed(group, self._known())
-            for output, routing in zip(self._outputs, routings, strict=True):
-                output.binlog.advance_to(self._done)
-                self._add(group, output, routing)
+            binlogs = tuple(self._target.binlogs.values())
+            try:
+                made = [self._dispatcher.group_part(group, binlog, None) for binlog in binlogs]
+            except CodecError as error:
+                raise self._located(error, group) from None
+            for binlog, part in zip(binlogs, made, strict=True):
+                binlog.advance_to(self._done)
+                self._write(binlog, [part], group)
             self._position = group.next_position
             self._pass(group.gtid)
         else:
@@ -543,46 +510,9 @@ class _Job:
             return
         self._done = self._done.advance(gtid)
         while self._left and self._done.covers(self._left[0].after):
-            self._outputs.collect(self.report)
             self._target.define(self._left[0].definitions, self._file, self._done)
             self._left = self._left[1:]
-            self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
-
-    def _known(self) -> list[tuple[frozenset[str], Memory]]:
-        """Give the state of each binlog before a group: prepared XA transactions and routing's memory."""
-        return [(output.binlog.prepared, output.binlog.memory) for output in self._outputs]
-
-    def _routed(
-        self, group: EventGroup, known: Sequence[tuple[frozenset[str], Memory]]
-    ) -> list[Routing]:
-        """Route a group to each binlog by the reference."""
-        from binlane.binlogs.routing.route import damaged_event, route  # noqa: PLC0415  # parses SQL
-
-        try:
-            return [
-                route(group, output.binlog.definition, output.binlog.source_format, *before)
-                for output, before in zip(self._outputs, known, strict=True)
-            ]
-        except CodecError as error:
-            raise error.at(self._file.path, damaged_event(group).position) from None
-
-    def _add(self, group: EventGroup, output: _Output, routing: Routing) -> None:
-        """Give one binlog its part of a group."""
-        binlog, counts = output.binlog, output.counts
-        for omission in routing.omissions:
-            counts.omissions[omission.kind.value] += 1
-        if routing.incident is not None:
-            counts.incidents.append(
-                f"{self._file.path}:{group.position}: {group.gtid or 'no GTID'}: {routing.incident}"
-            )
-        if routing.memory is not None:
-            binlog.remember(routing.memory)
-        if routing.group is not None:
-            events = routing.group.events
-            counts.event_groups += 1
-            counts.events += len(events)
-            counts.rows_events += sum(isinstance(event.body, RowsEvent) for event in events)
-            binlog.append_new(routing.group)
+            self._note_binlogs()
 
     def _keep(self) -> None:
         """Have everything on disk, and note how far it goes."""
@@ -627,46 +557,6 @@ def _filter(
         return None
     saved = {} if record is None else record.reached.followed
     state = FilterState.restored(terms, saved)
-    known = None if request.load_schema is None else KnownObjects(request.load_schema)
+    known = None if request.load_schema is None else SchemaObjects(request.load_schema)
     groups = GroupFilter(state, note, known)
     return Filter(groups, RunFilter(groups))
-
-
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """A binlog that is filled, and what it got by way of the reference."""
-
-    binlog: Binlog
-    counts: BinlogCounts
-
-
-class _Outputs:
-    """The binlogs that are filled, under one set of definitions."""
-
-    def __init__(self, binlogs: Mapping[str, Binlog], uses_kernels: bool) -> None:  # noqa: FBT001
-        self._outputs = [_Output(binlog, BinlogCounts()) for binlog in binlogs.values()]
-        self._router = (
-            SpanRouter(
-                [binlog.definition for binlog in binlogs.values()],
-                [binlog.memory for binlog in binlogs.values()],
-                has_tables_info=any(each.may_have_tables_info for each in binlogs.values()),
-            )
-            if uses_kernels
-            else None
-        )
-
-    @property
-    def router(self) -> SpanRouter:
-        """The router of runs, which come by way of kernels only."""
-        assert self._router is not None, "runs come by way of kernels"
-        return self._router
-
-    def __iter__(self) -> Iterator[_Output]:
-        return iter(self._outputs)
-
-    def collect(self, report: Report) -> None:
-        """Add what the binlogs got to the report."""
-        for number, output in enumerate(self._outputs):
-            if self._router is not None:
-                output.counts.add(self._router.counts(number))
-            report.counts.setdefault(output.binlog.name, BinlogCounts()).merge(output.counts)

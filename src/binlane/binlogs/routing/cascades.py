@@ -51,7 +51,7 @@ _CACHED_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Danger:
+class UnseenChanges:
     """The tables in scope that change, unseen, with the rows of a table.
 
     Attributes:
@@ -67,14 +67,14 @@ class Danger:
 
 
 @lru_cache(maxsize=_CACHED_MAX)
-def dangers(links: TableLinks, scope: Scope) -> Mapping[TableName, Danger]:
+def dangers(links: TableLinks, scope: Scope) -> Mapping[TableName, UnseenChanges]:
     """Give, by table, the changes that its rows may make in a scope beside themselves."""
     tables = {key.parent for key in links.keys} | {merge for merge, _ in links.unions}
     found = {}
     for table in tables:
         columns = {_small(key.parent_columns) for key in links.keys if key.parent == table}
         by_update = {each: _reached(links, scope, (table, each)) for each in columns}
-        danger = Danger(
+        danger = UnseenChanges(
             by_delete=_reached(links, scope, (table, None)),
             by_update={each: reached for each, reached in by_update.items() if reached},
             by_any=_merged(links, scope, table),
@@ -233,7 +233,7 @@ def _changes(
 def _has_cascaded(
     body: RowsEvent,
     owner: TableMapEvent,
-    danger: Danger,
+    danger: UnseenChanges,
     mapped: Collection[TableName],
     flavor: Flavor,
 ) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.binlogs.routing.concern import may_concern
-from binlane.binlogs.routing.memory import NOTHING, Memory, ObjectKind
+from binlane.binlogs.routing.memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.objects import (
     OBJECT_KINDS,
     after_tables,
@@ -223,7 +223,7 @@ class _Reader:
         elif node.object_kind == "TABLE":
             is_known = is_inside(name, scope) and name not in views_left_out(self._memory)
         else:
-            one = stored_object(ObjectKind(node.object_kind.lower()), name)
+            one = stored_object(StoredObjectKind(node.object_kind.lower()), name)
             is_known = scope.includes_database(database) and one not in self._memory.left_out
         if is_known:
             return Keep()
@@ -354,7 +354,7 @@ class _Reader:
         if not isinstance(node, CreateTrigger) or node.order is None:
             return text
         other = TableName(self._facts.effects.objects[0].database, node.order[1])
-        if self._memory.has_left_out((ObjectKind.TRIGGER,), other):
+        if self._memory.has_left_out((StoredObjectKind.TRIGGER,), other):
             at, body_at = map(self._facts.place, (node.order_at, node.body_at))
             return text[:at] + text[body_at:]
         return text

@@ -19,7 +19,7 @@ from binlane.names import TableName
 _VERSION: Final = 1
 
 
-class ObjectKind(Enum):
+class StoredObjectKind(Enum):
     """Kind of a named object that is no table; the values stand in marks."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
@@ -39,7 +39,7 @@ class ObjectKind(Enum):
 class StoredObject:
     """An object of a database that is no table."""
 
-    kind: ObjectKind
+    kind: StoredObjectKind
     name: TableName
 
 
@@ -141,7 +141,7 @@ class Memory:
             if fields["v"] != _VERSION:
                 raise ValueError(f"memory of version {fields['v']}")
             left_out = [
-                (StoredObject(ObjectKind(kind), TableName(database, name)), is_unsure)
+                (StoredObject(StoredObjectKind(kind), TableName(database, name)), is_unsure)
                 for kind, database, name, is_unsure in fields.get("left_out", ())
             ]
             return cls(
@@ -220,7 +220,7 @@ class Memory:
         created = tuple(tables)
         return self if created == self.created else replace(self, created=created)
 
-    def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:
+    def has_left_out(self, kinds: Iterable[StoredObjectKind], name: TableName) -> bool:
         """True if an object of one of these kinds was left out."""
         return any(StoredObject(kind, name) in self.left_out for kind in kinds)
 

@@ -13,17 +13,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.routing.memory import Memory, ObjectKind, StoredObject
+from binlane.binlogs.routing.memory import Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind
 from binlane.binlogs.routing.statements import Drop, Keep, LeaveOut, Rewrite, Verdict
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.facts import StatementEffects, StatementFacts, StatementKind
 
-_OMISSION_KINDS: Final[Mapping[ObjectKind, OmissionKind]] = MappingProxyType(
-    {ObjectKind.VIEW: OmissionKind.VIEW, ObjectKind.TRIGGER: OmissionKind.TRIGGER}
+_OMISSION_KINDS: Final[Mapping[StoredObjectKind, OmissionKind]] = MappingProxyType(
+    {StoredObjectKind.VIEW: OmissionKind.VIEW, StoredObjectKind.TRIGGER: OmissionKind.TRIGGER}
 )
-_CASELESS: Final = frozenset(ObjectKind) - {ObjectKind.VIEW, ObjectKind.TRIGGER}
+_CASELESS: Final = frozenset(StoredObjectKind) - {StoredObjectKind.VIEW, StoredObjectKind.TRIGGER}
 _NAMES_OUTSIDE: Final = "it names objects outside of the scope, or may"
 _CREATES: Final = frozenset(
     {
@@ -72,8 +72,8 @@ def judge_object(
         The verdict, and the memory behind the statement.
     """
     effects = facts.effects
-    kind = ObjectKind(facts.verb.split(" ", 1)[1].lower())
-    if kind is ObjectKind.TRIGGER:
+    kind = StoredObjectKind(facts.verb.split(" ", 1)[1].lower())
+    if kind is StoredObjectKind.TRIGGER:
         if effects.kind is StatementKind.DROP_TRIGGER:
             return _drop_trigger(effects.objects[0], scope, memory)
         return _create_trigger(facts, scope, memory, is_clean=is_clean)
@@ -84,21 +84,23 @@ def judge_object(
     return _drop(effects, kind, scope, memory)
 
 
-def stored_object(kind: ObjectKind, name: TableName) -> StoredObject:
+def stored_object(kind: StoredObjectKind, name: TableName) -> StoredObject:
     """An object as it is remembered: names of routines and events have no case."""
     if kind in _CASELESS:
         return StoredObject(kind, TableName(name.database, name.table.lower()))
     return StoredObject(kind, name)
 
 
-def _left_out(kind: ObjectKind) -> Omission:
+def _left_out(kind: StoredObjectKind) -> Omission:
     return Omission(
         kind=_OMISSION_KINDS.get(kind, OmissionKind.ROUTINE),
         reason=_NAMES_OUTSIDE,
     )
 
 
-def _dropped(kind: ObjectKind, names: Iterable[TableName], omission: Omission | None) -> Verdict:
+def _dropped(
+    kind: StoredObjectKind, names: Iterable[TableName], omission: Omission | None
+) -> Verdict:
     listed = ", ".join(map(str, names))
     return Rewrite(f"DROP {kind.value.upper()} IF EXISTS {listed}", omission)
 
@@ -106,7 +108,7 @@ def _dropped(kind: ObjectKind, names: Iterable[TableName], omission: Omission | 
 def _define(  # what, where, and what is known of it
     facts: StatementFacts,
     text: str,
-    kind: ObjectKind,
+    kind: StoredObjectKind,
     scope: Scope,
     memory: Memory,
     *,
@@ -138,7 +140,7 @@ def _define(  # what, where, and what is known of it
 def _alter_event(
     effects: StatementEffects, scope: Scope, memory: Memory, *, is_clean: bool
 ) -> tuple[Verdict, Memory]:
-    kind = ObjectKind.EVENT
+    kind = StoredObjectKind.EVENT
     old, new = effects.objects[0], effects.objects[-1]
     before, behind = stored_object(kind, old), stored_object(kind, new)
     was_inside, is_inside = (scope.includes_database(name.database) for name in (old, new))
@@ -158,14 +160,14 @@ def _alter_event(
 
 
 def _drop(
-    effects: StatementEffects, kind: ObjectKind, scope: Scope, memory: Memory
+    effects: StatementEffects, kind: StoredObjectKind, scope: Scope, memory: Memory
 ) -> tuple[Verdict, Memory]:
     names = [name for name in effects.objects if scope.includes_database(name.database)]
     absent = memory.left_out - memory.unsure
     there = [name for name in names if stored_object(kind, name) not in absent]
     gone = [stored_object(kind, name) for name in names]
-    if kind is ObjectKind.PACKAGE:
-        gone += [stored_object(ObjectKind.PACKAGE_BODY, name) for name in names]
+    if kind is StoredObjectKind.PACKAGE:
+        gone += [stored_object(StoredObjectKind.PACKAGE_BODY, name) for name in names]
     return (_dropped(kind, there, None) if there else Drop()), memory.without(*gone)
 
 
@@ -173,7 +175,7 @@ def _create_trigger(
     facts: StatementFacts, scope: Scope, memory: Memory, *, is_clean: bool
 ) -> tuple[Verdict, Memory]:
     name, table = facts.effects.objects[0], facts.effects.writes[0]
-    one = stored_object(ObjectKind.TRIGGER, name)
+    one = stored_object(StoredObjectKind.TRIGGER, name)
     is_absent = one in memory.left_out
     if not scope.touches_database(name.database) or (facts.effects.if_exists and is_absent):
         return Drop(), memory
@@ -183,14 +185,14 @@ def _create_trigger(
     may_be_there = not is_absent or one in memory.unsure
     replaces = facts.is_or_replace and may_be_there and _is_there(name, scope, memory)
     known = known.with_unsure(one) if facts.effects.if_exists else known.with_left_out(one)
-    omission = _left_out(ObjectKind.TRIGGER) if scope.includes(table) else None
+    omission = _left_out(StoredObjectKind.TRIGGER) if scope.includes(table) else None
     if replaces:
-        return _dropped(ObjectKind.TRIGGER, [name], omission), known
+        return _dropped(StoredObjectKind.TRIGGER, [name], omission), known
     return (Drop() if omission is None else LeaveOut(omission)), known
 
 
 def _drop_trigger(name: TableName, scope: Scope, memory: Memory) -> tuple[Verdict, Memory]:
-    one = stored_object(ObjectKind.TRIGGER, name)
+    one = stored_object(StoredObjectKind.TRIGGER, name)
     if not scope.touches_database(name.database):
         return Drop(), memory
     is_absent = one in memory.left_out - memory.unsure
@@ -198,7 +200,7 @@ def _drop_trigger(name: TableName, scope: Scope, memory: Memory) -> tuple[Verdic
     is_known = any(name == trigger for trigger, _ in memory.triggers)
     memory = replace(memory.without(one), triggers=_without(memory, name))
     if is_there and not is_absent:
-        return _dropped(ObjectKind.TRIGGER, [name], None), memory
+        return _dropped(StoredObjectKind.TRIGGER, [name], None), memory
     if is_absent or is_known:
         return Drop(), memory
     reason = "it was made before this binlog, which logs some tables of its database"
@@ -222,12 +224,12 @@ def _without(memory: Memory, name: TableName) -> frozenset[tuple[TableName, Tabl
 
 def views_left_out(memory: Memory) -> frozenset[TableName]:
     """Views that replicas do not have."""
-    return frozenset(one.name for one in memory.left_out if one.kind is ObjectKind.VIEW)
+    return frozenset(one.name for one in memory.left_out if one.kind is StoredObjectKind.VIEW)
 
 
 def routines_left_out(memory: Memory) -> frozenset[TableName]:
     """Functions and procedures that replicas do not have, by names in lower case."""
-    kinds = (ObjectKind.FUNCTION, ObjectKind.PROCEDURE, ObjectKind.PACKAGE)
+    kinds = (StoredObjectKind.FUNCTION, StoredObjectKind.PROCEDURE, StoredObjectKind.PACKAGE)
     return frozenset(one.name for one in memory.left_out if one.kind in kinds)
 
 
@@ -262,19 +264,21 @@ def _without_tables(tables: set[TableName], memory: Memory) -> Memory:
     """A table takes its triggers along."""
     gone = [pair for pair in memory.triggers if pair[1] in tables]
     memory = replace(memory, triggers=memory.triggers - set(gone))
-    return memory.without(*(stored_object(ObjectKind.TRIGGER, name) for name, _ in gone))
+    return memory.without(*(stored_object(StoredObjectKind.TRIGGER, name) for name, _ in gone))
 
 
 def _renamed(effects: StatementEffects, scope: Scope, memory: Memory) -> Memory:
     names = dict(effects.net_renames)
     views = views_left_out(memory)
     moved = {old: new for old, new in names.items() if old in views}
-    memory = memory.without(*(StoredObject(ObjectKind.VIEW, name) for name in moved))
-    memory = memory.with_left_out(*(StoredObject(ObjectKind.VIEW, name) for name in moved.values()))
+    memory = memory.without(*(StoredObject(StoredObjectKind.VIEW, name) for name in moved))
+    memory = memory.with_left_out(
+        *(StoredObject(StoredObjectKind.VIEW, name) for name in moved.values())
+    )
     triggers = {(name, names.get(table, table)) for name, table in memory.triggers}
     # A table that leaves the scope is dropped with its triggers; one that comes in has none.
     lost = [
-        stored_object(ObjectKind.TRIGGER, name)
+        stored_object(StoredObjectKind.TRIGGER, name)
         for name, table in memory.triggers
         if table in names and not (scope.includes(table) and scope.includes(names[table]))
     ]

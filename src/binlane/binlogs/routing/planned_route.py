@@ -14,7 +14,7 @@ from typing import Final
 from binlane.binlogs.routing import xa
 from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.judging import judge_statement
-from binlane.binlogs.routing.memory import NOTHING, Memory, ObjectKind
+from binlane.binlogs.routing.memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.planned import (
     MARK_BYTES_MAX,
     MARKS,
@@ -327,7 +327,7 @@ class _Choice:
             return part.as_rows(_OUTSIDE)
         databases = {table.database for table in effects.writes}
         if any(
-            one.kind is ObjectKind.TRIGGER and one.name.database in databases
+            one.kind is StoredObjectKind.TRIGGER and one.name.database in databases
             for one in self._memory.left_out
         ):
             return part.as_rows(_TRIGGER)

@@ -23,7 +23,7 @@ from binlane.binlogs.routing.objects import OBJECT_KINDS
 from binlane.binlogs.routing.passwords import with_hashes
 from binlane.binlogs.routing.payload import select_inside
 from binlane.binlogs.routing.queries import confined, with_made_text, with_text, without_phases
-from binlane.binlogs.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
+from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, Omission, RoutedGroup, Routing
 from binlane.binlogs.routing.rows import (
     PIECES,
     STATEMENT_TEXTS,
@@ -309,8 +309,7 @@ class _Selection:
             return True
         if names_in(event.body.query).is_inside(self._scope, changed):
             return True
-        reason = "its text may name objects outside of the scope"
-        self._omissions.append(Omission(kind=OmissionKind.ANNOTATE, reason=reason))
+        self._omissions.append(TEXT_LEFT_OUT)
         return False
 
     def _select_payload(self, event: Event, payload: TransactionPayloadEvent) -> tuple[Event, ...]:

@@ -1,13 +1,17 @@
-"""Routing's results for the store: the part of an event group that one binlog gets."""
+"""The part of event groups that one binlog gets: what routing gives, and the store writes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final, NamedTuple, Protocol
 
 from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.log.codec.event import Event
-from binlane.positions import AnyGtid
+from binlane.log.codec.format import Format
+from binlane.positions import AnyGtid, Position
+from binlane.statements.scope.definition import Definition
 from binlane.statements.sql.servers import RowImage
 
 
@@ -71,6 +75,11 @@ class Omission:
     reason: str
 
 
+TEXT_LEFT_OUT: Final = Omission(
+    kind=OmissionKind.ANNOTATE, reason="its text may name objects outside of the scope"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
     """The outcome for one event group and one binlog.
@@ -86,3 +95,103 @@ class Routing:
     omissions: tuple[Omission, ...] = ()
     incident: str | None = None
     memory: Memory | None = None
+
+
+class BinlogPart(NamedTuple):
+    """A piece of a binlog's part of the source's groups; the binlog takes it as a whole.
+
+    Attributes:
+        data: Bytes of whole groups, or of a piece of one, made for the place where the binlog ends;
+            good until the next part is asked for.
+        group: A group whose events the binlog still has to place; None where `data` is everything.
+        groups: Number of groups that end in the part.
+        events: Number of events in the part.
+        rows_events: Number of rows events among these events.
+        next_group: Number of the group of the run that follows the part.
+        gtid: GTID of the one group that ends in the part; None for a part of several groups.
+        done: Position up to which the binlog has everything with this part; None for `gtid` alone.
+        memory: Memory behind the part; None if it does not change.
+        clock: The last logical timestamp in `data`; 0 if there is none.
+        cutter: Cutter that has cut the row images of `data`; None if the binlog cuts them.
+        rotates_at: Time of the events that end the binlog's file before the part, in seconds since
+            1970; None if the file goes on.
+        omissions: Parts of the groups that were left out and are worth a note, with their numbers.
+        incident: Cause of an INCIDENT event in the place of the group; None if there is none.
+        reasons: Reasons why rows stand in the places of statements, one for each statement.
+        made: Connections of the source whose temporary tables are made by texts in the part.
+        lost: Connections of the source for which a text on temporary tables is missing.
+    """
+
+    data: bytes | bytearray | memoryview = b""
+    group: RoutedGroup | None = None
+    groups: int = 0
+    events: int = 0
+    rows_events: int = 0
+    next_group: int = 0
+    gtid: AnyGtid | None = None
+    done: Position | None = None
+    memory: Memory | None = None
+    clock: int = 0
+    cutter: ImageCutter | None = None
+    rotates_at: int | None = None
+    omissions: tuple[tuple[Omission, int], ...] = ()
+    incident: str | None = None
+    reasons: tuple[str, ...] = ()
+    made: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+
+
+class RoutedBinlog(Protocol):
+    """The state of a binlog on which its part of a group depends."""
+
+    definition: Definition
+
+    @property
+    def memory(self) -> Memory:
+        """Routing's memory of the groups before."""
+        ...
+
+    @property
+    def prepared(self) -> frozenset[str]:
+        """The XA transactions that were prepared in it and not finished."""
+        ...
+
+    @property
+    def reached(self) -> Position:
+        """Position of the source up to which everything in its scope is there."""
+        ...
+
+    @property
+    def source_format(self) -> Format:
+        """Format of the events that it is given."""
+        ...
+
+    @property
+    def format(self) -> Format:
+        """Format of the events in its last file."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Position in the last file at which the next group will begin."""
+        ...
+
+    @property
+    def room_bytes(self) -> int:
+        """Bytes that the last file may still grow before another begins."""
+        ...
+
+    @property
+    def clock_base(self) -> int:
+        """Number that is added to the logical timestamps of a MySQL source."""
+        ...
+
+    @property
+    def has_tables_info(self) -> bool:
+        """True if Query events of its last file name the tables that they concern."""
+        ...
+
+    @property
+    def may_have_tables_info(self) -> bool:
+        """True if Query events of its last file, or of a later one, may name those tables."""
+        ...

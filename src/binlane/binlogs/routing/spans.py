@@ -8,8 +8,8 @@ and their brackets is decoded and given to that, unless all of it stays.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, TypeVar
 
@@ -19,8 +19,13 @@ from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.passwords import password_groups
 from binlane.binlogs.routing.queries import NO_TABLES, confined
+from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
 from binlane.binlogs.routing.rows import table_name
-from binlane.binlogs.routing.session_format import odd_queries, statement_groups
+from binlane.binlogs.routing.session_format import (
+    LOGGED_AS_STATEMENT,
+    odd_queries,
+    statement_groups,
+)
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.errors import CodecError
@@ -37,6 +42,7 @@ from binlane.log.kernels import layout
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
 from binlane.names import TableName
+from binlane.positions import Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 
@@ -82,62 +88,9 @@ def _roles(*, has_plain_queries: bool) -> Small:
     return roles
 
 
-@dataclass(slots=True, kw_only=True)
-class SpanCounts:
-    """Counts of the groups and events that a binlog got.
-
-    Attributes:
-        groups: Number of the event groups.
-        events: Events in these event groups.
-        rows_events: Rows events among these events.
-        texts_left_out: Texts of row changes that may name something outside of the scope.
-        statements: Groups with a change that was logged as a statement, of an unscoped binlog:
-            those of others are for the reference.
-    """
-
-    groups: int = 0
-    events: int = 0
-    rows_events: int = 0
-    texts_left_out: int = 0
-    statements: int = 0
-
-    def copy(self) -> SpanCounts:
-        """The counts as they are now."""
-        return replace(self)
-
-    def since(self, before: SpanCounts) -> SpanCounts:
-        """Give the counts that came since earlier ones."""
-        return SpanCounts(
-            groups=self.groups - before.groups,
-            events=self.events - before.events,
-            rows_events=self.rows_events - before.rows_events,
-            texts_left_out=self.texts_left_out - before.texts_left_out,
-            statements=self.statements - before.statements,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Spans:
-    """A piece of a run's bytes for one binlog.
-
-    Attributes:
-        data: Whole groups, as they stand at the position asked for; good until the next call.
-        next_group: Number of the group in the run to go on with.
-        needs_reference: True if that group is for `route`.
-        needs_file: True if that group is for another file, since this one is large enough.
-        clock: The last logical timestamp in `data`, 0 if there is none.
-    """
-
-    data: memoryview
-    next_group: int
-    needs_reference: bool
-    needs_file: bool
-    clock: int
-
-
 @dataclass(slots=True)
 class _Views:
-    """One binlog's verdicts on tables and texts, with the counts of the events that it got.
+    """One binlog's verdicts on tables and texts.
 
     A view `asks` the reference for statements although it is unscoped, or `converts` them: its
     file, or the run, has them with tables info.
@@ -152,7 +105,76 @@ class _Views:
     verdicts: Numbers = field(
         default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
     )
-    counts: SpanCounts = field(default_factory=SpanCounts)
+
+
+class _Texts:
+    """Shapes of texts and contexts of brackets by number, in arrays that the kernels look into.
+
+    Attributes:
+        table: The facts of each text, a column each.
+        arena: Bytes of the texts and of contexts that stand in for others.
+        needs: Numbers of the names that texts have without a database.
+        slots: Numbers of the texts by hash.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: a log whose texts are all different must not fill the memory."""
+        self.slots: Numbers = np.full(_SLOTS, -1, np.int64)
+        self.table: Numbers = np.zeros((lay.TEXT_SIZE, SHAPES_MAX), np.int64)
+        self._seen = 1  # the one that is too long, which nobody keeps
+        self.arena: Bytes = np.zeros(1 << 16, np.uint8)
+        self._arena_end = 0
+        self.needs: Small = np.zeros(1 << 10, np.int32)
+        self._needs_end = 0
+
+    @property
+    def is_full(self) -> bool:
+        """True if no further text can be learned."""
+        return self._seen == SHAPES_MAX
+
+    @property
+    def contexts(self) -> Iterator[tuple[int, bytes]]:
+        """Numbers and bytes of the contexts."""
+        for number in np.flatnonzero(self.table[lay.TEXT_KIND] == lay.CONTEXT):
+            start, length = self.table[[lay.TEXT_START, lay.TEXT_LENGTH], number]
+            yield int(number), self.arena[start : start + length].tobytes()
+
+    def add(self, key: bytes, kind: int) -> int:
+        """Take a text and return its number; `make_known` lets kernels find it."""
+        number = self._seen
+        self._seen += 1
+        self.table[lay.TEXT_START, number] = self.keep(key)
+        self.table[lay.TEXT_LENGTH, number] = len(key)
+        self.table[lay.TEXT_KIND, number] = kind
+        return number
+
+    def make_known(self, number: int, scratch: Bytes) -> None:
+        """Let kernels find a text, whose key stands in `scratch`."""
+        length, kind = (int(self.table[row, number]) for row in (lay.TEXT_LENGTH, lay.TEXT_KIND))
+        found = kernels().find_text(scratch, 0, length, kind, self.slots, self.table, self.arena)
+        assert found < 0, "a text is learned once"
+        self.slots[-1 - found] = number
+
+    def keep(self, data: bytes) -> int:
+        """Keep bytes for the kernels and return their place."""
+        start, end = self._arena_end, self._arena_end + len(data)
+        while end + PADDING > self.arena.shape[0]:
+            self.arena = _larger(self.arena)
+        self.arena[start:end] = np.frombuffer(data, np.uint8)
+        self._arena_end = end
+        return start
+
+    def keep_needs(self, number: int, needs: Sequence[int]) -> None:
+        """Keep the numbers of the names that a text has without a database."""
+        while self._needs_end + len(needs) > self.needs.shape[0]:
+            self.needs = _larger(self.needs)
+        end = self._needs_end + len(needs)
+        self.needs[self._needs_end : end] = needs
+        self.table[[lay.NEEDS_START, lay.NEEDS_COUNT], number] = self._needs_end, len(needs)
+        self._needs_end = end
 
 
 class SpanRouter:
@@ -197,21 +219,7 @@ class SpanRouter:
         self._actions: Bytes = np.zeros(1 << 14, np.uint8)
         self._state: Numbers = np.zeros(lay.STATE_SIZE, np.int64)
         self._state[lay.CRC32] = crc32_address()
-        self._forget_texts()
-
-    def counts(self, binlog: int) -> SpanCounts:
-        """Counts of the events that a binlog got by way of this router."""
-        return self._views[binlog].counts
-
-    def _forget_texts(self) -> None:
-        """Begin anew: a log whose texts are all different must not fill the memory."""
-        self._slots: Numbers = np.full(_SLOTS, -1, np.int64)
-        self._texts: Numbers = np.zeros((lay.TEXT_SIZE, SHAPES_MAX), np.int64)
-        self._texts_seen = 1  # the one that is too long, which nobody keeps
-        self._arena: Bytes = np.zeros(1 << 16, np.uint8)
-        self._arena_end = 0
-        self._needs: Small = np.zeros(1 << 10, np.int32)
-        self._needs_end = 0
+        self._texts = _Texts()
 
     def read(self, run: RawRun) -> bool:
         """Learn the tables and texts of a run, before a binlog's bytes of it are asked for.
@@ -243,12 +251,12 @@ class SpanRouter:
         state = np.zeros(lay.RESOLVE_SIZE, np.int64)
         has_begun_anew = False
         while self._resolve(run, last, state):
-            if self._texts_seen == SHAPES_MAX and has_begun_anew:
+            if self._texts.is_full and has_begun_anew:
                 run.events[layout.EVENT_MAP, state[lay.RESOLVE_NEXT]] = lay.UNREAD
                 state[lay.RESOLVE_NEXT] += 1
                 continue
-            if self._texts_seen == SHAPES_MAX:
-                self._forget_texts()
+            if self._texts.is_full:
+                self._texts.forget()
                 has_begun_anew = True
                 state[lay.RESOLVE_NEXT] = 0
                 continue
@@ -274,9 +282,9 @@ class SpanRouter:
                 run.events,
                 last,
                 self._roles,
-                self._slots,
-                self._texts,
-                self._arena,
+                self._texts.slots,
+                self._texts.table,
+                self._texts.arena,
                 self._scratch,
                 self._wanted,
                 TEXT_MAX,
@@ -302,37 +310,29 @@ class SpanRouter:
                 self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
 
-    def know(self, binlog: int, memory: Memory, *, has_tables_info: bool = False) -> None:
-        """Take the state of a binlog, before the bytes of the groups behind are asked for.
-
-        Args:
-            binlog: Place of the binlog in the sequence.
-            memory: Routing's memory of the binlog.
-            has_tables_info: True if the binlog's file has Query events with tables info.
-        """
-        view = self._views[binlog]
-        if has_tables_info is not view.has_tables_info:
-            view.has_tables_info = has_tables_info
-            view.converts = has_tables_info or self._format.has_tables_info
-            for context in np.flatnonzero(self._texts[lay.TEXT_KIND] == lay.CONTEXT):
-                start, length = self._texts[[lay.TEXT_START, lay.TEXT_LENGTH], context]
-                key = self._arena[start : start + length].tobytes()
-                self._judge_context_of(view, int(context), self._context(key))
-        if memory.links is view.links:
+    def _know(self, view: _Views, binlog: RoutedBinlog) -> None:
+        """Take the state of a binlog before the bytes of the groups behind are made."""
+        if binlog.has_tables_info is not view.has_tables_info:
+            view.has_tables_info = binlog.has_tables_info
+            view.converts = view.has_tables_info or self._format.has_tables_info
+            for number, key in self._texts.contexts:
+                self._judge_context_of(view, number, self._context(key))
+        links = binlog.memory.links
+        if links is view.links:
             return
-        view.links = memory.links
+        view.links = links
         for number, table in enumerate(self._tables[: self._tables_seen]):
             name = table_name(table.table_map)
             view.keep[number] = _table_bits(name, view.definition.scope, view.links)
 
     def mapped(
-        self, run: RawRun, first: int, last: int, tables: Collection[TableName]
+        self, run: RawRun, groups: range, tables: Collection[TableName]
     ) -> frozenset[TableName]:
-        """Give those of some tables with maps in the groups of a run from `first` to before `last`."""
-        if not tables or first >= last:
+        """Give those of some tables that have maps in some groups of a run."""
+        if not tables or not groups:
             return frozenset()
-        start = int(run.groups[layout.GROUP_FIRST, first])
-        stop = int(run.groups[layout.GROUP_END, last - 1])
+        start = int(run.groups[layout.GROUP_FIRST, groups[0]])
+        stop = int(run.groups[layout.GROUP_END, groups[-1]])
         is_map = self._roles[run.events[layout.EVENT_TYPE, start:stop]] == lay.MAP
         numbers = np.unique(run.events[layout.EVENT_MAP, start:stop][is_map])
         maps = (self._tables[int(number)].table_map for number in numbers)
@@ -340,30 +340,16 @@ class SpanRouter:
         return frozenset(names.intersection(tables))
 
     def _learn_text(self, key: bytes, kind: int) -> None:
-        number = self._texts_seen
-        self._texts_seen += 1
-        self._texts[lay.TEXT_START, number] = self._keep(key)
-        self._texts[lay.TEXT_LENGTH, number] = len(key)
-        self._texts[lay.TEXT_KIND, number] = kind
+        number = self._texts.add(key, kind)
         if kind == lay.SHAPE:
             self._judge_text(number, names_in_shape(key))
         else:
             self._judge_context(number, key)
-        # Only now can it be found.
-        found = kernels().find_text(
-            self._scratch, 0, len(key), kind, self._slots, self._texts, self._arena
-        )
-        assert found < 0, "a text is learned once"
-        self._slots[-1 - found] = number
+        self._texts.make_known(number, self._scratch)
 
     def _judge_text(self, number: int, names: TextNames) -> None:
         needs = [self._names.setdefault(name, len(self._names)) for name in names.unqualified]
-        while self._needs_end + len(needs) > self._needs.shape[0]:
-            self._needs = _larger(self._needs)
-        end = self._needs_end + len(needs)
-        self._needs[self._needs_end : end] = needs
-        self._texts[[lay.NEEDS_START, lay.NEEDS_COUNT], number] = self._needs_end, len(needs)
-        self._needs_end = end
+        self._texts.keep_needs(number, needs)
         for view in self._views:
             stays = names.is_known and all(map(view.definition.scope.includes, names.tables))
             view.verdicts[lay.ACTION, number] = lay.COPY if stays else lay.DROP
@@ -385,77 +371,72 @@ class SpanRouter:
         view.verdicts[lay.ACTION, number] = lay.COPY
         if inside != body:
             context = inside.encode(_PLAIN)[len(_THREAD_AND_TIME) :]
-            view.verdicts[:, number] = lay.PUT, self._keep(context), len(context)
+            view.verdicts[:, number] = lay.PUT, self._texts.keep(context), len(context)
 
-    def _keep(self, data: bytes) -> int:
-        """Keep bytes for the kernels; where they stand."""
-        start, end = self._arena_end, self._arena_end + len(data)
-        while end + PADDING > self._arena.shape[0]:
-            self._arena = _larger(self._arena)
-        self._arena[start:end] = np.frombuffer(data, np.uint8)
-        self._arena_end = end
-        return start
-
-    def select(  # noqa: PLR0913  # which groups, and where they go
-        self,
-        run: RawRun,
-        binlog: int,
-        *,
-        first: int,
-        stop: int,
-        position: int,
-        room: int,
-        clock_base: int,
-    ) -> Spans:
+    def select(
+        self, run: RawRun, number: int, binlog: RoutedBinlog, groups: range, after: Position
+    ) -> tuple[BinlogPart, int]:
         """Give a binlog's bytes of a run, from a group on, as far as it goes at once.
 
         Args:
             run: The run that was read last.
-            binlog: Place of the binlog in the sequence.
-            first: The group to begin with.
-            stop: The group to end before.
-            position: Position in its file at which the binlog stands.
-            room: Bytes that its file may still grow.
-            clock_base: Number that is added to MySQL's logical timestamps.
+            number: Place of the binlog in the sequence.
+            binlog: The binlog, which has everything before the groups.
+            groups: The groups that are asked for.
+            after: Position of the source behind the run.
+
+        Returns:
+            The bytes, and the reason of their end: DONE, ASK where the next group is for `route`,
+            ROTATE where it is for another file, FULL.
         """
-        view, state = self._views[binlog], self._state
-        if view.definition.scope.is_unscoped:
+        view, state, first = self._views[number], self._state, groups.start
+        self._know(view, binlog)
+        stop, is_whole = groups.stop, view.definition.scope.is_unscoped
+        if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
             held = self._passwords[bisect_left(self._passwords, first) :][:1]
             if held == [first]:
-                return Spans(
-                    data=memoryview(b""),
-                    next_group=first,
-                    needs_reference=True,
-                    needs_file=False,
-                    clock=0,
-                )
+                return BinlogPart(next_group=first), lay.ASK
             stop = min([stop, *held])
         state[lay.NEXT_GROUP :] = 0
         state[lay.CRC32] = crc32_address()
         state[lay.NEXT_GROUP] = first
-        state[lay.POSITION] = position
-        state[lay.LIMIT] = position + room
-        is_whole = view.definition.scope.is_unscoped
+        state[lay.POSITION] = position = binlog.size_bytes
+        state[lay.LIMIT] = position + binlog.room_bytes
         state[lay.KEEPS_ALL] = is_whole + (is_whole and (view.asks or view.converts))
-        state[lay.CLOCK_BASE] = clock_base
+        state[lay.CLOCK_BASE] = binlog.clock_base
         while (status := self._copy(run, view, stop)) == lay.FULL and not state[lay.OUT_LENGTH]:
             self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
-        counts = view.counts
-        counts.groups += int(state[lay.GROUPS_KEPT])
-        counts.events += int(state[lay.EVENTS_KEPT])
-        counts.rows_events += int(state[lay.ROWS_KEPT])
-        counts.texts_left_out += int(state[lay.TEXTS_LEFT_OUT])
-        if view.definition.scope.is_unscoped:
-            done = bisect_left(self.statements, int(state[lay.NEXT_GROUP]))
-            counts.statements += done - bisect_left(self.statements, first)
-        return Spans(
+        following = int(state[lay.NEXT_GROUP])
+        is_all = following == run.count
+        part = BinlogPart(
             data=self._out.data[: int(state[lay.OUT_LENGTH])],
-            next_group=int(state[lay.NEXT_GROUP]),
-            needs_reference=status == lay.ASK,
-            needs_file=status == lay.ROTATE,
+            groups=int(state[lay.GROUPS_KEPT]),
+            events=int(state[lay.EVENTS_KEPT]),
+            rows_events=int(state[lay.ROWS_KEPT]),
+            next_group=following,
+            done=after if is_all else run.position_after(binlog.reached, following, start=first),
+            memory=self._memory_behind(run, range(first, following), binlog.memory),
             clock=int(state[lay.CLOCK]),
+            omissions=self._omissions(range(first, following)) if is_whole else self._texts_left(),
         )
+        return part, status
+
+    def _memory_behind(self, run: RawRun, groups: range, memory: Memory) -> Memory | None:
+        """A binlog's memory behind groups of rows; None if it is the same."""
+        tables = self.mapped(run, groups, memory.empty_tables)
+        return memory.with_rows(tables) if tables else None
+
+    def _omissions(self, groups: range) -> tuple[tuple[Omission, int], ...]:
+        """The changes of some groups that were logged as statements; other ones ask for `route`."""
+        statements = self.statements
+        number = bisect_left(statements, groups.stop) - bisect_left(statements, groups.start)
+        return ((LOGGED_AS_STATEMENT, number),) if number else ()
+
+    def _texts_left(self) -> tuple[tuple[Omission, int], ...]:
+        """The texts that were left out of the bytes that were made last."""
+        number = int(self._state[lay.TEXTS_LEFT_OUT])
+        return ((TEXT_LEFT_OUT, number),) if number else ()
 
     def _copy(self, run: RawRun, view: _Views, stop: int) -> int:
         wanted = int(run.groups[layout.GROUP_END, -1])
@@ -473,10 +454,10 @@ class SpanRouter:
                 self._roles,
                 view.keep,
                 view.verdicts,
-                self._texts,
-                self._needs,
+                self._texts.table,
+                self._texts.needs,
                 self._table_names,
-                self._arena,
+                self._texts.arena,
                 self._out,
                 self._actions,
                 self._state,

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.memory import Memory
-from binlane.binlogs.routing.routed_group import RoutedGroup, prepared_with
+from binlane.binlogs.routing.routed_group import BinlogPart, RoutedGroup, prepared_with
 from binlane.binlogs.routing.row_images import ImageCutter, Uncut
 from binlane.binlogs.store.binlog_files import BinlogFiles, Published
 from binlane.binlogs.store.catalog import Mark
@@ -165,10 +165,6 @@ class Binlog:
         """The cutter of its row images; None while they are full ones."""
         return self._cutters.cutter(self.definition.row_image)
 
-    def note_uncut(self, cutter: ImageCutter) -> None:
-        """Count what a cutter had to leave full since it was asked last."""
-        self._cutters.note_uncut(cutter)
-
     @property
     def server_id(self) -> int:
         """Server id in the headers of the events that binlane itself writes: the source's."""
@@ -242,6 +238,29 @@ class Binlog:
             self._is_memory_due = True
             self._save()
         self._next_memory = memory
+
+    def take(self, part: BinlogPart) -> None:
+        """Add a part that routing gives, to be published by the next `sync`.
+
+        Raises:
+            StoreFullError: As `append`.
+            StoreError: As `append`.
+        """
+        if part.rotates_at is not None:
+            self.rotate(part.rotates_at)
+        if part.memory is not None:
+            self.remember(part.memory)
+        if part.group is not None:
+            self.append_new(part.group)
+        elif part.data:
+            data = self._cut_placed(part.data) if part.cutter is None else part.data
+            self._append_placed(data, groups=part.groups, clock=part.clock)
+            if part.cutter is not None:
+                self._cutters.note_uncut(part.cutter)
+        if part.gtid is not None:
+            self.advance(part.gtid)
+        if part.done is not None:
+            self.advance_to(part.done)
 
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
@@ -328,12 +347,12 @@ class Binlog:
     def _set_incidents(self, incidents: tuple[Incident, ...]) -> None:
         self._contents.incidents = self._published_contents.incidents = incidents
 
-    def cut_placed(self, data: AnyBytes) -> AnyBytes:
-        """Give the bytes for `append_placed`, with the row images that the binlog is to have."""
+    def _cut_placed(self, data: AnyBytes) -> AnyBytes:
+        """Give the bytes for `_append_placed`, with the row images that the binlog is to have."""
         image = self.definition.row_image
         return self._cutters.cut_placed(data, image, self.size_bytes, self.format)
 
-    def append_placed(self, data: AnyBytes, *, groups: int, clock: int = 0) -> None:
+    def _append_placed(self, data: AnyBytes, *, groups: int, clock: int = 0) -> None:
         """Add bytes of whole event groups that were made for the place where the binlog ends.
 
         Args:

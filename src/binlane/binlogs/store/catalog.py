@@ -150,6 +150,33 @@ class ScopeChange(NamedTuple):
     ignore_list: str
 
 
+class _BinlogRow(NamedTuple):
+    """A row of the table `binlogs`."""
+
+    log_id: int
+    name: str
+    state: str
+    logging_mode: str
+    log_all_dbs: int
+    begin_gtids: str
+    end_file: str | None
+    end_position: int | None
+    watermark: str | None
+    flavor: str
+    clock: int
+    prepared: str
+    memory: str
+    is_cut: int
+    activity: str
+    reason: str
+    ignores_case: int
+    incidents: str
+    unsearched_file: str | None
+    unsearched_position: int | None
+    row_image: str
+    is_compressed: int
+
+
 class Catalog:
     """The store's knowledge beyond its binlog files.
 
@@ -202,12 +229,9 @@ class Catalog:
     def binlogs(self) -> list[BinlogRecord]:
         """All binlogs by name, those half made or unmade included."""
         rows = self._database.rows(
-            "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
-            " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
-            " reason, ignores_case, incidents, unsearched_file, unsearched_position,"
-            " row_image, is_compressed FROM binlogs ORDER BY name"
+            f"SELECT {', '.join(_BinlogRow._fields)} FROM binlogs ORDER BY name"  # noqa: S608  # our own names
         )
-        return [self._record(*row) for row in rows]
+        return [self._record(_BinlogRow(*row)) for row in rows]
 
     def history(self) -> list[ScopeChange]:
         """All changes of definitions, those of binlogs that are gone included, oldest first."""
@@ -352,63 +376,41 @@ class Catalog:
                 "DELETE FROM binlog_files WHERE log_id = ? AND number < ?", (log_id, before)
             )
 
-    def _record(  # noqa: PLR0913, PLR0917 one argument a column
-        self,
-        log_id: int,
-        name: str,
-        state: str,
-        logging_mode: str,
-        log_all_dbs: int,
-        begin: str,
-        end_file: str | None,
-        end_position: int | None,
-        watermark: str | None,
-        flavor: str,
-        clock: int,
-        prepared: str,
-        memory: str,
-        is_cut: int,
-        activity: str,
-        reason: str,
-        ignores_case: int,
-        incidents: str,
-        unsearched_file: str | None,
-        unsearched_position: int | None,
-        row_image: str,
-        is_compressed: int,
-    ) -> BinlogRecord:
+    def _record(self, row: _BinlogRow) -> BinlogRecord:
         mark = None
-        if end_file is not None and end_position is not None and watermark is not None:
-            end = FilePosition(end_file, end_position)
+        if row.end_file is not None and row.end_position is not None and row.watermark is not None:
+            end = FilePosition(row.end_file, row.end_position)
             mark = Mark(
                 end=end,
-                position=parse_position(watermark, flavor),
-                clock=clock,
-                prepared=frozenset(prepared.split()),
-                memory=memory,
-                is_cut=bool(is_cut),
-                incidents=decoded(incidents),
+                position=parse_position(row.watermark, row.flavor),
+                clock=row.clock,
+                prepared=frozenset(row.prepared.split()),
+                memory=row.memory,
+                is_cut=bool(row.is_cut),
+                incidents=decoded(row.incidents),
                 unsearched=(
                     None
-                    if unsearched_file is None
-                    else FilePosition(unsearched_file, unsearched_position or 0)
+                    if row.unsearched_file is None
+                    else FilePosition(row.unsearched_file, row.unsearched_position or 0)
                 ),
             )
         definition = Definition(
-            name=name,
-            scope=self._scope(log_id, log_all=bool(log_all_dbs), ignores_case=bool(ignores_case)),
-            logging_mode=LoggingMode(logging_mode),
-            log_id=log_id,
-            row_image=RowImage(row_image),
-            is_compressed=bool(is_compressed),
+            name=row.name,
+            scope=self._scope(
+                row.log_id, log_all=bool(row.log_all_dbs), ignores_case=bool(row.ignores_case)
+            ),
+            logging_mode=LoggingMode(row.logging_mode),
+            log_id=row.log_id,
+            row_image=RowImage(row.row_image),
+            is_compressed=bool(row.is_compressed),
         )
         return BinlogRecord(
             definition=definition,
-            state=BinlogState(state),
-            begin=parse_position(begin, flavor),
+            state=BinlogState(row.state),
+            begin=parse_position(row.begin_gtids, row.flavor),
             mark=mark,
-            activity=Activity(activity),
-            reason=reason,
+            activity=Activity(row.activity),
+            reason=row.reason,
         )
 
     def _scope(self, log_id: int, *, log_all: bool, ignores_case: bool) -> Scope:

@@ -1,4 +1,4 @@
-"""All changes that the store makes to files, as a Protocol, and the local file system behind it.
+"""All changes that the store makes to files, as a Protocol, the local file system behind it, and its lock.
 
 Reading is not here: readers open files themselves. SQLite does its own writing. Tests put a disk
 here that stops in the middle of an operation or has no room.
@@ -7,11 +7,12 @@ here that stops in the middle of an operation or has no room.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 from typing import Final, Protocol
 
-from binlane.errors import StoreError, StoreFullError
+from binlane.errors import StoreError, StoreFullError, StoreLockedError
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of a disk that has no room left."""
@@ -26,6 +27,8 @@ DRAFT_SUFFIX: Final = ".tmp"
 _PIECE_BYTES: Final = 256 << 10
 FILE_MODE: Final = 0o640
 _DIRECTORY_MODE: Final = 0o750
+LOCK_FILE: Final = "binlane.lock"
+_PID_LENGTH_MAX: Final = 20
 
 
 class DiskFile(Protocol):
@@ -202,3 +205,35 @@ def unusable(error: OSError, path: Path) -> StoreError:
     return StoreError(
         f"cannot be used: {reason}", path=str(path), hint="check the disk and who may write there"
     )
+
+
+class DirectoryLock:
+    """The lock of a data directory, held until `release` or the end of the process."""
+
+    def __init__(self, data_dir: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            StoreLockedError: If another owner holds it; the text names its process.
+        """
+        path = data_dir / LOCK_FILE
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, FILE_MODE)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = (
+                os.pread(self._descriptor, _PID_LENGTH_MAX, 0).decode("ascii", "replace").strip()
+            )
+            os.close(self._descriptor)
+            raise StoreLockedError(
+                f"process {owner or 'unknown'} owns the data directory",
+                path=str(data_dir),
+                hint="stop that process, or use another data directory",
+            ) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+
+    def release(self) -> None:
+        """Let others own the directory."""
+        os.close(self._descriptor)

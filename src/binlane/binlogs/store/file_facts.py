@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from binlane.binlogs.store.catalog import Catalog, ClosedFile
-from binlane.binlogs.store.files import BinlogFile, file_name, file_number
-from binlane.binlogs.store.heads import read_head
+from binlane.binlogs.store.files import BinlogFile, file_name, file_number, read_head
 from binlane.log.codec.event import EventHeader
 from binlane.log.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from binlane.log.codec.types import EventType

@@ -8,13 +8,13 @@ MariaDB's dialect, PREVIOUS_GTIDS in MySQL's. All have CRC32.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from binlane.binlogs.store.disk import Disk, write_whole
-from binlane.errors import CorruptStoreError
+from binlane.errors import CodecError, CorruptStoreError
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.log.codec.event import Event, EventHeader
 from binlane.log.codec.format import MAGIC
@@ -22,6 +22,7 @@ from binlane.log.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.log.codec.transaction import GtidListEvent
 from binlane.log.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
 from binlane.log.grouping.placing import place
+from binlane.log.grouping.walk import Walker
 from binlane.positions import GtidPosition, GtidSet, Position, parse_position
 
 BINLOGS_DIRECTORY: Final = "binlogs"
@@ -32,6 +33,7 @@ IN_USE_POSITION: Final = len(MAGIC) + 17
 
 _DIGITS: Final = 6
 _FILE_NAME: Final = re.compile(r"(?P<binlog>.+)\.(?P<number>\d{6,})")
+_HEAD_CHUNK_BYTES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,3 +246,48 @@ def beyond_size(files: Sequence[BinlogFile], total_bytes: int) -> int:
             return count
         left_bytes -= file.size_bytes
     return len(files) - 1
+
+
+def read_head(path: Path) -> FileHead:
+    """Read the first events of a file of a store.
+
+    Raises:
+        CorruptStoreError: If FORMAT_DESCRIPTION or the position done before is not at its beginning.
+    """
+    description: Event | None = None
+    fault = "it ends there"
+    try:
+        for event in Walker(_small_chunks(path), file=str(path)).events():
+            if isinstance(event.body, FormatDescriptionEvent):
+                description = event
+            elif description and isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
+                return FileHead(
+                    format_description=cast("FormatDescriptionEvent", description.body),
+                    begin=event.body.position,
+                    server_id=description.header.server_id,
+                    size_bytes=event.next_position,
+                )
+            else:
+                fault = f"{event.header.type_name} stands at {event.position}"
+                break
+    except CodecError as error:
+        fault = error.message
+    raise CorruptStoreError(
+        f"the file does not begin with FORMAT_DESCRIPTION and GTID_LIST or PREVIOUS_GTIDS: {fault}",
+        path=str(path),
+        hint="`binlane verify` lists every fault; restore the file from a copy",
+    )
+
+
+def _small_chunks(path: Path) -> Iterator[bytes]:
+    """Small pieces, for the first events of a file that may be large."""
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_HEAD_CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise CorruptStoreError(
+            f"cannot be read: {error.strerror or error}",
+            path=str(path),
+            hint="restore the file from a copy",
+        ) from error

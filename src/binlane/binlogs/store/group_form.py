@@ -47,9 +47,9 @@ class ImageCutters:
         """Events of a group with these row images.
 
         Args:
-            events: Events of the group.
+            events: Events of the group, in file order.
             image: Row images that are wanted.
-            source: Format of the events.
+            source: Format in which the events were decoded.
         """
         cutter = self.cutter(image)
         if cutter is None:
@@ -126,8 +126,8 @@ def in_form(
     """Events as a file has them; None where they have no room in its form.
 
     Args:
-        events: Events of a group.
-        source: Format of these events.
+        events: Events of a group, in file order.
+        source: Format in which these events were decoded.
         has_tables_info: True if Query events of the file name the tables that they concern.
     """
     if not has_tables_info:

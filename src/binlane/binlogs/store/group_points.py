@@ -9,9 +9,8 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from binlane.binlogs.store.disk import DRAFT_SUFFIX
-from binlane.binlogs.store.files import CLOSED, IN_USE_POSITION, FileHead
+from binlane.binlogs.store.files import CLOSED, IN_USE_POSITION, FileHead, read_head
 from binlane.binlogs.store.group_index import POINT_BYTES, GroupIndex, Point, head_line, index_of
-from binlane.binlogs.store.heads import read_head
 from binlane.errors import CodecError, CorruptStoreError
 from binlane.log.codec.event import decode_event
 from binlane.log.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format

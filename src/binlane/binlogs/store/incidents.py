@@ -78,7 +78,7 @@ def incidents_of(
     """The INCIDENTs of a group, at which replicas will stop.
 
     Args:
-        events: Events of the group.
+        events: Events of the group, in file order.
         placed: Bytes of these events, one behind the other, as they stand in the file.
         begin: Place of the group in the file of a binlog.
         gtid: GTID of the group; None if it has none.

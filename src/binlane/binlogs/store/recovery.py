@@ -27,10 +27,10 @@ from binlane.binlogs.store.files import (
     FileHead,
     file_number,
     index_path,
+    read_head,
     read_index,
     write_index,
 )
-from binlane.binlogs.store.heads import read_head
 from binlane.binlogs.store.incidents import Incident, incident_of, there, with_another
 from binlane.binlogs.store.reading import whole_groups
 from binlane.errors import CodecError, CorruptStoreError
@@ -51,7 +51,7 @@ class RecoveredBinlog:
     """A binlog that is whole.
 
     Attributes:
-        directory: Directory of the files.
+        directory: Directory of the binlog's files.
         files: Names of its files, oldest first.
         head: Head of the last file.
         end: Size of the last file: where its last event group ends.

@@ -20,7 +20,7 @@ from typing import Final, Self
 
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Activity, BinlogRecord, Catalog, Mark, ScopeChange
-from binlane.binlogs.store.disk import Disk, LocalDisk, unusable
+from binlane.binlogs.store.disk import DirectoryLock, Disk, LocalDisk, unusable
 from binlane.binlogs.store.file_facts import FileFacts
 from binlane.binlogs.store.files import (
     BINLOGS_DIRECTORY,
@@ -33,7 +33,6 @@ from binlane.binlogs.store.files import (
 from binlane.binlogs.store.forcing import Forcing
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
-from binlane.binlogs.store.lock import DirectoryLock
 from binlane.binlogs.store.lost import LostBinlog
 from binlane.binlogs.store.marks import BinlogMarks, MarkKeeper
 from binlane.binlogs.store.recovery import RecoveredBinlog, recover, remove_directory

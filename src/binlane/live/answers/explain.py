@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from binlane.client.known_objects import KnownObjects
-from binlane.client.questions import Need, Question, questions_of
+from binlane.client.needed_objects import Need, Question, questions_of
 from binlane.client.source_objects import Source, SourceSession
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.catalog_connections import lacking_privileges
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.log.codec.packets.results import Cell, ColumnDefinition
@@ -36,6 +37,7 @@ from binlane.statements.policy.server import Server
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.report import BinlogResult, StatementResult
+from binlane.statements.session.server_errors import SessionErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import StatementFacts
@@ -75,7 +77,7 @@ def explained(statement: str) -> str | None:
 
 
 async def explain_binlog(
-    session: SessionContext,
+    session: HandlerSession,
     statement: str,
     definitions: Sequence[Definition],
     *,
@@ -233,6 +235,7 @@ def _session(
         objects=catalog,
         definitions=definitions or None,
         database=circumstances.database,
+        errors=predicted_errors(),
     )
     for name, value in circumstances.variables.items():
         if not (definitions and name == _MODE):
@@ -247,7 +250,12 @@ def _copied(model: Session, catalog: SchemaCatalog, definitions: Sequence[Defini
 
     It has those binlogs alone that its client may see.
     """
-    found = Session(server=model.server, objects=catalog, definitions=model.definitions)
+    found = Session(
+        server=model.server,
+        objects=catalog,
+        definitions=model.definitions,
+        errors=predicted_errors(),
+    )
     catalog.store.temporary = model.objects.store.temporary.copy()
     store = catalog.store
     found.restore(model.snapshot())
@@ -256,6 +264,16 @@ def _copied(model: Session, catalog: SchemaCatalog, definitions: Sequence[Defini
     if model.definitions is not None and len(definitions) < len(model.definitions):
         found.have(definitions)
     return found
+
+
+@cache
+def predicted_errors() -> SessionErrors:
+    """Return the prediction of errors, which is loaded with the first EXPLAIN BINLOG or CALL."""
+    from binlane.statements.predicted_errors.errors import (  # noqa: PLC0415  # few sessions need it
+        PredictedErrors,
+    )
+
+    return PredictedErrors()
 
 
 def _rows(

@@ -12,8 +12,8 @@ from concurrent.futures import CancelledError
 
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.files import BinlogFile
-from binlane.binlogs.store.incident_search import incidents_in
 from binlane.binlogs.store.incidents import Incident
+from binlane.binlogs.store.reading import incidents_in
 from binlane.errors import BinlaneError
 from binlane.live.loop.binlogs import Binlogs
 from binlane.positions import FilePosition

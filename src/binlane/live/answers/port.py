@@ -16,8 +16,9 @@ from weakref import WeakValueDictionary
 
 from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, StatementError
+from binlane.live.answers.explain import predicted_errors
 from binlane.live.capture.settings import SourceSettings
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.attribution_messages import AttributionReceiver
 from binlane.live.port.catalog_connections import not_asked
 from binlane.live.port.live_catalog import LiveCatalog
@@ -48,7 +49,7 @@ _PRIVILEGES: Final = (
 logger = logging.getLogger(__name__)
 
 
-class Binlogs(Protocol):
+class JudgedBinlogs(Protocol):
     """The binlogs' settings for which statements are judged."""
 
     @property
@@ -94,7 +95,7 @@ class Port:
     def __init__(
         self,
         settings: SourceSettings,
-        binlogs: Binlogs,
+        binlogs: JudgedBinlogs,
         sayings: AttributionReceiver,
         catalog: LiveCatalog,
         *,
@@ -113,12 +114,12 @@ class Port:
         self._looking = asyncio.Lock()
         self._sessions: WeakValueDictionary[int, PortSession] = WeakValueDictionary()
 
-    def judge(self, session: SessionContext) -> PortSession:
+    def judge(self, session: HandlerSession) -> PortSession:
         """The judge of a session."""
         judge = self._sessions[session.thread_id] = PortSession(session, self.parts)
         return judge
 
-    async def state_of(self, session: SessionContext) -> tuple[LiveCatalog, Session] | None:
+    async def state_of(self, session: HandlerSession) -> tuple[LiveCatalog, Session] | None:
         """The source's objects, and what a session is like; None where that is not followed.
 
         Raises:
@@ -213,6 +214,7 @@ class Port:
             set_global_values=self._binlogs.set_variables,
             seen=self._seen,
             tells_tables=self._binlogs.has_tables_info,
+            program_errors=predicted_errors,
         )
 
     def _session(self) -> ServerSession:

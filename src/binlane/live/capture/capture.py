@@ -15,7 +15,7 @@ from typing import Final
 
 from binlane.client.account import account_at
 from binlane.client.connection import ServerConnection
-from binlane.client.dialogue import Account, Command, Dialogue
+from binlane.client.dialogue import Account, Dialogue, SendCommand
 from binlane.client.packet_flow import PacketFlow
 from binlane.errors import BinlaneError, CodecError, PeerError
 from binlane.live.capture.asking import Asked, DumpRequest, ask_for_log, ask_for_place
@@ -178,7 +178,7 @@ class Capture:
             flow = self._converse(connection, ask_for_log(request))
             asked = _result(flow)
             self._check_file(asked.facts, account)
-            connection.do(flow.take_step(Command(asked.command)))
+            connection.do(flow.take_step(SendCommand(asked.command)))
             connection.stop_waiting()
         self._stream = self._stream_of(asked)
         self._connection, self.facts = connection, asked.facts
@@ -222,7 +222,7 @@ class Capture:
             asked = _result(flow)
             if asked.until is None:
                 return None
-            connection.do(flow.take_step(Command(asked.command)))
+            connection.do(flow.take_step(SendCommand(asked.command)))
             try:
                 return position_before(place, self._items(connection, asked))
             except PeerError as error:
@@ -269,7 +269,7 @@ class Capture:
         with closing(self._connected()) as connection:
             flow = self._converse(connection, ask_for_place(account, place))
             asked = replace(_result(flow), position=None if taken is None else GtidSet())
-            connection.do(flow.take_step(Command(asked.command)))
+            connection.do(flow.take_step(SendCommand(asked.command)))
             found: tuple[int, FilePosition] | None = None
             try:
                 for stream, item in self._items(connection, asked):

@@ -8,7 +8,7 @@ here, and so is a group that the kernels were not made for: it comes decoded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from binlane.client.dialogue import refusal
 from binlane.client.packet_events import HEARTBEATS, check_rotate, marked_event
 from binlane.errors import CodecError, PeerError, TruncatedError, UnsupportedError
 from binlane.live.capture.order import disorder, passed, unknown_start
+from binlane.live.capture.spill import Spill, Spilled
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.log.codec.event import Event, EventHeader, decode_event
 from binlane.log.codec.format import HEADER_LENGTH, MAGIC, Format
@@ -37,7 +38,7 @@ from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.grouping.scanner import Scanner, is_fast
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.walk import Walker
-from binlane.log.grouping.window import PADDING, PIECE_BYTES, Buffer, Bytes, padded
+from binlane.log.grouping.window import PADDING, PIECE_BYTES, Buffer, padded
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import kernels
 from binlane.log.kernels.packet_layout import (
@@ -65,36 +66,81 @@ _CAME_BYTES: Final = 1 << 19
 _POSITION_MASK: Final = (1 << 32) - 1
 
 
-class Spilled(Protocol):
-    """A group that is put aside as it comes."""
+class _Packets:
+    """The bytes that the source sent, from which a kernel takes plain events into the window.
 
-    def write(self, data: memoryview) -> None:
-        """Put some bytes more aside.
+    Attributes:
+        came: The bytes, with padding for kernels behind them.
+        end: The number of bytes that came.
+        state: The kernel's state, by the names of `log/kernels/packets`.
+    """
+
+    def __init__(self) -> None:
+        self.came = padded(_CAME_BYTES)
+        self.end = 0
+        self.state = np.zeros(PACKET_STATE_SIZE, np.int64)
+        self.state[SEQUENCE] = 1
+
+    @property
+    def room(self) -> memoryview:
+        """The memory for the next bytes."""
+        return self.came.data[self.end : self.came.shape[0] - PADDING]
+
+    @property
+    def at(self) -> int:
+        """Start of the packet at hand."""
+        return int(self.state[PACKET_AT])
+
+    def unpack(self, window: Buffer) -> int:
+        """Take plain events into the window; gives the kernel's status."""
+        state = self.state
+        state[WINDOW_END], state[WINDOW_BASE] = window.end, window.base
+        status = int(kernels().unpack(self.came, self.end, state, window.data, window.room))
+        window.end = int(state[WINDOW_END])
+        return status
+
+    def keep_rest(self) -> None:
+        """Move what is left of the bytes to the front."""
+        at = self.at
+        left = self.end - at
+        if left and at:
+            view = self.came.data
+            view[:left] = view[at : self.end]
+        if self.came.shape[0] - PADDING - left < _CAME_BYTES // 2:
+            larger = padded(2 * self.came.shape[0])
+            larger[:left] = self.came[:left]
+            self.came = larger
+        elif left == 0 and self.came.shape[0] > _CAME_BYTES + PADDING:
+            self.came = padded(_CAME_BYTES)
+        self.state[PACKET_AT], self.end = 0, left
+
+    def payload(self, peer: str) -> bytes | None:
+        """The packet that is no plain event; None as long as its end has not come.
 
         Raises:
-            StoreError: If they cannot be.
+            PeerError: If it is too large for an event.
         """
+        at = self.at
+        length = int.from_bytes(self.came[at : at + 3].tobytes(), "little")
+        if length >= FRAME_MAX:
+            raise PeerError(
+                f"a packet of {FRAME_MAX} bytes or more holds no event of the log",
+                peer=peer,
+                phase="dump",
+            )
+        start = at + FRAME_HEADER_LENGTH
+        if start + length > self.end:
+            return None
+        self.state[PACKET_AT] = start + length
+        self.state[SEQUENCE] = (int(self.state[SEQUENCE]) + 1) & 0xFF
+        return self.came[start : start + length].tobytes()
 
-    def chunks(self) -> Iterator[bytes]:
-        """Give the bytes that were put aside, each time anew.
 
-        Raises:
-            StoreError: If it cannot be read.
-        """
+class _Aside(NamedTuple):
+    """A group that is put aside."""
 
-    def close(self) -> None:
-        """Throw the group away."""
-
-
-class Spill(Protocol):
-    """The store where large groups are put aside."""
-
-    def begin(self) -> Spilled:
-        """Begin to put a group aside.
-
-        Raises:
-            StoreError: If there is no place for it.
-        """
+    spilled: Spilled
+    large: LargeGroup
 
 
 class RawStream:
@@ -143,15 +189,11 @@ class RawStream:
         self._file = ""
         self._next_position = len(MAGIC)
         self._format = format_
-        self._take_in(padded(_CAME_BYTES))
-        self._came_end = 0
-        self._state = np.zeros(PACKET_STATE_SIZE, np.int64)
-        self._state[SEQUENCE] = 1
+        self._packets = _Packets()
         self._window = Buffer(size_bytes=window_bytes, base=len(MAGIC))
         self._scanner: Scanner | None = None
         self._reference: _Reference | None = None
-        self._spilled: Spilled | None = None
-        self._large: LargeGroup | None = None
+        self._aside: _Aside | None = None
 
     @property
     def file_position(self) -> FilePosition:
@@ -161,7 +203,7 @@ class RawStream:
     @property
     def room(self) -> memoryview:
         """The memory for the next bytes of the source."""
-        return self._room[self._came_end :] if self._came_end else self._room
+        return self._packets.room
 
     def feed(self, count: int, *, has_more: bool) -> Iterator[Item]:
         """Take bytes that were put into `room`; give what they complete.
@@ -180,9 +222,9 @@ class RawStream:
             PeerError: If the source breaks the protocol, or its GTIDs are out of order.
             StoreError: If a large group cannot be put aside.
         """
-        self._came_end += count
+        self._packets.end += count
         while True:
-            status = self._unpack()
+            status = self._packets.unpack(self._window)
             if status == UNPACK_MORE:
                 break
             if status == UNPACK_FULL:
@@ -192,7 +234,7 @@ class RawStream:
                 yield from self._groups()
                 self._leap()
             elif status == UNPACK_OTHER:
-                payload = self._payload()
+                payload = self._packets.payload(self._peer)
                 if payload is None:
                     break
                 yield from self._groups()
@@ -200,7 +242,7 @@ class RawStream:
             else:
                 yield from self._groups()
                 raise self._broken(status)
-        self._keep_rest()
+        self._packets.keep_rest()
         if has_more and not self._window.is_full:
             self._look_ahead()
         else:
@@ -208,22 +250,9 @@ class RawStream:
 
     def close(self) -> None:
         """Throw away the groups that were put aside."""
-        if self._spilled is not None:
-            self._spilled.close()
-            self._spilled = None
-
-    def _take_in(self, came: Bytes) -> None:
-        """Use another buffer for the source's bytes."""
-        self._came = came
-        self._room = came.data[: came.shape[0] - PADDING]
-
-    def _unpack(self) -> int:
-        state, window = self._state, self._window
-        state[WINDOW_END], state[WINDOW_BASE] = window.end, window.base
-        unpack = kernels().unpack
-        status = int(unpack(self._came, self._came_end, state, window.data, window.room))
-        window.end = int(state[WINDOW_END])
-        return status
+        if self._aside is not None:
+            self._aside.spilled.close()
+            self._aside = None
 
     def _have_room(self) -> None:
         """Have room for the event at hand, the window being full."""
@@ -237,43 +266,11 @@ class RawStream:
             wanted = max(wanted, start + length)
         window.grow(max(wanted, min(2 * window.end, self._held_bytes_max + PIECE_BYTES)))
 
-    def _keep_rest(self) -> None:
-        """Move what is left of what came to the front."""
-        at, end = int(self._state[PACKET_AT]), self._came_end
-        left = end - at
-        if left and at:
-            view = self._came.data
-            view[:left] = view[at:end]
-        if self._came.shape[0] - PADDING - left < _CAME_BYTES // 2:
-            larger = padded(2 * self._came.shape[0])
-            larger[:left] = self._came[:left]
-            self._take_in(larger)
-        elif left == 0 and self._came.shape[0] > _CAME_BYTES + PADDING:
-            self._take_in(padded(_CAME_BYTES))
-        self._state[PACKET_AT], self._came_end = 0, left
-
-    def _payload(self) -> bytes | None:
-        """The packet that is no plain event; None as long as its end has not come."""
-        at = int(self._state[PACKET_AT])
-        length = int.from_bytes(self._came[at : at + 3].tobytes(), "little")
-        if length >= FRAME_MAX:
-            raise PeerError(
-                f"a packet of {FRAME_MAX} bytes or more holds no event of the log",
-                peer=self._peer,
-                phase="dump",
-            )
-        start = at + FRAME_HEADER_LENGTH
-        if start + length > self._came_end:
-            return None
-        self._state[PACKET_AT] = start + length
-        self._state[SEQUENCE] = (int(self._state[SEQUENCE]) + 1) & 0xFF
-        return self._came[start : start + length].tobytes()
-
     def _broken(self, status: int) -> CodecError | PeerError:
-        at, state = int(self._state[PACKET_AT]), self._state
+        at, state = self._packets.at, self._packets.state
         if status != UNPACK_DAMAGED:
             return PeerError(
-                f"packet {self._came[at + 3]} came where packet {state[SEQUENCE]} is expected",
+                f"packet {self._packets.came[at + 3]} came where packet {state[SEQUENCE]} is expected",
                 peer=self._peer,
                 phase="dump",
             )
@@ -333,7 +330,7 @@ class RawStream:
         if self._reference is not None:
             yield from self._reference.finish()
             self._reference = None
-        elif self._spilled is not None:
+        elif self._aside is not None:
             self.close()
         elif scanner is not None and scanner.is_open:
             start = scanner.group_position - window.base
@@ -357,8 +354,8 @@ class RawStream:
 
     def _leap(self) -> None:
         """Go on where the next event stands: those before it were left out."""
-        at, window = int(self._state[PACKET_AT]), self._window
-        header = EventHeader.decode(self._came[at + 5 : at + 5 + HEADER_LENGTH].tobytes())
+        at, window = self._packets.at, self._window
+        header = EventHeader.decode(self._packets.came[at + 5 : at + 5 + HEADER_LENGTH].tobytes())
         earliest_end = window.base + window.end + header.length
         left_out = (header.next_position - earliest_end) & _POSITION_MASK
         scanner = self._scanner
@@ -377,7 +374,7 @@ class RawStream:
     def _look_ahead(self) -> None:
         """Let the kernel look at what came while it is in the cache; items come later."""
         scanner = self._scanner
-        if scanner is None or self._reference is not None or self._spilled is not None:
+        if scanner is None or self._reference is not None or self._aside is not None:
             return
         if not scanner.is_full:
             scanner.scan(self._window.data, self._window.end)
@@ -402,7 +399,7 @@ class RawStream:
                 scanner.make_room()
             else:
                 is_large = scanner.is_open and self._window.end > self._held_bytes_max
-                if is_large and self._spilled is None:
+                if is_large and self._aside is None:
                     self._put_aside(scanner)
                 return
 
@@ -428,7 +425,7 @@ class RawStream:
         """The complete groups that the kernel found; then they are forgotten."""
         window, count = self._window, scanner.group_count
         first = 0
-        if count and self._spilled is not None:
+        if count and self._aside is not None:
             yield from self._take_aside(scanner)
             first = 1
         if count > first:
@@ -443,7 +440,7 @@ class RawStream:
             )
             yield from self._given(run)
         done = scanner.group_position
-        if self._spilled is not None:
+        if self._aside is not None:
             self._put_more_aside(scanner)
             return
         self._next_position = done
@@ -480,35 +477,35 @@ class RawStream:
         event = decode_event(
             self._window.bytes(0, first.length), self._format, position=self._window.base
         )
-        self._spilled = self._spill.begin()
-        self._large = LargeGroup(
+        spilled = self._spill.begin()
+        large = LargeGroup(
             position=self._window.base,
             format=scanner.format,
             file=self._file,
-            chunks=self._spilled.chunks,
+            chunks=spilled.chunks,
             gtid=gtid_of(event),
         )
+        self._aside = _Aside(spilled, large)
         self._put_more_aside(scanner)
 
     def _put_more_aside(self, scanner: Scanner) -> None:
         """Put aside what the kernel has seen of the open group."""
-        spilled, window, count = self._spilled, self._window, scanner.offset
-        assert spilled is not None, "a group is being put aside"
+        aside, window, count = self._aside, self._window, scanner.offset
+        assert aside is not None, "a group is being put aside"
         if count:
-            spilled.write(window.data.data[:count])
+            aside.spilled.write(window.data.data[:count])
             scanner.drop_noted()
             scanner.forget(count)
             window.drop(count)
 
     def _take_aside(self, scanner: Scanner) -> Iterator[LargeGroup]:
         """Give the group that was put aside: it is the first of those that are complete."""
-        spilled, large = self._spilled, self._large
-        assert spilled is not None, "a group was put aside"
-        assert large is not None, "as above"
+        assert self._aside is not None, "a group was put aside"
+        spilled, large = self._aside
         end = int(scanner.groups[layout.GROUP_STOP, 0])
         spilled.write(self._window.data.data[: end - self._window.base])
         large.end, large.timestamp = end, int(scanner.groups[layout.GROUP_TIME, 0])
-        self._spilled = self._large = None
+        self._aside = None
         try:
             self._pass(large.gtid, end)
             yield large
@@ -519,7 +516,7 @@ class RawStream:
 
     def _begin_reference(self) -> None:
         """Let the reference decode the open group, or the next event."""
-        if self._spilled is not None:
+        if self._aside is not None:
             raise UnsupportedError(
                 f"a group of more than {self._held_bytes_max} bytes has an event that cannot be put aside"
             ).at(self._file, self._window.base)

@@ -7,13 +7,45 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 from binlane.errors import StoreError, StoreFullError
 
 _SUFFIX: Final = ".spill"
 _PIECE_BYTES: Final = 1 << 20
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Spilled(Protocol):
+    """A group that is put aside as it comes."""
+
+    def write(self, data: memoryview) -> None:
+        """Put some bytes more aside.
+
+        Raises:
+            StoreError: If they cannot be.
+        """
+
+    def chunks(self) -> Iterator[bytes]:
+        """Give the bytes that were put aside, each time anew.
+
+        Raises:
+            StoreError: If it cannot be read.
+        """
+
+    def close(self) -> None:
+        """Throw the group away."""
+
+
+class Spill(Protocol):
+    """The store where large groups are put aside."""
+
+    def begin(self) -> Spilled:
+        """Begin to put a group aside.
+
+        Raises:
+            StoreError: If there is no place for it.
+        """
 
 
 class SpillFolder:

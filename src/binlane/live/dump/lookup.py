@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from binlane.binlogs.store.chunks import open_chunks
-from binlane.binlogs.store.files import BinlogFile
+from binlane.binlogs.store.files import BinlogFile, read_head
 from binlane.binlogs.store.group_points import group_index, headers
-from binlane.binlogs.store.heads import read_head
 from binlane.live.dump.start import file_for
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, decode_event

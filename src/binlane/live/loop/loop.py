@@ -36,8 +36,7 @@ from binlane.live.capture.settings import SourceSettings, Start, StartAt
 from binlane.live.loop.account_changes import AccountWatch
 from binlane.live.loop.feeds import Feed, identity_text, read_identity
 from binlane.live.loop.outputs import Output
-from binlane.live.loop.router import EndingError
-from binlane.live.loop.substitution import Substitution
+from binlane.live.loop.substitution import EndingError, Substitution
 from binlane.positions import Position
 
 _LOOK_AGAIN_S: Final = 0.1
@@ -255,7 +254,7 @@ class RoutingLoop:
     def end_threads(self, threads: frozenset[int]) -> bool:
         """Have replicas drop the temporary tables of connections that nobody follows any more."""
         for output in self.outputs.values():
-            output.end_threads(threads)
+            output.temporary.end(threads)
         return True
 
     def remove_output(self, output: Output) -> None:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
-from binlane.binlogs.routing.routed_group import OmissionKind
-from binlane.binlogs.routing.spans import SpanCounts
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import Activity
@@ -60,16 +58,6 @@ class Counts:
     omissions: Counter[str] = field(default_factory=Counter)
     rows_instead: Counter[str] = field(default_factory=Counter)
 
-    def add(self, spans: SpanCounts) -> None:
-        """Count the contents of groups that came as bytes."""
-        self.event_groups += spans.groups
-        self.events += spans.events
-        self.rows_events += spans.rows_events
-        if spans.texts_left_out:
-            self.omissions[OmissionKind.ANNOTATE.value] += spans.texts_left_out
-        if spans.statements:
-            self.omissions[OmissionKind.STATEMENT.value] += spans.statements
-
 
 @dataclass(frozen=True, slots=True)
 class OutputFailure:
@@ -82,6 +70,48 @@ class OutputFailure:
 
     text: str
     at_s: float
+
+
+@dataclass(slots=True)
+class TemporaryTables:
+    """The temporary tables of the source's connections, as one binlog has them.
+
+    Attributes:
+        threads: Connections whose temporary tables the binlog has, or lacks.
+        drops_all: True if replicas are to drop all temporary tables before anything else.
+    """
+
+    threads: Threads = NO_THREADS
+    drops_all: bool = False
+
+    def lose(self, threads: frozenset[int]) -> None:
+        """Note that texts on temporary tables of some connections are missing."""
+        if not threads <= self.threads.lost:
+            self.threads = replace(self.threads, lost=self.threads.lost.union(threads))
+
+    def note_made(self, threads: frozenset[int]) -> None:
+        """Note that there are texts on temporary tables of some connections."""
+        if not threads <= self.threads.made:
+            self.threads = replace(self.threads, made=self.threads.made.union(threads))
+
+    def end(self, threads: frozenset[int]) -> None:
+        """Note that connections are over, and nobody has dropped their temporary tables by text."""
+        if not self.threads.made.isdisjoint(threads):
+            # Replicas drop those of all connections, or none.
+            self.drops_all = True
+            self.lose(self.threads.made)
+        self.lose(threads)
+
+    def restart_source(self, *, is_complete: bool) -> None:
+        """Note that the source was restarted, and counts its connections anew.
+
+        Sessions that ended with the process before may be of behind this start, until all is read
+        that was there then.
+
+        Args:
+            is_complete: True if the binlog has held everything that the source had.
+        """
+        self.threads = NO_THREADS if is_complete else Threads(lost=self.threads.lost)
 
 
 @dataclass(slots=True, eq=False)
@@ -103,8 +133,7 @@ class Output:
             before.
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
         is_on_main: True if the main feed feeds it.
-        threads: Connections of the source whose temporary tables it has, or lacks.
-        drops_temporary: Replicas are to drop all temporary tables before anything else.
+        temporary: The temporary tables of the source's connections.
         accepted: Groups past the port up to here it takes, although it was to stop.
         last_failure: The last `failure`, also once it is over; None before one.
     """
@@ -121,8 +150,7 @@ class Output:
     complete_s: float | None = None
     feed_failure: Callable[[], str] = str
     is_on_main: bool = False
-    threads: Threads = NO_THREADS
-    drops_temporary: bool = False
+    temporary: TemporaryTables = field(default_factory=TemporaryTables)
     accepted: Position | None = None
     last_failure: OutputFailure | None = None
     _backoff: Backoff = field(default_factory=Backoff)
@@ -140,8 +168,10 @@ class Output:
         """
         return cls(
             LiveBinlog(binlog),
-            threads=Threads(lost=lost),
-            drops_temporary=bool(lost) and binlog.definition.logging_mode is not LoggingMode.ROW,
+            temporary=TemporaryTables(
+                Threads(lost=lost),
+                drops_all=bool(lost) and binlog.definition.logging_mode is not LoggingMode.ROW,
+            ),
             _counted=binlog.end,
         )
 
@@ -234,33 +264,6 @@ class Output:
         self.live.binlog = binlog
         self.has_lost_trust = False
 
-    def lose_threads(self, threads: frozenset[int]) -> None:
-        """Note that it lacks texts on temporary tables of some connections."""
-        if not threads <= self.threads.lost:
-            self.threads = replace(self.threads, lost=self.threads.lost.union(threads))
-
-    def note_made(self, threads: frozenset[int]) -> None:
-        """Note that it has texts on temporary tables of some connections."""
-        if threads:
-            self.threads = replace(self.threads, made=self.threads.made.union(threads))
-
-    def restart_source(self) -> None:
-        """Note that the source was restarted, and counts its connections anew.
-
-        Sessions that ended with the process before may be of behind this start, until all is read
-        that was there then.
-        """
-        is_anew = self.complete_s is not None
-        self.threads = NO_THREADS if is_anew else Threads(lost=self.threads.lost)
-
-    def end_threads(self, threads: frozenset[int]) -> None:
-        """Note that connections are over, and nobody has dropped their temporary tables by text."""
-        if not self.threads.made.isdisjoint(threads):
-            # Replicas drop those of all connections, or none.
-            self.drops_temporary = True
-            self.lose_threads(self.threads.made)
-        self.lose_threads(threads)
-
     def drop_temporary(self) -> None:
         """Have replicas drop all temporary tables.
 
@@ -268,7 +271,7 @@ class Output:
             StoreError: As `Binlog.append`.
         """
         self.binlog.begin_anew(self.last_timestamp or int(time.time()))
-        self.drops_temporary = False
+        self.temporary.drops_all = False
 
     @property
     def name(self) -> str:

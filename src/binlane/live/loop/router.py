@@ -9,42 +9,32 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from binlane.binlogs.route.large import LargePart
+from binlane.binlogs.routing.dispatcher import Dispatcher, PlanPendingError, RunGroups
 from binlane.binlogs.routing.makers import marked
-from binlane.binlogs.routing.planned_route import route_rows
-from binlane.binlogs.routing.planned_spans import RawGroup, raw_group
-from binlane.binlogs.routing.routed_group import Omission, OmissionKind, Routing
-from binlane.binlogs.routing.session_format import LOGGED_AS_STATEMENT
-from binlane.binlogs.routing.spans import SpanCounts, SpanRouter
-from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.runs import append_run
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.errors import PeerError
 from binlane.live.gateway.log_texts import shown
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.substitution import (
     PAST_THE_PORT,
-    LargeChoice,
-    NotYetError,
-    RunGroups,
+    OutputPlans,
+    OwnedGroups,
     Substitution,
     bypassing,
 )
 from binlane.log.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.log.codec.event import EventHeader
-from binlane.log.codec.rows import RowsEvent
-from binlane.log.codec.types import EventType, Flavor
+from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import EventGroup, group_events, whole_group
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, Position
-from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 
 logger = logging.getLogger(__name__)
@@ -54,14 +44,6 @@ OnFault = Callable[[Output, Exception], None]
 
 _CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
 _HELD_BYTES_MAX: Final = 64 << 20
-
-
-class EndingError(BaseException):
-    """Routing ends between two groups, and not behind all that came: that may be seconds' work.
-
-    It is no fault of a binlog, so that what is done for each of them lets it pass. Each goes on from
-    where it stands when it is opened again.
-    """
 
 
 class Router:
@@ -91,8 +73,7 @@ class Router:
         self._is_ending = is_ending
         self.format: tuple[EventHeader, FormatDescriptionEvent] | None = None
         self.last_timestamp: int | None = None
-        self._spans: SpanRouter | None = None
-        self._definitions: list[Definition] = []
+        self._dispatcher = Dispatcher()
         self._held: dict[Output, _Held] = {}
 
     def take(
@@ -112,9 +93,9 @@ class Router:
                 routed, and `position` says so.
             EndingError: If no more is to be routed.
         """
-        own, substitution = RunGroups(), self._substitution
+        own, substitution = OwnedGroups(), self._substitution
         for output in outputs:
-            if output.drops_temporary:
+            if output.temporary.drops_all:
                 self._guarded(output, output.drop_temporary, on_fault)
         if substitution is not None:
             substitution.noted(item)
@@ -125,7 +106,8 @@ class Router:
                 substitution.read_group(item, after, format_)
         self.work_off(outputs, on_fault)
         if isinstance(item, RawRun):
-            self._take_run(item, own, after, outputs, on_fault)
+            assert after is not None, "behind a group a position is known"
+            self._take_run(_Run(RunGroups(item), own, marked(item), after), outputs, on_fault)
         elif isinstance(item, LargeGroup):
             self.work_off(outputs, on_fault, waits=True)
             self._take_large(item, outputs, on_fault)
@@ -172,7 +154,7 @@ class Router:
             is_full = held.size_bytes > _HELD_BYTES_MAX
             try:
                 self._place_held(output, held.groups[0], waits=waits or is_full)
-            except NotYetError:
+            except PlanPendingError:
                 return
             held.size_bytes -= held.groups.popleft().size_bytes
 
@@ -180,13 +162,12 @@ class Router:
         if isinstance(held, EventGroup):
             self._place(output, held, waits=waits)
             return
-        run, number = held.groups.run, held.number
-        gtid, substitution = run.gtid(number), self._substitution
-        plan = None if gtid is None or substitution is None else substitution.plan_now(gtid)
-        if not self._append_raw(output, held.groups, number, plan):
-            if gtid is not None and substitution is not None and not waits:
-                substitution.require(output, gtid)
-            self._route(output, held.groups.group(number), waits=waits)
+        plans = self._plans(output, waits=waits)
+        parts = self._dispatcher.group_parts(held.groups, held.number, output.binlog, plans)
+        self._write(output, parts)
+
+    def _plans(self, output: Output, *, waits: bool = False) -> OutputPlans:
+        return OutputPlans(output, self._substitution, self._is_ending, waits=waits)
 
     def _hold(self, output: Output, group: EventGroup | _RawHeld) -> None:
         """Keep a group until those before it can be routed."""
@@ -194,92 +175,56 @@ class Router:
         held.groups.append(group)
         held.size_bytes += group.size_bytes
 
-    def _take_run(
-        self,
-        run: RawRun,
-        own: RunGroups,
-        after: Position | None,
-        outputs: Sequence[Output],
-        on_fault: OnFault,
-    ) -> None:
+    def _take_run(self, taken: _Run, outputs: Sequence[Output], on_fault: OnFault) -> None:
+        groups, run = taken.groups, taken.groups.run
         first = run.groups[layout.GROUP_FIRST]
         if (run.events[layout.EVENT_TYPE, first] == EventType.ANONYMOUS_GTID_LOG).any():
             raise _anonymous(f"{run.file}:{run.base}")
-        assert after is not None, "behind a group a position is known"
-        spans = self._router_for([output.binlog for output in outputs])
-        if not spans.read(run):
+        if not self._dispatcher.read(run, [output.binlog for output in outputs]):
             for number in range(run.count):
-                self._take_group(run.group(number), outputs, on_fault)
+                self._take_group(groups.group(number), outputs, on_fault)
             return
-        groups = _Groups(run, own, marked(run))
         for number, output in enumerate(outputs):
             try:
-                self._append(output, number, spans, groups, after)
+                self._append(output, number, taken)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 on_fault(output, error)
             else:
                 output.note_routed(run.last_timestamp)
         self.last_timestamp = run.last_timestamp
 
-    def _append(
-        self, output: Output, number: int, spans: SpanRouter, groups: _Groups, after: Position
-    ) -> None:
-        run, binlog = groups.run, output.binlog
-        first = _first_missing(run, binlog.reached, self.position)
+    def _append(self, output: Output, place: int, taken: _Run) -> None:
+        groups, run = taken.groups, taken.groups.run
         if output in self._held:
             self._hold_from(output, groups, 0)
             return
+        first = _first_missing(run, output.binlog.reached, self.position)
         if first is None:
-            for each in range(run.count):
-                self._give(output, groups.group(each))
+            for number in range(run.count):
+                self._give(output, groups.group(number))
             return
-        counts = spans.counts(number).copy()
-        substitution = self._substitution
-        planned = [] if substitution is None else substitution.taken(run, groups.own, output)
-        taken, stop = sorted({*groups.marked, *planned}), run.count
+        plans, substitution = self._plans(output), self._substitution
+        plans.plans, plans.numbers = taken.own.plans, taken.marks
+        if substitution is not None:
+            planned = substitution.planned_numbers(run, taken.own, output)
+            plans.numbers = sorted({*taken.marks, *planned})
+        following, as_bytes = first, 0
         try:
-            append_run(
-                binlog,
-                spans,
-                number,
-                run,
-                first=first,
-                after=after,
-                by_reference=partial(self._route_of, output, groups),
-                taken=taken,
-            )
-        except _HeldError as held:
-            stop = held.number
-            self._hold_from(output, groups, stop)
-        counts = spans.counts(number).since(counts)
-        if counts.statements:
-            self._tell(output, run.gtid(spans.statements[0]), LOGGED_AS_STATEMENT)
-        self._count_spans(output, counts)
-        if substitution is not None and binlog.definition.logging_mode is not LoggingMode.ROW:
-            self._count_bypassing(output, run, taken, range(first, stop), counts)
-
-    @staticmethod
-    def _count_bypassing(
-        output: Output, run: RawRun, taken: list[int], done: range, counts: SpanCounts
-    ) -> None:
-        """Count groups that stayed the rows that they came as: no session through the port made them."""
-        number = counts.groups
-        if output.binlog.definition.scope.is_unscoped:
-            number = bypassing(run, taken, done)
-        if number:
-            Substitution.count(output, None, PAST_THE_PORT, number)
-
-    def _router_for(self, binlogs: Sequence[Binlog]) -> SpanRouter:
-        """The router of these definitions; one that was asked before knows its texts."""
-        definitions = [binlog.definition for binlog in binlogs]
-        if self._spans is None or self._definitions != definitions:
-            self._spans = SpanRouter(
-                definitions,
-                [binlog.memory for binlog in binlogs],
-                has_tables_info=any(binlog.may_have_tables_info for binlog in binlogs),
-            )
-            self._definitions = definitions
-        return self._spans
+            for part in self._dispatcher.run_parts(groups, place, plans, taken.after, first):
+                self._take_part(output, part, part.gtid)
+                following = part.next_group
+                as_bytes += part.groups if part.gtid is None else 0
+        except PlanPendingError:
+            self._hold_from(output, groups, following)
+        if (
+            substitution is not None
+            and output.binlog.definition.logging_mode is not LoggingMode.ROW
+        ):
+            if output.binlog.definition.scope.is_unscoped:
+                as_bytes = bypassing(run, plans.numbers, range(first, following))
+            if as_bytes:
+                # No session through the port made the rows.
+                substitution.count(output, None, PAST_THE_PORT, as_bytes)
 
     def _take_group(self, group: EventGroup, outputs: Sequence[Output], on_fault: OnFault) -> None:
         first = group.events[0]
@@ -308,66 +253,20 @@ class Router:
             for output in outputs
             if large.gtid is None or not output.binlog.reached.covers(large.gtid)
         ]
-        choices = self._choices(large, lacking)
-        parts = [
-            (
-                choice,
-                LargePart(choice.output.binlog, large.format, file=large.file, image=choice.image),
-            )
-            for choice in choices
-            if not choice.needs_whole
-        ]
+        binlogs = [output.binlog for output in lacking]
+        plans = [self._plans(output, waits=True) for output in lacking]
         try:
-            for event in whole_group(large.events()):
-                for _, part in parts:
-                    part.feed(event)
-            for _, part in parts:
-                part.end()
+            made = self._dispatcher.large_parts(
+                large, binlogs, plans, lambda: whole_group(large.events())
+            )
         except UnexpectedError:
             group = next(group_events(large.events(), file=large.file))
-            self._take_group(group, [choice.output for choice in choices], on_fault)
+            self._take_group(group, lacking, on_fault)
             return
-        for choice, part in parts:
-            work = partial(self._write_large, choice, part, large)
-            self._guarded(choice.output, work, on_fault)
-        if len(parts) < len(choices):
-            group = next(group_events(large.events(), file=large.file))
-            for choice in choices:
-                if choice.needs_whole:
-                    work = partial(self._route, choice.output, group, waits=True)
-                    self._guarded(choice.output, work, on_fault)
-        for choice in choices:
-            choice.output.note_routed(large.timestamp)
+        for output, parts in zip(lacking, made, strict=True):
+            self._guarded(output, partial(self._write, output, parts, large.gtid), on_fault)
+            output.note_routed(large.timestamp)
         self.last_timestamp = large.timestamp
-
-    def _choices(self, large: LargeGroup, outputs: Sequence[Output]) -> list[LargeChoice]:
-        """Return the binlogs' choices for a large group, in order of `outputs`."""
-        substitution = self._substitution
-        if substitution is None:
-            return [LargeChoice(output) for output in outputs]
-        return [substitution.of_large(output, large) for output in outputs]
-
-    def _write_large(self, choice: LargeChoice, part: LargePart, large: LargeGroup) -> None:
-        output, binlog = choice.output, choice.output.binlog
-        if choice.reason and part.has_effect and self._substitution is not None:
-            self._substitution.note_rows(output, large.gtid, choice.reason)
-        part.remember()
-        if part.has_effect and choice.has_rows:
-            if not binlog.room_bytes:
-                binlog.rotate(large.timestamp)
-            if large.format.flavor is Flavor.MYSQL:
-                part.measure(whole_group(large.events()))
-            part.write(whole_group(large.events()))
-            output.counts.add(
-                SpanCounts(
-                    groups=1,
-                    events=part.events,
-                    rows_events=part.rows_events,
-                    texts_left_out=part.texts_left_out,
-                )
-            )
-        if large.gtid is not None:
-            binlog.advance(large.gtid)
 
     @staticmethod
     def _guarded(output: Output, work: Callable[[], None], on_fault: OnFault) -> bool:
@@ -384,7 +283,7 @@ class Router:
         if output not in self._held:
             try:
                 self._place(output, group)
-            except NotYetError:
+            except PlanPendingError:
                 pass
             else:
                 return
@@ -394,131 +293,86 @@ class Router:
         """Give a binlog its part of a group, or have it begin a file.
 
         Raises:
-            NotYetError: If its part is not known yet, unless that is waited for.
+            PlanPendingError: If its part is not known yet, unless that is waited for.
         """
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
             if first.body.created:
-                output.restart_source()
+                is_complete = output.complete_s is not None
+                output.temporary.restart_source(is_complete=is_complete)
         else:
-            self._route(output, group, waits=waits)
+            plans = self._plans(output, waits=waits)
+            part = self._dispatcher.group_part(group, output.binlog, plans)
+            place = "" if group.gtid else f"{group.file}:{group.position}"
+            self._take_part(output, part, group.gtid, place)
 
-    def _route_of(self, output: Output, groups: _Groups, number: int) -> None:
-        if self._append_raw(output, groups, number, groups.own.plans.get(number)):
-            return
-        gtid = groups.run.gtid(number)
-        try:
-            if gtid is not None and self._substitution is not None:
-                self._substitution.require(output, gtid)
-            self._route(output, groups.group(number))
-        except NotYetError:
-            raise _HeldError(number) from None
-
-    def _append_raw(
-        self, output: Output, groups: _Groups, number: int, plan: GroupPlan | None
-    ) -> bool:
-        """Give a binlog its part of a planned group as bytes; whether it has it."""
-        raw = None if plan is None else groups.raw(number)
-        gtid = groups.run.gtid(number) if raw is not None else None
-        return (
-            plan is not None
-            and raw is not None
-            and gtid is not None
-            and self._substitution is not None
-            and self._substitution.append_raw(output, plan, raw, gtid)
-        )
-
-    def _hold_from(self, output: Output, groups: _Groups, first: int) -> None:
+    def _hold_from(self, output: Output, groups: RunGroups, first: int) -> None:
         """Keep the groups of a run from a number on."""
         kept, start = groups.kept(first)
         for number in range(first - start, kept.run.count):
             self._hold(output, _RawHeld(kept, number))
 
-    def _route(self, output: Output, group: EventGroup, *, waits: bool = False) -> None:
-        """Give a binlog its part of a group, by the reference.
+    def _write(
+        self, output: Output, parts: Iterable[BinlogPart], gtid: AnyGtid | None = None
+    ) -> None:
+        for part in parts:
+            self._take_part(output, part, part.gtid or gtid)
 
-        Raises:
-            NotYetError: As `_place`.
-            EndingError: If no more is to be routed.
-        """
-        if self._is_ending():
-            raise EndingError
-        binlog = output.binlog
-        if group.gtid is not None and binlog.reached.covers(group.gtid):
-            return
+    def _take_part(
+        self, output: Output, part: BinlogPart, gtid: AnyGtid | None, place: str = ""
+    ) -> None:
+        """Give a binlog a part, and count and tell of it."""
         if self._substitution is not None:
-            routing = self._substitution.route(output, group, waits=waits)
-        else:
-            place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
-            routing = route_rows(group, *place)
-        self._count(output, group, routing)
-        if routing.memory is not None:
-            binlog.remember(routing.memory)
-        if routing.group is not None:
-            binlog.append(routing.group)
-        elif group.gtid is not None:
-            binlog.advance(group.gtid)
-
-    @staticmethod
-    def _count_spans(output: Output, spans: SpanCounts) -> None:
-        counts, kind = output.counts, OmissionKind.ANNOTATE.value
-        if spans.texts_left_out and not counts.omissions[kind]:
-            logger.warning(
-                "binlog %s: %s left out: it may name objects outside of the scope "
-                "(further ones are only counted)",
-                *(output.name, kind),
-                extra={"binlog": output.name},
-            )
-        counts.add(spans)
-
-    @staticmethod
-    def _tell(output: Output, gtid: AnyGtid | None, omission: Omission) -> None:
-        """Say what is left out, or lacks in the log, the first time of its kind."""
-        if not output.counts.omissions[omission.kind.value]:
-            logger.warning(
-                "binlog %s: %s in %s: %s (further ones are only counted)",
-                *(output.name, omission.kind.value, gtid, omission.reason),
-                extra={"binlog": output.name, "gtid": str(gtid)},
-            )
-
-    @staticmethod
-    def _count(output: Output, group: EventGroup, routing: Routing) -> None:
+            self._substitution.note(output, part, gtid)
+        output.binlog.take(part)
         counts = output.counts
-        for omission in routing.omissions:
-            Router._tell(output, group.gtid, omission)
-            counts.omissions[omission.kind.value] += 1
-        for reason in _incidents(routing):
+        counts.event_groups += part.groups
+        counts.events += part.events
+        counts.rows_events += part.rows_events
+        for omission, number in part.omissions:
+            kind = omission.kind.value
+            if not counts.omissions[kind]:
+                logger.warning(
+                    "binlog %s: %s in %s: %s (further ones are only counted)",
+                    *(output.name, kind, gtid or "a group", omission.reason),
+                    extra={"binlog": output.name} | ({"gtid": str(gtid)} if gtid else {}),
+                )
+            counts.omissions[kind] += number
+        for reason in _incidents(part):
             logger.error(
                 "binlog %s: INCIDENT for %s: %s; replicas stop there (SHOW BINLOG INCIDENTS)",
-                *(output.name, group.gtid or f"{group.file}:{group.position}", shown(reason)),
-                extra={"binlog": output.name, "gtid": str(group.gtid or "")},
+                *(output.name, gtid or place, shown(reason)),
+                extra={"binlog": output.name, "gtid": str(gtid or "")},
             )
             counts.incidents += 1
-        if routing.group is not None:
-            counts.event_groups += 1
-            counts.events += len(routing.group.events)
-            counts.rows_events += sum(
-                isinstance(event.body, RowsEvent) for event in routing.group.events
-            )
 
 
-def _incidents(routing: Routing) -> Iterator[str]:
-    """Give the reasons for which replicas stop at a binlog's part: here, or as the source itself says."""
-    if routing.incident is not None:
-        yield routing.incident
-    elif routing.group is not None:
-        for event in routing.group.events:
+def _incidents(part: BinlogPart) -> Iterator[str]:
+    """Give the reasons for which replicas stop at a part: here, or as the source itself says."""
+    if part.incident is not None:
+        yield part.incident
+    elif part.group is not None:
+        for event in part.group.events:
             if isinstance(event.body, IncidentEvent):
                 yield event.body.message.decode("utf-8", "replace") or "the source lost events"
 
 
-class _HeldError(Exception):
-    """Inside of this module: a group of a run has to wait, with all behind it."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run that is being routed.
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    Attributes:
+        groups: The groups of the run.
+        own: The groups that are of sessions through the port, or may be.
+        marks: The numbers of the groups that hold a mark.
+        after: Position of the source behind the run.
+    """
+
+    groups: RunGroups
+    own: OwnedGroups
+    marks: list[int]
+    after: Position
 
 
 @dataclass(slots=True)
@@ -543,48 +397,13 @@ class _RawHeld:
         number: The group's number in the run.
     """
 
-    groups: _Groups
+    groups: RunGroups
     number: int
 
     @property
     def size_bytes(self) -> int:
         """The size of the group's events."""
         return self.groups.run.size_bytes(self.number)
-
-
-class _Groups:
-    """The groups of a run, each decoded once at most.
-
-    Attributes:
-        run: The run as it was captured.
-        own: The groups that are of sessions through the port, or may be.
-        marked: The numbers of the groups that hold a mark.
-    """
-
-    def __init__(self, run: RawRun, own: RunGroups, marked_groups: list[int]) -> None:
-        self.run = run
-        self.own = own
-        self.marked = marked_groups
-        self._groups: dict[int, EventGroup] = {}
-        self._raw: dict[int, RawGroup | None] = {}
-        self._kept: tuple[_Groups, int] | None = None
-
-    def kept(self, first: int) -> tuple[_Groups, int]:
-        """The groups from one on, or more of them, to be kept; the number of the first of them."""
-        if self._kept is None or self._kept[1] > first:
-            self._kept = _Groups(self.run.kept(first), RunGroups(), []), first
-        return self._kept
-
-    def raw(self, number: int) -> RawGroup | None:
-        """A group as bytes; None if it is one for the reference."""
-        if number not in self._raw:
-            self._raw[number] = raw_group(self.run, number)
-        return self._raw[number]
-
-    def group(self, number: int) -> EventGroup:
-        if number not in self._groups:
-            self._groups[number] = self.run.group(number)
-        return self._groups[number]
 
 
 def _first_missing(run: RawRun, reached: Position, before: Position | None) -> int | None:

@@ -1,17 +1,16 @@
-"""Groups of sessions through the port → what each binlog has of them, as their plans say.
+"""Groups of sessions through the port → their plans, for each binlog.
 
-A session says what its groups are to each binlog. Where that is not known, or a group is not what was
-said, the binlog gets its rows, which are never wrong; that is counted, and told once for each reason.
-
-What a session has not said yet is waited for, by the binlogs that hang on it alone: `route` raises
-`NotYetError`, and is asked again.
+Where a group has no plan, or is another one than the plan says, the binlog gets its rows, which are
+never wrong; that is counted, and told once for each reason. A plan that is not known yet is waited
+for by the binlogs that depend on it alone: `PlanPendingError` is raised, and the plan is asked for
+again.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -19,6 +18,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from binlane.binlogs.routing.dispatcher import PlanPendingError
 from binlane.binlogs.routing.makers import (
     could_be,
     could_be_raw,
@@ -28,80 +28,54 @@ from binlane.binlogs.routing.makers import (
     threads_of_run,
 )
 from binlane.binlogs.routing.planned import MARKS
-from binlane.binlogs.routing.planned_route import (
-    CHANGED_DEFINITION,
-    PlannedRouting,
-    route_planned,
-    route_rows,
-    threads_of_plan,
-)
-from binlane.binlogs.routing.planned_spans import RawGroup, planned_bytes
-from binlane.binlogs.routing.routed_group import Routing
+from binlane.binlogs.routing.planned_route import Threads, threads_of_plan
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.rows import table_name
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, Watch
-from binlane.live.port.session_groups import Reason, Unattributed
-from binlane.log.codec.event import Event
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.format import Format
-from binlane.log.codec.payload import TransactionPayloadEvent
-from binlane.log.codec.rows import RowsEvent, TableMapEvent
+from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import EventType, Flavor, HeaderFlag
 from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
-from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
-from binlane.statements.sql.servers import LoggingMode, RowImage
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.sql.servers import LoggingMode
 
-PAST_THE_PORT: Final = Reason.STRANGER.value
-TOO_LARGE: Final = "its rows are too many to be held at once"
+PAST_THE_PORT: Final = RowsReason.STRANGER.value
 
 _FEW: Final = 8
 _UNSAID: Final = "it is not known what a mark in the source's log stands for"
-_ROWS: Final = RowsEvent | TransactionPayloadEvent
 
 logger = logging.getLogger(__name__)
 
 
-class NotYetError(Exception):
-    """Inside of the service: what a group is to a binlog is not known yet; ask again."""
+class EndingError(BaseException):
+    """Routing ends between two groups, and not behind all that came: that may be seconds' work.
 
-
-@dataclass(frozen=True, slots=True)
-class LargeChoice:
-    """A binlog's part in a group that is not held.
-
-    Attributes:
-        output: The binlog that gets the part.
-        has_rows: True if it has its rows, as far as they are in its scope, or nothing.
-        needs_whole: True if it has some of it, so that the group must be held.
-        reason: The reason why it has rows in the place of statements; empty where it has not.
-        image: The part of its rows' images that its session wants to stay.
+    It is no fault of a binlog, so that work that is done for each of them lets it pass. Each goes on
+    from where it stands when it is opened again.
     """
 
-    output: Output
-    has_rows: bool = True
-    needs_whole: bool = False
-    reason: str = ""
-    image: RowImage = RowImage.FULL
-
 
 @dataclass(frozen=True, slots=True)
-class RunGroups:
+class OwnedGroups:
     """Groups of a run that are of sessions through the port, or may be.
 
     Attributes:
         numbers: The numbers of the groups in the run.
         groups: The same groups as they were read.
-        plans: The plans that are known as they come, by number of the group.
+        plans: The plans that are known as the groups come.
     """
 
     numbers: tuple[int, ...] = ()
     groups: tuple[ReadGroup, ...] = ()
-    plans: Mapping[int, GroupPlan] = field(default_factory=dict)
+    plans: Mapping[AnyGtid, GroupPlan] = field(default_factory=dict)
 
 
 class KnownObjects(Protocol):
@@ -171,16 +145,16 @@ class Substitution:
         if self._catalog is not None:
             self._catalog.noted(item)
 
-    def read_run(self, run: RawRun, after: Position | None) -> RunGroups:
+    def read_run(self, run: RawRun, after: Position | None) -> OwnedGroups:
         """Take in a run that comes."""
         wanted = tuple(self._wanted(run)) if self._has_source else ()
         numbers, groups = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
         self._attributions.read(groups, after)
         if not numbers:
-            return RunGroups()
-        known = zip(numbers, self._attributions.known(groups), strict=True)
-        plans = {number: plan for number, plan in known if isinstance(plan, GroupPlan)}
-        return RunGroups(numbers, groups, plans)
+            return OwnedGroups()
+        known = zip(groups, self._attributions.known(groups), strict=True)
+        plans = {group.gtid: plan for group, plan in known if isinstance(plan, GroupPlan)}
+        return OwnedGroups(numbers, groups, plans)
 
     def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
         """The plan of a group that was read, if it is known by now."""
@@ -229,84 +203,53 @@ class Substitution:
                 groups.append(read)
         self._attributions.read(groups, after)
 
-    # Groups' parts in binlogs.
+    # Groups' plans.
 
-    def taken(self, run: RawRun, groups: RunGroups, output: Output) -> list[int]:
+    def planned_numbers(self, run: RawRun, own: OwnedGroups, output: Output) -> Sequence[int]:
         """The groups of a run that cannot go into a binlog as the bytes that they are."""
         is_of_statements = _is_of_statements(output)
         if is_of_statements and self._bypass is not Bypass.ROWS:
-            return list(range(run.count))
+            return range(run.count)
         if is_of_statements:
-            return list(groups.numbers)
-        are_named = self._attributions.are_named(groups.groups, output.name)
-        return [
-            number for number, is_named in zip(groups.numbers, are_named, strict=True) if is_named
-        ]
+            return own.numbers
+        are_named = self._attributions.are_named(own.groups, output.name)
+        return [number for number, is_named in zip(own.numbers, are_named, strict=True) if is_named]
 
-    def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
-        """Give a binlog its part of a group, where that needs no reference; whether it has it now.
-
-        Raises:
-            StoreError: As `Binlog.append`.
-        """
-        binlog = output.binlog
-        # The reference finds the tables that statements concern.
-        if output.name not in plan.binlogs or binlog.may_have_tables_info:
-            return False
-        if binlog.reached.covers(gtid):
-            return True
-        definition, memory = binlog.definition, binlog.memory
-        made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
-        if made is None:
-            return False
-        if not binlog.room_bytes:
-            binlog.rotate(group.timestamp)
-            made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
-            assert made is not None, "it was made before, for another place"
-        data, events = made
-        binlog.append_placed(data, groups=1)
-        binlog.advance(gtid)
-        output.counts.event_groups += 1
-        output.counts.events += events
-        return True
-
-    def route(self, output: Output, group: EventGroup, *, waits: bool = False) -> Routing:
-        """Return a binlog's part of a group.
+    def find(
+        self, output: Output, group: EventGroup | LargeGroup, *, waits: bool = False
+    ) -> GroupPlan | str:
+        """The plan of a group, or the reason why a binlog has its rows; empty for no reason.
 
         Raises:
-            NotYetError: If that is not known yet, unless it is waited for.
-            StoreError: If the group did not come through the port, and the binlog is to stop then.
-            CodecError: As `route`.
+            PlanPendingError: If that is not known yet, unless it is waited for.
         """
-        binlog = output.binlog
-        place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
-        read = None if group.gtid is None else _of_group(group, group.gtid, binlog.source_format)
+        is_large = isinstance(group, LargeGroup)
+        format_ = group.format if isinstance(group, LargeGroup) else output.binlog.source_format
+        read = None if group.gtid is None else _of_group(group, group.gtid, format_)
         found = self._find(output, read, waits=waits)
         if isinstance(found, GroupPlan) and _was_passed(output, group):
-            found = Unattributed(Reason.PASSED, _threads(found, output))
+            found = Unattributed(RowsReason.PASSED, _threads(found, output))
         if isinstance(found, GroupPlan):
             if not found.binlogs and _is_mark(group):
                 self.count(output, group.gtid, _UNSAID)
-            outcome = route_planned(group, found, *place, threads=output.threads)
-            self._note(output, group.gtid, outcome)
-            return outcome.routing
-        reason = "" if found is None else found.reason.value
-        if found is not None:
-            self._doubt(output, found)
-            if found.reason is not Reason.STRANGER and _is_mark(group):
-                self.count(output, group.gtid, reason)
-        routing = route_rows(group, *place)
-        if reason and routing.group is not None and _has_rows(routing.group.events):
-            self.note_rows(output, group.gtid, reason)
-        return routing
+            if is_large and output.name in found.binlogs:
+                flags = HeaderFlag.THREAD_SPECIFIC
+                output.temporary.lose(threads_of_plan(found, output.name, flags=flags))
+            return found
+        if found is None:
+            return ""
+        self._doubt(output, found)
+        if found.reason is not RowsReason.STRANGER and _is_mark(group):
+            self.count(output, group.gtid, found.reason.value)
+        return found.reason.value
 
     @staticmethod
     def _doubt(output: Output, found: Unattributed) -> None:
         """Note that nobody knows what a group was: it may have made temporary tables."""
         if found.threads is None:
-            output.lose_threads(output.threads.made)
+            output.temporary.lose(output.temporary.threads.made)
         else:
-            output.lose_threads(found.threads)
+            output.temporary.lose(found.threads)
 
     def _find(
         self, output: Output, group: ReadGroup | None, *, waits: bool = False
@@ -314,11 +257,11 @@ class Substitution:
         """The plan of a group, or why there is none; None where the binlog does not hang on it.
 
         Raises:
-            NotYetError: If it is not known yet, unless that is waited for.
+            PlanPendingError: If it is not known yet, unless that is waited for.
         """
         is_of_statements = _is_of_statements(output)
         if group is None or not self._has_source:
-            return Unattributed(Reason.STRANGER) if is_of_statements else None
+            return Unattributed(RowsReason.STRANGER) if is_of_statements else None
         plans = self._attributions
         if not is_of_statements and not plans.are_named((group,), output.name)[0]:
             return None
@@ -327,20 +270,23 @@ class Substitution:
         self._asked.pop(group.gtid, None)
         return plans.find(group, wait_s=None if waits else 0.0)
 
-    def note_rows(self, output: Output, gtid: AnyGtid | None, reason: str) -> None:
-        """Note that a binlog gets the rows of a group in the place of statements.
+    def note(self, output: Output, part: BinlogPart, gtid: AnyGtid | None) -> None:
+        """Note what a binlog's part of a group lacks of its plan, before it is written.
 
         Raises:
-            StoreError: If it is to stop then.
+            StoreError: If the group did not come through the port, and the binlog is to stop then.
         """
-        is_told = self._tell_bypass(output, gtid, reason)
-        self.count(output, gtid, reason, is_told=is_told)
+        for reason in part.reasons:
+            is_told = self._tell_bypass(output, gtid, reason)
+            self.count(output, gtid, reason, is_told=is_told)
+        output.temporary.lose(part.lost)
+        output.temporary.note_made(part.made)
 
     def require(self, output: Output, gtid: AnyGtid) -> None:
         """See that it is known what a group is to a binlog, before it is decoded.
 
         Raises:
-            NotYetError: If it is not.
+            PlanPendingError: If it is not.
         """
         if _is_of_statements(output):
             self._require(gtid)
@@ -350,7 +296,7 @@ class Substitution:
         if plans.is_pending(gtid):
             now_s = time.monotonic()
             if now_s - self._asked.setdefault(gtid, now_s) < plans.patience_s(gtid):
-                raise NotYetError
+                raise PlanPendingError
 
     def _tell_bypass(self, output: Output, gtid: AnyGtid | None, reason: str) -> bool:
         """Say of a group that it did not come through the port, if that is wanted.
@@ -377,12 +323,6 @@ class Substitution:
         )
         return True
 
-    def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
-        for reason in outcome.reasons:
-            self.count(output, gtid, reason)
-        output.lose_threads(outcome.lost)
-        output.note_made(outcome.made)
-
     @staticmethod
     def count(
         output: Output,
@@ -405,27 +345,68 @@ class Substitution:
             )
         counts[reason] += number
 
-    def of_large(self, output: Output, large: LargeGroup) -> LargeChoice:
-        """Return a binlog's choice for a group that is not held; waits for what is not known yet."""
-        read = None if large.gtid is None else _of_group(large, large.gtid, large.format)
-        found = self._find(output, read, waits=True)
-        if not isinstance(found, GroupPlan):
-            if found is None:
-                return LargeChoice(output)
-            self._doubt(output, found)
-            return LargeChoice(output, reason=found.reason.value)
-        parts = found.binlogs.get(output.name)
-        if parts is None:
-            return LargeChoice(output)
-        output.lose_threads(threads_of_plan(found, output.name, flags=HeaderFlag.THREAD_SPECIFIC))
-        if found.bases.get(output.name) != basis_of(output.binlog.definition):
-            return LargeChoice(output, reason=CHANGED_DEFINITION, image=found.image)
-        if not parts:
-            return LargeChoice(output, has_rows=False)
-        if {part.section for part in parts} != set(range(len(found.sections))):
-            return LargeChoice(output, needs_whole=True)
-        has_text = any(isinstance(part, TextPart) for part in parts)
-        return LargeChoice(output, reason=TOO_LARGE if has_text else "", image=found.image)
+
+class OutputPlans:
+    """The plans of one binlog's groups, for the dispatcher.
+
+    Args:
+        output: The binlog whose groups are asked about.
+        substitution: Knows the plans; None where there are no sessions.
+        is_ending: Tells if no more is to be routed; asked before each group that takes long.
+        waits: True if a plan that is not known is waited for, within bounds.
+
+    Attributes:
+        numbers: Numbers of a run's groups that plans may concern or that hold marks, in order.
+        plans: The plans that are known as the groups come.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        substitution: Substitution | None,
+        is_ending: Callable[[], bool],
+        *,
+        waits: bool = False,
+    ) -> None:
+        self._output = output
+        self._substitution = substitution
+        self._is_ending = is_ending
+        self._waits = waits
+        self.numbers: Sequence[int] = ()
+        self.plans: Mapping[AnyGtid, GroupPlan] | None = None
+
+    @property
+    def threads(self) -> Threads:
+        """Connections with temporary tables, as the groups before left them."""
+        return self._output.temporary.threads
+
+    def known(self, gtid: AnyGtid) -> GroupPlan | None:
+        """The plan of a group if it is known by now."""
+        if self._substitution is None:
+            return None
+        return self._substitution.plan_now(gtid) if self.plans is None else self.plans.get(gtid)
+
+    def require(self, gtid: AnyGtid) -> None:
+        """See that the plan of a group is known before the group is decoded.
+
+        Raises:
+            PlanPendingError: If it is not known, and is not waited for.
+        """
+        if self._substitution is not None and not self._waits:
+            self._substitution.require(self._output, gtid)
+
+    def find(self, group: EventGroup | LargeGroup) -> GroupPlan | str:
+        """The plan of a group, or the reason why the binlog has its rows; empty for no reason.
+
+        Raises:
+            PlanPendingError: If it is not known, and is not waited for.
+            EndingError: If no more is to be routed.
+        """
+        if self._is_ending():
+            raise EndingError
+        if self._substitution is None:
+            return ""
+        return self._substitution.find(self._output, group, waits=self._waits)
 
 
 def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
@@ -467,15 +448,15 @@ def _is_of_statements(output: Output) -> bool:
     return output.binlog.definition.logging_mode is not LoggingMode.ROW
 
 
-def _is_mark(group: EventGroup) -> bool:
-    """True if a group holds a mark."""
-    return any(
+def _is_mark(group: EventGroup | LargeGroup) -> bool:
+    """True if a group that is held has a mark."""
+    return isinstance(group, EventGroup) and any(
         isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
         for event in group.events
     )
 
 
-def _was_passed(output: Output, group: EventGroup) -> bool:
+def _was_passed(output: Output, group: EventGroup | LargeGroup) -> bool:
     """True if a MySQL gives a mark once more that a binlog of statements has gone past.
 
     It had left the mark's texts out, which no file tells: behind a kill it is not known to be done.
@@ -494,7 +475,3 @@ def _threads(plan: GroupPlan, output: Output) -> frozenset[int]:
     return (
         threads_of_plan(plan, output.name, flags=0) if output.name in plan.binlogs else frozenset()
     )
-
-
-def _has_rows(events: Sequence[Event]) -> bool:
-    return any(isinstance(event.body, _ROWS) for event in events)

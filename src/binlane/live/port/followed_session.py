@@ -8,10 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
-from binlane.client.questions import Answer, Asked, Question, Topic
+from binlane.client.needed_objects import Question, Topic
+from binlane.client.questions import Answer, AskingContext
 from binlane.client.source_objects import Source
 from binlane.errors import StatementError
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.binlog_variables import NAMES, mended
 from binlane.live.port.context_reader import ContextReader, Needs, reads_diagnostics
 from binlane.live.port.context_use import ContextUse
@@ -82,7 +83,7 @@ class FollowedSession:
         is_in_transaction: True if the source's last reply said that a transaction is open.
     """
 
-    client: SessionContext
+    client: HandlerSession
     shared: PortParts
     model: PlanningSession
     objects: SchemaCatalog
@@ -97,7 +98,7 @@ class FollowedSession:
     @classmethod
     async def begin(
         cls,
-        client: SessionContext,
+        client: HandlerSession,
         shared: PortParts,
         long_texts: LongTexts,
         before: FollowedSession | Unread,
@@ -125,6 +126,7 @@ class FollowedSession:
             definitions=definitions,
             database=circumstances.database,
             logs_source=True,
+            program_errors=shared.program_errors,
         )
         for name, value in circumstances.variables.items():
             if name not in NAMES:
@@ -358,7 +360,7 @@ class OwnQuestions:
         session: Model of the client's session.
     """
 
-    def __init__(self, client: SessionContext, session: Session) -> None:
+    def __init__(self, client: HandlerSession, session: Session) -> None:
         self._client = client
         self._session = session
 
@@ -369,7 +371,7 @@ class OwnQuestions:
             return False
         return any(name == question.name for name, _, _ in locked.locks)
 
-    async def answer(self, question: Question, asked: Asked) -> Answer:
+    async def answer(self, question: Question, asked: AskingContext) -> Answer:
         """The answer to a question.
 
         Raises:
@@ -382,7 +384,7 @@ class OwnQuestions:
 
 
 def _own_questions(
-    client: SessionContext, session: Session, facts: StatementFacts
+    client: HandlerSession, session: Session, facts: StatementFacts
 ) -> OwnQuestions | None:
     """Give the questions that a session may be asked before a statement; None where that would show.
 

@@ -15,8 +15,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final, Protocol
 
 from binlane.errors import NotLoggableError, StatementError
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.judge import StatementReply
 from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.group_planning import GroupPlanning
@@ -77,7 +77,7 @@ class UnderWay:
         return self.expected.number
 
 
-class SentStatement(Protocol):
+class TrackedStatement(Protocol):
     """A statement that the source runs, as far as its groups are told of."""
 
     @property
@@ -129,12 +129,12 @@ class GroupTracking:
 
     Args:
         client: Client's session on the source.
-        shared: State that sessions share.
+        shared: State that the sessions of the port share.
         hides_tables: True if the session may have temporary tables that the model does not know.
     """
 
     def __init__(
-        self, client: SessionContext, shared: PortParts, *, hides_tables: bool = False
+        self, client: HandlerSession, shared: PortParts, *, hides_tables: bool = False
     ) -> None:
         self.is_on = False
         self.thread_id = client.thread_id
@@ -253,7 +253,9 @@ class GroupTracking:
         self._shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
         return True
 
-    def follow_known(self, number: int, reply: Reply, plans: Foreseen | None = None) -> None:
+    def follow_known(
+        self, number: int, reply: StatementReply, plans: Foreseen | None = None
+    ) -> None:
         """Tell which group is that of a statement of a known kind.
 
         Args:
@@ -280,20 +282,22 @@ class GroupTracking:
                 self.thread_id, self._unread, (), is_for_all=is_for_all
             )
 
-    def answer_unread(self, replies: Sequence[Reply]) -> None:
+    def answer_unread(self, replies: Sequence[StatementReply]) -> None:
         """Tell the groups in the replies to an unread command; no replies if it was not sent."""
         number, self._unread = self._unread, 0
         if number and self.is_on:
             plans = () if replies else None
             self._shared.attributions.done(self.thread_id, number, self.told(replies), plans)
 
-    def withdraw(self, under_way: Iterable[SentStatement]) -> None:
+    def withdraw(self, under_way: Iterable[TrackedStatement]) -> None:
         """Tell that statements were not sent: their intended groups do not come."""
         for one in under_way:
             if one.is_intended and self.is_on:
                 self._shared.attributions.done(self.thread_id, one.number, None)
 
-    def muddle(self, under_way: Sequence[SentStatement], replies: Sequence[Reply]) -> None:
+    def muddle(
+        self, under_way: Sequence[TrackedStatement], replies: Sequence[StatementReply]
+    ) -> None:
         """Tell that replies came, and nobody knows which of them are to which statement."""
         if self.is_on:
             last = self.told(replies)
@@ -343,7 +347,7 @@ class GroupTracking:
         one: UnderWay,
         planned: StatementPlan,
         model: PlanningSession,
-        replies: Sequence[Reply],
+        replies: Sequence[StatementReply],
     ) -> None:
         """Tell which groups are a statement's, or keep it until `settle`.
 
@@ -363,7 +367,7 @@ class GroupTracking:
         one: UnderWay,
         planned: StatementPlan,
         model: PlanningSession,
-        replies: Sequence[Reply],
+        replies: Sequence[StatementReply],
     ) -> None:
         if not self.is_on:
             _lose_unplanned(model, planned, ())
@@ -386,7 +390,7 @@ class GroupTracking:
         else:
             self._attribute(told, last)
 
-    def told(self, replies: Sequence[Reply]) -> str | None:
+    def told(self, replies: Sequence[StatementReply]) -> str | None:
         """Give the GTIDs of the session's last group from replies; None for nothing that is new."""
         for reply in reversed(replies):
             told = reply.gtids or reply.tracked.get("last_gtid", "")

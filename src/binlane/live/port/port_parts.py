@@ -6,17 +6,18 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.attribution_messages import AttributionReceiver
 from binlane.live.port.context_use import KnownUses
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.server_errors import NO_ERRORS, SessionErrors
 
-Seen = Callable[[SessionContext], Awaitable[Collection[str] | None]]
+Seen = Callable[[HandlerSession], Awaitable[Collection[str] | None]]
 """Gives the names of the binlogs that a session's account may see; None for all."""
 
 
-async def _all_seen(_session: SessionContext) -> None:
+async def _all_seen(_session: HandlerSession) -> None:
     """Show every binlog: the default of `seen`."""
 
 
@@ -64,6 +65,7 @@ class PortParts:
         uses: Known uses of context by statements.
         set_global_values: Keeps values of `SET GLOBAL`, None for those that are taken back; blocks.
         tells_tables: True if binlogs say which tables statements concern.
+        program_errors: Gives the prediction of errors inside of programs, which the source tells nobody.
     """
 
     definitions: Callable[[], tuple[Definition, ...]]
@@ -76,6 +78,7 @@ class PortParts:
     uses: KnownUses = field(default_factory=KnownUses)
     set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
     tells_tables: bool = False
+    program_errors: Callable[[], SessionErrors] = lambda: NO_ERRORS
 
 
 FindParts = Callable[[], Awaitable[PortParts | None]]

@@ -16,16 +16,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.judge import (
     AS_IT_IS,
     PASS,
     ClientStatement,
     Done,
     Pass,
-    Reading,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.live.port.followed import Followed
@@ -51,7 +51,7 @@ class Relayed(NotFollowed):
     reads_long_texts: Final = False
 
     def __init__(self, dialect: Dialect) -> None:
-        self.reading = Reading(dialect, "utf8mb4")
+        self.reading = TextReading(dialect, "utf8mb4")
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Let a command pass."""
@@ -84,7 +84,7 @@ class OutOfStep:
         return not self.followed.session.is_in_transaction
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> TextReading | None:
         """Same as in `Judge`."""
         return self.followed.reading
 
@@ -130,7 +130,7 @@ class PortSession:
         find_parts: Gives the state that all sessions of the port share.
     """
 
-    def __init__(self, client: SessionContext, find_parts: FindParts) -> None:
+    def __init__(self, client: HandlerSession, find_parts: FindParts) -> None:
         self._client = client
         self._find_parts = find_parts
         self._dialect = Dialect(flavor=flavor_of(client.server_version).value)
@@ -145,7 +145,7 @@ class PortSession:
     def _enter(self, phase: _Phase) -> None:
         self._phase = phase
         self.judge: Callable[[Sequence[ClientStatement]], Verdict | None] = phase.judge
-        self.done: Callable[[Sequence[Reply]], Done] = phase.done
+        self.done: Callable[[Sequence[StatementReply]], Done] = phase.done
 
     def _lose_step(self) -> None:
         if isinstance(self._phase, Followed):
@@ -189,7 +189,7 @@ class PortSession:
     # Calls of the gateway -------------------------------------------------------------------------
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> TextReading | None:
         """The way in which the source reads the session's next statement; None where that is not known."""
         return self._phase.reading
 
@@ -225,7 +225,7 @@ class PortSession:
         try:
             verdict = await self._judge_later(statements)
         finally:
-            if not isinstance(verdict, Run):
+            if not isinstance(verdict, RunVerdict):
                 self._long_texts.forget()
         return verdict
 

@@ -37,7 +37,7 @@ from binlane.live.service.config import Settings
 from binlane.live.service.descriptors import settle, tell_once_in_a_while
 from binlane.live.service.embedded import EmbeddedServer
 from binlane.live.service.operation import Signals, Surroundings, attend, begin, reread_at
-from binlane.live.service.status import StatusKeeper
+from binlane.live.service.status import ShownParts, StatusKeeper
 from binlane.live.service.systemd import STOPPING, Manager
 from binlane.live.service.workers.spares import Spares
 from binlane.live.service.workers.workers import AskedParts, Workers, WorkersNews
@@ -192,11 +192,13 @@ class Service:
         )
         self._status = StatusKeeper(
             settings,
-            self.binlogs,
-            self._statements,
-            self._gateway,
-            self._port,
-            self._archive,
+            ShownParts(
+                binlogs=self.binlogs,
+                dumps=self._statements.dumps,
+                gateway=self._gateway,
+                port=self._port,
+                archive=self._archive,
+            ),
             problem=lambda: self.problem,
             workers=self._worker_statuses,
         )

@@ -10,12 +10,12 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.incidents import Incident, stopping_text
 from binlane.live.answers.port import Port
-from binlane.live.answers.statements import ConnectedReplica, Statements
+from binlane.live.answers.replica_dumps import ConnectedReplica, ReplicaDumps
 from binlane.live.capture.source_facts import Finding, Weight
 from binlane.live.gateway.counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
@@ -27,15 +27,15 @@ from binlane.live.service.process import process_status
 from binlane.live.service.source_end import SourceEnd
 from binlane.live.web.history import NO_RATES, SAMPLE_S, History, Written
 from binlane.live.web.status import (
-    BinlogState,
     BinlogStatus,
     IncidentStatus,
     PortStatus,
     ReaderState,
     ReaderStatus,
+    ShownFailure,
+    ShownState,
     SourceStatus,
     Status,
-    Trouble,
     WorkerStatus,
 )
 from binlane.positions import FilePosition
@@ -71,39 +71,45 @@ class ListeningPort(Protocol):
         ...
 
 
+class ShownParts(NamedTuple):
+    """The parts of `serve` whose state is shown.
+
+    Attributes:
+        binlogs: The binlogs of the store.
+        dumps: The dumps of connected replicas.
+        gateway: The server of the MySQL port.
+        port: The judges of the port's sessions; None where nothing is judged.
+        archive: The archive of copies; None without one.
+    """
+
+    binlogs: Binlogs
+    dumps: ReplicaDumps
+    gateway: ListeningPort
+    port: Port | None
+    archive: Archive | None
+
+
 class StatusKeeper:
     """Makes snapshots, and samples what they need from before.
 
     Args:
         settings: The settings of all parts.
-        binlogs: The binlogs whose state is shown.
-        statements: Serves the dumps of replicas.
-        gateway: The server of the MySQL port.
-        port: The judges of the port's sessions; None where nothing is judged.
-        archive: The archive of copies; None without one.
+        parts: The parts whose state is shown.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
             well.
         workers: Gives how the processes of the port do, where it has several.
     """
 
-    def __init__(  # noqa: PLR0913 all the parts that are shown
+    def __init__(
         self,
         settings: Settings,
-        binlogs: Binlogs,
-        statements: Statements,
-        gateway: ListeningPort,
-        port: Port | None,
-        archive: Archive | None,
+        parts: ShownParts,
         *,
         problem: Callable[[], str],
         workers: Callable[[], Sequence[WorkerStatus]] = tuple,
     ) -> None:
         self._settings = settings
-        self._binlogs = binlogs
-        self._statements = statements
-        self._gateway = gateway
-        self._port = port
-        self._archive = archive
+        self._binlogs, self._dumps, self._gateway, self._port, self._archive = parts
         self._problem = problem
         self._workers = workers
         self._history = History()
@@ -155,7 +161,7 @@ class StatusKeeper:
         """
         now_s = time.time()
         readers = defaultdict(list)
-        for replica in tuple(self._statements.replicas):
+        for replica in tuple(self._dumps.replicas.values()):
             readers[replica.binlog].append(replica)
         archive = self._settings.archive
         return Status(
@@ -169,7 +175,7 @@ class StatusKeeper:
             process=process_status(),
             port=self._port_status(),
             archive_uri="" if archive is None else archive.uri,
-            refused=self._statements.refused,
+            refused=self._dumps.refused,
         )
 
     def _binlog_status(
@@ -183,7 +189,7 @@ class StatusKeeper:
         shown = [_reader_status(reader, published, now_s) for reader in readers]
         return BinlogStatus(
             name=name,
-            state=BinlogState[state.activity.name],
+            state=ShownState[state.activity.name],
             reason=state.reason,
             is_stopped_by_statement=output.is_stopped,
             file=published.end.file,
@@ -243,7 +249,7 @@ class StatusKeeper:
             gaps=self._gaps(),
             warnings=[_told(one) for one in end.findings if one.weight is Weight.WARNING],
             last_failure=(
-                None if failure is None else Trouble(text=failure.reason, at_s=failure.since_s)
+                None if failure is None else ShownFailure(text=failure.reason, at_s=failure.since_s)
             ),
         )
 
@@ -275,8 +281,8 @@ def _told(finding: Finding) -> str:
     return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
 
 
-def _trouble(trouble: OutputFailure | None) -> Trouble | None:
-    return None if trouble is None else Trouble(text=trouble.text, at_s=trouble.at_s)
+def _trouble(trouble: OutputFailure | None) -> ShownFailure | None:
+    return None if trouble is None else ShownFailure(text=trouble.text, at_s=trouble.at_s)
 
 
 def _unreadable(found: Mapping[str, str], published: Published) -> str:
@@ -297,12 +303,12 @@ def _incident(incidents: Sequence[Incident]) -> IncidentStatus | None:
     return None
 
 
-def _last_failure(output: Output, feed: Feed | None) -> Trouble | None:
+def _last_failure(output: Output, feed: Feed | None) -> ShownFailure | None:
     """The last thing that kept a binlog from growing: of its own, or of a feed that is its alone."""
     found = _trouble(output.last_failure)
     failure = None if feed is None or output.is_on_main else feed.last_failure
     if failure is not None and (found is None or failure.since_s > found.at_s):
-        return Trouble(text=failure.reason, at_s=failure.since_s)
+        return ShownFailure(text=failure.reason, at_s=failure.since_s)
     return found
 
 

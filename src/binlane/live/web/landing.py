@@ -13,11 +13,11 @@ from aiohttp import web
 from binlane.live.web.port import serve_http
 from binlane.live.web.prometheus import METRICS_CONTENT_TYPE, Metric, Sample, render
 from binlane.live.web.settings import HttpSettings
-from binlane.tables.landing.progress import Progress
+from binlane.tables.landing.progress import LandingProgress
 
 
 @contextmanager
-def landing_port(settings: HttpSettings, progress: Callable[[], Progress]) -> Iterator[int]:
+def landing_port(settings: HttpSettings, progress: Callable[[], LandingProgress]) -> Iterator[int]:
     """Answer until the context ends.
 
     Args:
@@ -49,8 +49,8 @@ def landing_port(settings: HttpSettings, progress: Callable[[], Progress]) -> It
         loop.close()
 
 
-def application(progress: Callable[[], Progress]) -> web.Application:
-    """The HTTP application."""
+def application(progress: Callable[[], LandingProgress]) -> web.Application:
+    """Return the HTTP application."""
 
     async def healthz(request: web.Request) -> web.Response:
         del request
@@ -66,7 +66,7 @@ def application(progress: Callable[[], Progress]) -> web.Application:
     return app
 
 
-def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
+def landing_metrics(progress: LandingProgress, *, now: float) -> Iterator[Metric]:
     """All metrics of a landing.
 
     Args:

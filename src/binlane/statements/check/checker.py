@@ -18,6 +18,7 @@ from binlane.statements.check.script import ScriptStatement, read_script
 from binlane.statements.policy.engines import engine_traits
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.report import StatementResult, Unanalysed
 from binlane.statements.session.safety import refuse_views
@@ -152,6 +153,7 @@ class Checker:
             database=self._objects.default_database,
             assume_engine=self._assume_engine,
             account=self._account,
+            errors=PredictedErrors(),
         )
 
 

@@ -16,6 +16,7 @@ from binlane.statements.policy.reasons import ReasonFound
 from binlane.statements.policy.refusals import Outcome, Refusal
 from binlane.statements.policy.resolution import ResolvedStatement
 from binlane.statements.policy.server import Server
+from binlane.statements.policy.server_errors import ServerErrors
 from binlane.statements.programs.ways import NoWays, Ways
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import Environment
@@ -327,6 +328,10 @@ class Host(Protocol):
         """Return the dialect in which the session reads statements."""
 
     @property
+    def errors(self) -> ServerErrors:
+        """Return the prediction of the server's errors."""
+
+    @property
     def programs(self) -> ProgramState:
         """Return the session's memory for its programs."""
 
@@ -359,7 +364,7 @@ class Host(Protocol):
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
 
-    def misnamed(
+    def unknown_column(
         self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
     ) -> Refusal | None:
         """Return the error of columns that a statement names and that do not exist.

@@ -467,9 +467,9 @@ class Tracer:
             return resolved.errors[0]
         if self._made.isdisjoint(use.name for use in facts.tables):
             database = environment.database
-            misnamed = self._host.misnamed(facts, database, environment.hides)
-            if misnamed is not None:
-                return misnamed
+            unknown_column = self._host.unknown_column(facts, database, environment.hides)
+            if unknown_column is not None:
+                return unknown_column
         for access in resolved.accesses:
             is_written = (
                 access.changes and not access.is_prelocked and not facts.effects.is_temporary

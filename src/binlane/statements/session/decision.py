@@ -18,8 +18,6 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.statements.policy import reasons
-from binlane.statements.policy.misnamed import misnamed
-from binlane.statements.policy.privileges import denied_inside
 from binlane.statements.policy.procedure import Verdict, decide_statement
 from binlane.statements.policy.reasons import ReasonFound, added_unsafe_defaults, has_random_default
 from binlane.statements.policy.refusals import (
@@ -28,6 +26,7 @@ from binlane.statements.policy.refusals import (
     Refusal,
     Why,
     refusal,
+    unsafe_default_is_added,
 )
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.statements.policy.server import Circumstances, Isolation
@@ -78,13 +77,12 @@ class Plan:
         may_branch: The statement's triggers and functions may go on in more than one way.
         can_depend: Values of the session may have to be logged before the text; None: not found out yet.
         may_recur: Statements of the shape do the same in the same state; None: not found out yet.
-        misnamed: The error of columns that the statement names and that do not exist.
         random_tables: Opened tables with a DEFAULT that calls RAND(), each as often as it is opened.
     """
 
     __slots__ = (
         *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
-        *("misnamed", "random_tables", "resolved", "traces"),
+        *("unknown_column", "random_tables", "resolved", "traces"),
     )
 
     def __init__(
@@ -104,7 +102,6 @@ class Plan:
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
         self.may_recur: bool | None = None
-        self.misnamed: Refusal | None = None
         self.random_tables = tuple(
             access.name
             for access in resolved.accesses
@@ -162,12 +159,7 @@ def forget(plan: Plan) -> None:
 
 def _plan(facts: StatementFacts, opening: Opening) -> Plan:
     resolved = resolve(facts, opening)
-    plan = Plan(facts, resolved, opening.objects)
-    if not resolved.errors and opening.assume_engine is None:
-        plan.misnamed = misnamed(
-            facts, opening.objects, server=opening.server, database=opening.database
-        )
-    return plan
+    return Plan(facts, resolved, opening.objects)
 
 
 def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog) -> bool:
@@ -254,16 +246,14 @@ def decide(
     if refusal is not None:
         state.fail(refusal)
         return None
-    failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
+    failure = next(iter(resolved.errors), None) or state.host.errors.denied_inside(
+        statement.facts, state.opening(statement.database), state.identity
+    )
     if failure is not None:
         _fail_behind_locks(state, statement, resolved, failure)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
-    refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
-    if refusal is not None and isinstance(statement.environment, RoutineEnvironment):
-        refusal = state.host.misnamed(
-            statement.facts, statement.database, statement.environment.hides
-        )
+    refusal = _unknown_column(state, statement)
     if refusal is not None and not state.server.is_mariadb:
         state.fail(refusal)
         return None
@@ -288,6 +278,16 @@ def decide(
     if decided is not None:
         _remember(state, statement, decided)
     return decided
+
+
+def _unknown_column(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Return the error of columns that a statement names and that do not exist; None if none is sure."""
+    if statement.outcome.error in _BEFORE_COLUMNS or state.assume_engine is not None:
+        return None
+    environment, opening = statement.environment, state.opening(statement.database)
+    if isinstance(environment, RoutineEnvironment):
+        return state.host.errors.unknown_column(statement.facts, opening, environment.hides)
+    return state.host.errors.unknown_column(statement.facts, opening)
 
 
 def _fail_behind_locks(
@@ -316,12 +316,6 @@ def _still_remembered(
 def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
     """Return the number of changes of each of a statement's tables."""
     return state.programs.changes_of(access.name for access in resolved.accesses)
-
-
-def _denied(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Return the error of a privilege missing for columns, views and functions of open tables."""
-    asked = state.asked(statement.facts, statement.database)
-    return None if asked is None else denied_inside(asked)
 
 
 def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:
@@ -726,7 +720,7 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     locked = state.locked_tables
     if locked is not None:
         # MySQL's error for an unsafe DEFAULT comes first.
-        is_unsafe = is_unsafe_default_added(state, statement.facts)
+        is_unsafe = unsafe_default_added(state, statement.facts) is not None
         error = None if is_unsafe else _refusal_under_locks(state, statement, locked)
     elif state.is_read_locked:
         error = _refusal_under_read_lock(statement)
@@ -740,12 +734,17 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     return True
 
 
-def is_unsafe_default_added(state: SessionState, facts: StatementFacts) -> bool:
-    """True if MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
+def unsafe_default_added(state: SessionState, facts: StatementFacts) -> Refusal | None:
+    """Return 1674 for MySQL's ALTER TABLE that gives an unsafe DEFAULT, whatever its table is; else None.
+
+    MySQL logs no ALTER TABLE as rows.
+    """
     if facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
-        return False
-    modes = {state.mode(name) for name in state.each_logging()}
-    return not modes <= {LoggingMode.STATEMENT} and any(added_unsafe_defaults(facts, state.server))
+        return None
+    if {state.mode(name) for name in state.each_logging()} <= {LoggingMode.STATEMENT}:
+        return None
+    found = next(added_unsafe_defaults(facts, state.server), None)
+    return None if found is None else unsafe_default_is_added(found, state.server)
 
 
 def _refusal_under_locks(

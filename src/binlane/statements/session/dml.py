@@ -21,7 +21,6 @@ from functools import cached_property
 from typing import Final
 
 from binlane.statements.policy.engines import traits
-from binlane.statements.policy.misnamed import unfilled
 from binlane.statements.policy.refusals import Outcome, Refusal
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Server
@@ -171,10 +170,10 @@ def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided
     is_before = any(one.time is TriggerTime.BEFORE and "INSERT" in one.events for one in triggers)
     if is_before or accesses[0].via or not accesses[0].changes:
         return None
-    return unfilled(
+    return state.host.errors.lacking_value(
         statement.facts,
         table,
-        server=state.server,
+        state.server,
         is_strict=state.variables.is_strict,
         is_kept=not traits(table, state.server).has_rollback,
     )

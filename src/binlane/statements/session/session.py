@@ -15,12 +15,11 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
-from binlane.statements.policy.misnamed import misnamed
-from binlane.statements.policy.privileges import Identity, denied, denied_inside
 from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.statements.policy.server import Isolation, Server
+from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs import runner
 from binlane.statements.programs.environment import SessionEnvironment, name_variables
 from binlane.statements.programs.host import InnerStatement, ProgramState, SessionValues
@@ -34,20 +33,20 @@ from binlane.statements.session.decision import (
     fails_under_locks,
     plan_of,
     refusal_beyond_locks,
+    unsafe_default_added,
 )
 from binlane.statements.session.dml import execute_rows
 from binlane.statements.session.drops import drop_at_disconnect
 from binlane.statements.session.log_events import SOURCE_LOG
-from binlane.statements.session.missing import (
-    OPEN_OR_RUN,
-    is_stated_of_parser,
-    missing,
-    no_database,
-    unparsed,
-)
 from binlane.statements.session.recurring import Attempt, Foreseen, Recurring
 from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.statements.session.safety import ScopeSafety
+from binlane.statements.session.server_errors import (
+    NO_ERRORS,
+    SessionErrors,
+    is_stated_of_parser,
+    no_statement,
+)
 from binlane.statements.session.settings import execute_set, refusal_in_function, system_value
 from binlane.statements.session.state import Execution, Handler, SessionState, SessionStatement
 from binlane.statements.session.transaction import BinlogCaches, PreparedXa, Transaction
@@ -71,7 +70,6 @@ from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage
 from binlane.statements.sql.tokens import ServerText, server_text
-from binlane.statements.sql.tree.definitions import AccountStatement, CreateView
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 
@@ -108,6 +106,8 @@ class Session:
         assume_engine: str | None = None,
         account: AccountName = ROOT,
         logs_source: bool = False,
+        errors: SessionErrors = NO_ERRORS,
+        program_errors: Callable[[], SessionErrors] | None = None,
     ) -> None:
         """Begin a session.
 
@@ -121,10 +121,15 @@ class Session:
             account: Account of the session; one that the objects do not have may do everything.
             logs_source: Beside the binlogs keep, as `SOURCE_LOG`, the log of the source that the session runs
                 on: without a scope, always rows, whatever the client sets.
+            errors: Predicts the server's errors; by default none, as for a session on a source.
+            program_errors: Gives the prediction for statements inside of programs, whose errors no source
+                tells; None: `errors` predicts them, too.
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
         if logs_source:
             names.append(SOURCE_LOG)
+        self._errors = errors
+        self._program_errors = program_errors
         variables = Variables(server, global_values=_global_values(objects))
         objects.server_version = objects.server_version or server.version
         objects.knows_components &= not logs_source
@@ -154,6 +159,16 @@ class Session:
         """The binlogs as they are now; None for one of the server's own."""
         safety = self.state.safety
         return None if safety is None else safety.definitions
+
+    @property
+    def errors(self) -> SessionErrors:
+        """Return the prediction of errors for the statement that runs now."""
+        return self._inner_errors if self.state.execution.is_inner else self._errors
+
+    @property
+    def _inner_errors(self) -> SessionErrors:
+        """Return the prediction of errors for statements inside of programs."""
+        return self._errors if self._program_errors is None else self._program_errors()
 
     @property
     def dialect(self) -> Dialect:
@@ -442,8 +457,10 @@ class Session:
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Return the refusal to run a statement under the privileges that hold; None if it is allowed."""
-        asked = self.state.asked(facts, database)
-        return None if asked is None else denied(asked) or denied_inside(asked)
+        opening, identity = self.state.opening(database), self.state.identity
+        errors = self._inner_errors
+        error = errors.denied(facts, opening, identity)
+        return error or errors.denied_inside(facts, opening, identity)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
         """Act for a program's account, as `Host.acting_for` says."""
@@ -472,15 +489,11 @@ class Session:
         """Return the same as `resolved`, with the places of the first statement of its shape."""
         return self._plan(facts, database).resolved
 
-    def misnamed(
+    def unknown_column(
         self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
     ) -> Refusal | None:
         """The error of columns that a statement names and that are not there."""
-        if self._plan(facts, database).misnamed is None:
-            return None
-        return misnamed(
-            facts, self.objects, server=self.server, database=database, is_local=is_local
-        )
+        return self._inner_errors.unknown_column(facts, self.state.opening(database), is_local)
 
     def _plan(self, facts: StatementFacts, database: str) -> Plan:
         """Return the plan of all statements of the same shape."""
@@ -664,7 +677,11 @@ class Session:
         begins = transactions.begins_transaction(statement.facts)
         if not begins and fails_read_only(state, statement):
             return
-        failure = missing(state, statement) if _is_told_by_objects(statement) else None
+        failure = (
+            self.errors.denied_behind_commit(state, statement)
+            or unsafe_default_added(state, statement.facts)
+            or self.errors.of_objects(state, statement)
+        )
         if failure is not None and failure.errno != statement.outcome.error:
             statement = statement.failing(failure)
         if is_forbidden(state, statement):
@@ -679,10 +696,10 @@ class Session:
     def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
         """Return the refusal of a statement that is found before its objects are looked at."""
         state, facts = self.state, statement.facts
-        failure = unparsed(state, statement) or no_database(statement)
+        failure = no_statement(statement) or self.errors.of_parser(state, statement)
         if not statement.is_condition:
             failure = failure or transactions.refusal_behind_table(state, facts)
-        failure = failure or _denied_at_once(state, statement)
+        failure = failure or self.errors.denied_at_once(state, statement)
         if failure is None and transactions.begins_transaction(facts):
             failure = transactions.begin_with_table(state, statement)
         return failure
@@ -737,13 +754,6 @@ def _bare(statement: str) -> str:
     return statement.strip().rstrip(";").rstrip()
 
 
-def _denied_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Return the refusal of a denied statement that commits nothing before it is denied."""
-    is_asked = statement.succeeds and statement.facts.effects.kind in OPEN_OR_RUN
-    asked = state.asked(statement.facts, statement.database) if is_asked else None
-    return None if asked is None else denied(asked)
-
-
 def _global_values(objects: SchemaCatalog) -> dict[str, str]:
     return {name: value.strip().strip("'\"").upper() for name, value in objects.settings().items()}
 
@@ -770,19 +780,6 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
         offset=token.offset,
         length=max(1, len(token.text)),
     )
-
-
-def _is_told_by_objects(statement: SessionStatement) -> bool:
-    """True if objects tell why a statement fails, whatever error the script states.
-
-    The knowledge of accounts is not complete, DROP TABLE goes on behind a missing table, and ALTER VIEW opens
-    the tables of its query before it looks for the view.
-    """
-    if statement.succeeds:
-        return True
-    facts = statement.facts
-    is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
-    return not (is_of_several or isinstance(facts.tree, AccountStatement | CreateView))
 
 
 def _merged(notes: Sequence[Note]) -> list[Note]:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.statements.policy import refusals
-from binlane.statements.policy.privileges import Identity, not_granted
 from binlane.statements.policy.refusals import Refusal
+from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.host import Host
 from binlane.statements.session.dml import execute_rows
@@ -25,10 +25,9 @@ from binlane.statements.session.variables import (
     OF_BINLOGS,
     Variables,
     isolation_level,
-    misspelt,
     plain,
 )
-from binlane.statements.sql.accounts import AccountName, Grantee, default_roles, roles_of
+from binlane.statements.sql.accounts import AccountName, Grantee, default_roles
 from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text, Value, plain_text
 from binlane.statements.sql.facts import Assignment, StatementFacts, VariableScope
@@ -226,7 +225,7 @@ def checked(
     for assignment in found:
         error = refusal(state, assignment)
         if error is None and statement.environment is None:
-            error = misspelt(assignment.name)
+            error = state.host.errors.unknown_variable(assignment.name)
         elif error is None and state.logs_source and assignment.name in OF_BINLOGS:
             error = _in_program(assignment.name)
         if error is not None:
@@ -393,11 +392,12 @@ def _set_role(state: SessionState, statement: SessionStatement, tree: AccountSta
         roles = frozenset(given) - roles
     elif "DEFAULT" in tree.options:
         roles = default_roles(accounts, own)
-    granted = roles_of(accounts, given) if state.server.is_mariadb else given
-    if state.knows_accounts or own in accounts:
-        for role in sorted(roles.difference(granted)):
-            state.fail(not_granted(role, own, is_mariadb=state.server.is_mariadb))
-            return
+    error = state.host.errors.wrong_roles(
+        roles, own, state.opening(""), knows_accounts=state.knows_accounts
+    )
+    if error is not None:
+        state.fail(error)
+        return
     state.identity = Identity(state.identity.account, roles)
 
 

@@ -17,16 +17,10 @@ from binlane.log.codec.transaction import GtidEvent
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.policy.engines import engine_traits, traits
-from binlane.statements.policy.privileges import (
-    Asked,
-    Identity,
-    Rights,
-    denied_to_definer,
-    no_definer,
-)
 from binlane.statements.policy.refusals import Outcome, Refusal, refusal
 from binlane.statements.policy.resolution import Opening
 from binlane.statements.policy.server import Characteristics, Isolation, Server
+from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs.environment import RoutineEnvironment
 from binlane.statements.programs.host import Host, ProgramState, Remembered
 from binlane.statements.session.log_events import SOURCE_LOG, STANDALONE, Body, query
@@ -40,13 +34,12 @@ from binlane.statements.session.transaction import (
     WriteContext,
 )
 from binlane.statements.session.variables import Settings, Variables
-from binlane.statements.sql.accounts import OWN, ROOT, AccountName, Situation, named
+from binlane.statements.sql.accounts import ROOT, AccountName, Situation, named
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import Environment
 from binlane.statements.sql.facts import (
     DDL_KINDS,
     VIEW_KINDS,
-    StatementEffects,
     StatementFacts,
     StatementKind,
 )
@@ -159,6 +152,7 @@ class Execution:
         row_binlogs: Binlogs in which a statement of the client's program was logged as rows: under MIXED all
             later statements of the program are.
         is_in_procedure: The statement that runs now stands in a procedure.
+        is_inner: The statement that runs now stands in a program.
         number: Number of the statement that runs now; see `SessionState.number`.
         is_unlogged: Some part of the statement ran with sql_log_bin=0.
         row_image: The binlog_row_image with which the statement ran.
@@ -173,6 +167,7 @@ class Execution:
     unsafe: dict[str, list[str]] = field(default_factory=dict)
     row_binlogs: set[str] = field(default_factory=set)
     is_in_procedure: bool = False
+    is_inner: bool = False
     number: int = 0
     is_unlogged: bool = False
     row_image: RowImage = RowImage.FULL
@@ -182,12 +177,12 @@ class Execution:
     @contextmanager
     def inner(self, *, is_in_procedure: bool) -> Iterator[None]:
         """Run a statement of a program; its error is no error of the outer one until that says so."""
-        outer = self.error, self.is_in_procedure
-        self.error, self.is_in_procedure = None, is_in_procedure
+        outer = self.error, self.is_in_procedure, self.is_inner
+        self.error, self.is_in_procedure, self.is_inner = None, is_in_procedure, True
         try:
             yield
         finally:
-            self.error, self.is_in_procedure = outer
+            self.error, self.is_in_procedure, self.is_inner = outer
 
     def note_settings(self, settings: Settings, *, is_inner: bool) -> None:
         """Note with which settings the statement runs, or one of its programs."""
@@ -216,6 +211,7 @@ class Execution:
             unsafe={name: one.copy() for name, one in self.unsafe.items()},
             row_binlogs=self.row_binlogs.copy(),
             is_in_procedure=self.is_in_procedure,
+            is_inner=self.is_inner,
             number=self.number,
             is_unlogged=self.is_unlogged,
             row_image=self.row_image,
@@ -447,15 +443,6 @@ class SessionState:
         """The account that a statement names."""
         return named(account, self.objects.accounts, self.account_situation())
 
-    def asked(self, facts: StatementFacts, database: str) -> Asked | None:
-        """Return a statement for a check of privileges; None for an account that may do everything."""
-        accounts = self.objects.accounts
-        grantee = accounts.get(self.identity.account)
-        if grantee is None or grantee.may_all:
-            return None
-        rights = Rights.of(self.identity, accounts)
-        return Asked(facts, rights, self.objects, self.server, database)
-
     @contextmanager
     def acting_for(self, program: Routine | Trigger) -> Iterator[Refusal | None]:
         """Run a program as it was made to run: `Host.acting_for`."""
@@ -464,12 +451,11 @@ class SessionState:
         grantee = self.objects.accounts.get(definer)
         error = None
         if not is_invoker and definer != before.account:
-            if grantee is None and self.knows_accounts and definer not in OWN:
-                error = no_definer(definer)
             roles = frozenset() if grantee is None else grantee.default_roles
             self.identity = Identity(definer, frozenset() if self.server.is_mariadb else roles)
-            asked = self.asked(_NO_FACTS, "")
-            error = error or (None if asked is None else denied_to_definer(program, asked))
+            error = self.host.errors.wrong_definer(
+                program, self.opening(""), self.identity, knows_accounts=self.knows_accounts
+            )
         try:
             with self.variables.running(program.context):
                 yield error
@@ -779,7 +765,6 @@ class SessionState:
                 binlog.mark(number)
 
 
-_NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EMPTY))
 _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )

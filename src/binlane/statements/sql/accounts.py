@@ -1,7 +1,7 @@
 """Users and roles: what they were granted, and what account statements do to that.
 
 Values only: a change gives new accounts. Whether somebody may make it is asked in
-`policy.privileges`.
+`predicted_errors.statement_privileges`.
 
 Source: MariaDB 10.11 sql/sql_acl.cc; MySQL 9.7 sql/auth/sql_authorization.cc and
 sql/auth/sql_user.cc.

@@ -120,12 +120,6 @@ class LoggedObjects(SchemaCatalog):
                 return True
         return is_changed
 
-    def after(self, statement: LoggedStatement) -> Self:
-        """Return the objects behind a statement; these stay as they are."""
-        found = self.copy()
-        found.follow(statement)
-        return found
-
     # Columns --------------------------------------------------------------------------------------
 
     def columns(self, table_map: TableMapEvent, *, flavor: Flavor) -> tuple[Column, ...]:

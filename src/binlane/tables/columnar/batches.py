@@ -28,9 +28,9 @@ from binlane.tables.columnar.builder import (
     RowsSource,
     ScalarBatchBuilder,
 )
+from binlane.tables.columnar.counters import Ordinals
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.ordinals import Ordinals
-from binlane.tables.columnar.prepared import Prepared, PreparedGroup, is_commit
+from binlane.tables.columnar.prepared import PreparedGroup, PreparedTransactions, is_commit
 from binlane.tables.columnar.table_schema import (
     INVALID_DATES,
     ReadOptions,
@@ -38,10 +38,10 @@ from binlane.tables.columnar.table_schema import (
     table_schema,
 )
 from binlane.tables.columnar.told import (
-    GroupPlace,
+    GroupOrigin,
+    LogNote,
+    LogNoteKind,
     RowItem,
-    Told,
-    ToldKind,
     is_about_views,
     may_concern_tables,
     tables_of,
@@ -81,13 +81,13 @@ class ChangeBatcher:
         options: ReadOptions | None = None,
         *,
         log: FollowedLog | None = None,
-        prepared: Prepared | None = None,
+        prepared: PreparedTransactions | None = None,
     ) -> None:
         self.log = log or FollowedLog()
         self.options = options or ReadOptions()
         self.selection = self.options.selection
         self.tells = self.options.has_statements
-        self.prepared = prepared or Prepared()
+        self.prepared = prepared or PreparedTransactions()
         self.ordinals = Ordinals()
         self.rows_max = self.options.rows_max or ROWS_MAX_DEFAULT
         self._new_builder = _builder_of(self.options)
@@ -108,7 +108,7 @@ class ChangeBatcher:
         if not group.is_complete:
             return
         is_wanted = self.selection.includes(group)
-        place = GroupPlace.of(group)
+        place = GroupOrigin.of(group)
         if group.is_control:
             self._take_control(group.events[0])
             if self.tells and is_wanted:
@@ -123,7 +123,7 @@ class ChangeBatcher:
     def add_group(
         self,
         group: EventGroup,
-        place: GroupPlace,
+        place: GroupOrigin,
         *,
         is_wanted: bool = True,
         format_: Format | None = None,
@@ -180,8 +180,8 @@ class ChangeBatcher:
                 yield from self.unknown_xa(event, place)
         elif self.tells and is_wanted and self.is_told(event):
             yield from self.finish()
-            yield Told(
-                kind=ToldKind.STATEMENT,
+            yield LogNote(
+                kind=LogNoteKind.STATEMENT,
                 event=event,
                 place=place,
                 is_wanted=self.log.is_wanted,
@@ -264,7 +264,7 @@ class ChangeBatcher:
                 hint="give the files before this one too, or start behind this place",
             ).at(place.file, place.position)
         yield from self.finish()
-        yield Told(kind=ToldKind.XA_UNKNOWN, event=event, place=place)
+        yield LogNote(kind=LogNoteKind.XA_UNKNOWN, event=event, place=place)
 
     def add_prepared(
         self, group: PreparedGroup | EventGroup, commit: RowsSource
@@ -274,7 +274,7 @@ class ChangeBatcher:
         Raises:
             CodecError: With file and position, if a row cannot be decoded.
         """
-        place = GroupPlace.of_commit(commit)
+        place = GroupOrigin.of_commit(commit)
         if isinstance(group, EventGroup):
             yield from self.add_group(group, place)
             return
@@ -283,14 +283,14 @@ class ChangeBatcher:
         found = next(group_events(walker.events(), file=group.path))
         yield from self.add_group(found, place, format_=group.format)
 
-    def _undecided(self, events: Sequence[Event], place: GroupPlace) -> Iterator[RowItem]:
+    def _undecided(self, events: Sequence[Event], place: GroupOrigin) -> Iterator[RowItem]:
         """Tell of a group whose rows are uncertain."""
         found = undecided(events)
         if found is not None:
             kind, event = found
-            tables = tables_of(events, file=place.file) if kind is ToldKind.ROLLED_BACK else ()
+            tables = tables_of(events, file=place.file) if kind is LogNoteKind.ROLLED_BACK else ()
             yield from self.finish()
-            yield Told(kind=kind, event=event, place=place.source(event), tables=tables)
+            yield LogNote(kind=kind, event=event, place=place.source(event), tables=tables)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The batches that are not full, so that what is fed next stands in later ones."""
@@ -346,7 +346,9 @@ class ChangeBatcher:
                 raise error.at(source.file, source.position) from None
             yield from self.finish()
             what = f"rows of it cannot be decoded: {error.message}"
-            yield Told(kind=ToldKind.ROWS, event=None, place=source, tables=(name,), what=what)
+            yield LogNote(
+                kind=LogNoteKind.ROWS, event=None, place=source, tables=(name,), what=what
+            )
             return
         self._size_bytes[name] += len(body.images)
         if current[1].rows >= self.rows_max or self._size_bytes[name] >= BATCH_BYTES_MAX:

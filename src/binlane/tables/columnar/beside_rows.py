@@ -27,16 +27,16 @@ from binlane.tables.columnar.noted_events import NotedEvents, Small
 from binlane.tables.columnar.noted_rows import NotedRows
 from binlane.tables.columnar.prepared import PreparedGroup, is_commit
 from binlane.tables.columnar.told import (
-    GroupPlace,
+    GroupOrigin,
+    LogNote,
+    LogNoteKind,
     RowItem,
-    Told,
-    ToldKind,
     is_rollback,
 )
 
 
 @dataclass(slots=True)
-class LargeGroup:
+class UnheldGroup:
     """Facts about a large group that is looked through before its rows are read.
 
     Attributes:
@@ -135,7 +135,7 @@ class BesideRows:
             self.hold(noted, index, xid)
         elif isinstance(event.body, IncidentEvent):
             if tells:
-                yield from self._tell(ToldKind.INCIDENT, event, place)
+                yield from self._tell(LogNoteKind.INCIDENT, event, place)
         elif window is None or not _is_undone(noted, index, window):
             if reference.learn(event, place, is_wanted=is_wanted):
                 self._rows.forget_tables()
@@ -148,9 +148,9 @@ class BesideRows:
                     yield from reference.unknown_xa(event, place)
                 return group
             if tables:
-                yield from self._tell(ToldKind.ROLLED_BACK, event, place, tables)
+                yield from self._tell(LogNoteKind.ROLLED_BACK, event, place, tables)
             elif tells and reference.is_told(event):
-                yield from self._tell(ToldKind.STATEMENT, event, place)
+                yield from self._tell(LogNoteKind.STATEMENT, event, place)
         return None
 
     def hold(self, noted: NotedEvents, index: int, xid: str) -> None:
@@ -160,7 +160,7 @@ class BesideRows:
         begin = int(noted.starts[noted.groups[index]])
         self._reference.prepared.prepare(xid, begin, stop, noted.format_)
 
-    def note(self, large: LargeGroup, scanner: Scanner, window: Window) -> None:
+    def note(self, large: UnheldGroup, scanner: Scanner, window: Window) -> None:
         """Look at the events of a large group that were noted since the last time."""
         is_open = scanner.is_in(large.position)
         if not is_open and not scanner.group_count:
@@ -179,7 +179,7 @@ class BesideRows:
                 large.events.append(event)
 
     def decide_large(
-        self, large: LargeGroup, place: GroupPlace, end: int, format_: Format, *, is_wanted: bool
+        self, large: UnheldGroup, place: GroupOrigin, end: int, format_: Format, *, is_wanted: bool
     ) -> Generator[RowItem, None, bool]:
         """Take what was seen of a large group, if its rows are not to be given now.
 
@@ -204,10 +204,10 @@ class BesideRows:
             if not is_wanted:
                 reference.learn(event, source, is_wanted=False)
             elif reference.tells and isinstance(event.body, IncidentEvent):
-                yield from self._tell(ToldKind.INCIDENT, event, source)
+                yield from self._tell(LogNoteKind.INCIDENT, event, source)
                 return False
             elif reference.tells and tables and is_rollback(event):
-                yield from self._tell(ToldKind.ROLLED_BACK, event, source, tables)
+                yield from self._tell(LogNoteKind.ROLLED_BACK, event, source, tables)
                 return False
         if not is_wanted and reference.log.is_needed:
             self._rows.forget_tables()
@@ -215,13 +215,13 @@ class BesideRows:
 
     def _tell(
         self,
-        kind: ToldKind,
+        kind: LogNoteKind,
         event: Event,
         place: RowsSource,
         tables: tuple[TableName, ...] = (),
     ) -> Iterator[RowItem]:
         yield from self._rows.finish()
-        yield Told(
+        yield LogNote(
             kind=kind,
             event=event,
             place=place,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from binlane.log.codec.event import Event
 from binlane.names import TableName
-from binlane.tables.columnar.told import statement_of
+from binlane.tables.columnar.told import Statement, statement_of
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.state import FilterState
@@ -65,6 +65,19 @@ class FollowedLog:
             from binlane.binlogs.filters.events import judged  # noqa: PLC0415 - reads SQL
 
             self.is_wanted = judged(body, self.filter_state, place)
+
+    def follow(self, statement: Statement) -> None:
+        """Follow the log by its next statement, which has effect."""
+        self.is_wanted = True
+        if self.filter_state is not None:
+            from binlane.binlogs.filters.concern import concern_of_statement  # noqa: PLC0415 - reads SQL
+            from binlane.binlogs.filters.events import passes  # noqa: PLC0415 - likewise
+
+            place = f"{statement.file}:{statement.position}"
+            concern = concern_of_statement(statement, statement.told, thread_id=statement.thread_id)
+            self.is_wanted = passes(concern, self.filter_state, place)
+        if self.objects is not None:
+            self.objects.follow(statement)
 
     def wants(self, table: TableName) -> bool:
         """Return True if the filter wants changes of a table at this place."""

@@ -29,14 +29,14 @@ from binlane.log.grouping.xa import prepared_in
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import kernels
 from binlane.tables.columnar.batches import ChangeBatcher
-from binlane.tables.columnar.beside_rows import BesideRows, LargeGroup
+from binlane.tables.columnar.beside_rows import BesideRows, UnheldGroup
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.log_part import KernelOptions, LogPart
+from binlane.tables.columnar.log_part import KernelInput, KernelOptions
 from binlane.tables.columnar.noted_events import NotedEvents, Numbers, Small
 from binlane.tables.columnar.noted_rows import NotedRows
 from binlane.tables.columnar.prepared import PreparedGroup
 from binlane.tables.columnar.selection import GroupFacts
-from binlane.tables.columnar.told import GroupPlace, RowItem
+from binlane.tables.columnar.told import GroupOrigin, RowItem
 
 if TYPE_CHECKING:
     from binlane.tables.columnar.payload_rows import PayloadRows
@@ -48,7 +48,7 @@ _BESIDE: Final = 2
 
 
 def kernel_batches(
-    log: LogPart,
+    log: KernelInput,
     batcher: ChangeBatcher,
     *,
     options: KernelOptions | None = None,
@@ -84,13 +84,13 @@ class _FileReader:
 
     def __init__(
         self,
-        log: LogPart,
+        log: KernelInput,
         reference: ChangeBatcher,
         rows: NotedRows,
         options: KernelOptions,
         counters: ReadCounters,
         *,
-        place: GroupPlace | None = None,
+        place: GroupOrigin | None = None,
     ) -> None:
         self._log = log
         self._source = log.source
@@ -207,7 +207,7 @@ class _FileReader:
         """Look through a large group to its end; go back to its start if its rows are wanted."""
         scanner, window = self._scanner, self._window
         start = scanner.group_position
-        large = LargeGroup(start)
+        large = UnheldGroup(start)
         with scanner.one_group():
             while scanner.is_in(start):
                 self._beside.note(large, scanner, window)
@@ -238,7 +238,7 @@ class _FileReader:
             scanner.rewind(start)
             self._known_end = end
 
-    def _wants_large(self, large: LargeGroup, end: int) -> Generator[RowItem, None, bool]:
+    def _wants_large(self, large: UnheldGroup, end: int) -> Generator[RowItem, None, bool]:
         """True if the rows of a large group that was looked through are to be given now."""
         place = self._group_place(0, large.position)
         is_wanted = yield from self._beside.decide_large(
@@ -248,7 +248,7 @@ class _FileReader:
             self._count_groups(1, end - large.position)
         return is_wanted
 
-    def _group_place(self, number: int, start: int) -> GroupPlace:
+    def _group_place(self, number: int, start: int) -> GroupOrigin:
         """Return the facts that all events of a group share."""
         if self._place is not None:
             return self._place
@@ -257,7 +257,7 @@ class _FileReader:
         length = int(scanner.groups[layout.GROUP_GTID_LENGTH, number])
         text = scanner.texts[at : at + length].tobytes().decode()
         micros = int(scanner.groups[layout.GROUP_MICROS, number])
-        return GroupPlace(gtid=text or None, file=self._log.name, start=start, micros=micros)
+        return GroupOrigin(gtid=text or None, file=self._log.name, start=start, micros=micros)
 
     def _count_groups(self, groups: int, size_bytes: int) -> None:
         self._counters.groups += groups
@@ -377,16 +377,16 @@ class _FileReader:
             raise error.at(self._file, int(noted.positions[index])) from None
         if found is None:
             return
-        place = GroupPlace.of_commit(noted.source(index, noted.event(index)))
+        place = GroupOrigin.of_commit(noted.source(index, noted.event(index)))
         if isinstance(found, EventGroup):
             yield from self._rows.finish()
             yield from self._reference.add_group(found, place)
             return
         yield from self._read_prepared(found, place)
 
-    def _read_prepared(self, group: PreparedGroup, place: GroupPlace) -> Iterator[RowItem]:
+    def _read_prepared(self, group: PreparedGroup, place: GroupOrigin) -> Iterator[RowItem]:
         """Give the rows of a group that stands elsewhere, at another place."""
-        log = LogPart(
+        log = KernelInput(
             source=self._reference.prepared.source(group),
             file=group.path,
             name=place.file,

@@ -27,7 +27,7 @@ class KernelOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogPart:
+class KernelInput:
     """The part of a file that is read: from its beginning, or from an event group on.
 
     Attributes:

@@ -14,7 +14,7 @@ from binlane.log.grouping.scanner import KnownTable
 from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import layout
 from binlane.tables.columnar.builder import RowsSource
-from binlane.tables.columnar.told import GroupPlace
+from binlane.tables.columnar.told import GroupOrigin
 
 Small = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ class NotedEvents:
         """True if these are the events of an XA transaction that commits."""
         return bool(self.starts[0] < 0)
 
-    def at(self, place: GroupPlace) -> NotedEvents:
+    def at(self, place: GroupOrigin) -> NotedEvents:
         """Return the same events at the place of an XA COMMIT."""
         assert place.commit is not None, "other groups count where they stand"
         gtid = (place.gtid or "").encode()

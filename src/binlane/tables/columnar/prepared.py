@@ -53,7 +53,7 @@ class PreparedGroups(Protocol):
         """
 
 
-class Prepared:
+class PreparedTransactions:
     """The XA transactions that are prepared and neither committed nor rolled back yet.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -111,3 +111,25 @@ def cast_exactly(values: Values, data_type: pa.DataType) -> Values:
     if pa.types.is_binary(data_type) and (pa.types.is_primitive(kind) or pa.types.is_decimal(kind)):
         values = pc.cast(values, pa.string())
     return pc.cast(values, data_type, safe=True)
+
+
+def spelled_alike(known: Sequence[str], schemas: Iterable[pa.Schema]) -> list[pa.Schema]:
+    """Schemas whose names are spelled as those that are known, or as the first one that has them."""
+    spelled = {name.lower(): name for name in known} | {name: name for name in known}
+    return [
+        pa.schema(
+            [
+                field.with_name(
+                    spelled.get(field.name) or spelled.setdefault(field.name.lower(), field.name)
+                )
+                for field in schema
+            ]
+        )
+        for schema in schemas
+    ]
+
+
+def in_front(known: pa.Schema, wider: pa.Schema) -> pa.Schema:
+    """A schema with the columns that are known first."""
+    new = [field for field in wider if field.name not in set(known.names)]
+    return pa.schema([*(wider.field(name) for name in known.names), *new])

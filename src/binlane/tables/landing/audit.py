@@ -17,28 +17,28 @@ from typing import Final
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.tables.landing.journal import JournalState
-from binlane.tables.landing.progress import Progress
+from binlane.tables.landing.progress import LandingProgress
 from binlane.tables.landing.steps import (
     Abandon,
     AbandonAll,
     Create,
     CreateLike,
-    Drop,
     DropDatabase,
+    DropTable,
     Rename,
     Step,
     Truncate,
 )
 from binlane.tables.landing.work import Mode, RangeResult, RangeWork, Rows
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.logged_rows import LoggedRows, logged_rows
+from binlane.tables.ranges.logged_rows import LoggedRowCounts, logged_rows
 
 _HINT: Final = "this is a fault of binlane's: report it, and land the table anew, or go on unaudited by --no-audit"
 
 
 def audited_range(
     work: RangeWork, read: Mapping[TableName, int], lost: Mapping[TableName, int]
-) -> LoggedRows:
+) -> LoggedRowCounts:
     """Count a range beside its task, and see that the task found as many.
 
     Args:
@@ -166,7 +166,7 @@ class Audit:
                     self._rename(mode, step)
             elif isinstance(step, Create | CreateLike):
                 self._expected[Mode.CURRENT].setdefault(step.table.plain, 0)
-            elif isinstance(step, Drop | Truncate | Abandon):
+            elif isinstance(step, DropTable | Truncate | Abandon):
                 self._forget(step.table.plain.__eq__)
             elif isinstance(step, DropDatabase | AbandonAll):
                 self._forget(partial(_is_in, step.database))
@@ -223,7 +223,7 @@ class Audit:
         known = state.seeded.get(mode.value, ())
         state.seeded[mode.value] = sorted({*known, table.plain})
 
-    def reach(self, progress: Progress) -> None:
+    def reach(self, progress: LandingProgress) -> None:
         """The batch is done and right: note its counts, from which the next one goes on."""
         state = self._state
         state.landed = {mode.value: counts for mode, counts in self._expected.items() if counts}

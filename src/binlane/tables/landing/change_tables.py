@@ -8,7 +8,7 @@ from typing import Final
 from binlane.names import TableName
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.steps import Drop, DropDatabase, Step
+from binlane.tables.landing.steps import DropDatabase, DropTable, Step
 from binlane.tables.landing.tables.faults import UnusableTableError
 from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.work import DataFile, Mode, Rows
@@ -76,7 +76,7 @@ class ChangeTables:
 
     def do(self, step: Step) -> None:
         """Follow a statement: what a table lacked is forgotten with all of its rows."""
-        if isinstance(step, Drop):
+        if isinstance(step, DropTable):
             self.gaps.pop(step.table.plain, None)
         elif isinstance(step, DropDatabase):
             for name in [name for name in self.gaps if name.startswith(f"{step.database}.")]:

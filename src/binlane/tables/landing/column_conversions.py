@@ -2,7 +2,7 @@
 
 Neither server logs the rows anew. A conversion that is provably the same on both servers is
 followed; where a server depends on facts that the log does not tell (a local time becomes a moment,
-a number text in the server's own style), `NotToldError` says that nobody knows. In strict mode a
+a number text in the server's own style), `UnknownValuesError` says that nobody knows. In strict mode a
 value that does not fit ends the ALTER TABLE, so such values are never met; without strict mode the
 servers cut them to what fits, and so does this module.
 """
@@ -42,7 +42,7 @@ from binlane.tables.landing.column_families import (
 )
 from binlane.tables.landing.column_values import (
     Convert,
-    NotToldError,
+    UnknownValuesError,
     Values,
     bits,
     datetime_text,
@@ -128,7 +128,7 @@ class Conversion:
         if self._keeps_all(old_type):
             return self._without_nulls(values, old_type)
         if values.null_count and self._may_be_zero_dates(old_type):
-            raise NotToldError("NULL may stand for a zero date")
+            raise UnknownValuesError("NULL may stand for a zero date")
         if values.null_count == len(values) and not self.new.is_auto_increment:
             nulls: Any = pa.array([None] * len(values), self.type)
             return self._without_nulls(pa.chunked_array([nulls]), old_type)
@@ -153,7 +153,7 @@ class Conversion:
         old, new = self.old, self.new
         if new.is_generated:
             if old is None or old.generated != new.generated or not is_alike(old, new):
-                raise NotToldError("it is computed by the server")
+                raise UnknownValuesError("it is computed by the server")
             return True
         if new.is_auto_increment and not (old and old.is_auto_increment):
             return False
@@ -165,14 +165,14 @@ class Conversion:
             family = family_of(self.old)
             # Members, or what a value of the server's own type says, are not known then.
             if family in {"ENUM", "SET"} and not pa.types.is_string(old_type):
-                raise NotToldError(f"its values before are not known as {family}")
+                raise UnknownValuesError(f"its values before are not known as {family}")
             return family
         if pa.types.is_string(old_type):
             return "UNKNOWN TEXT"
         for is_kind, family in _FAMILIES_BY_TYPE:
             if is_kind(old_type):
                 return family
-        raise NotToldError("its definition before is not in the log")
+        raise UnknownValuesError("its definition before is not in the log")
 
     def _may_be_zero_dates(self, old_type: pa.DataType) -> bool:
         return pa.types.is_temporal(old_type) and not pa.types.is_temporal(self.type)
@@ -186,10 +186,10 @@ class Conversion:
         if pa.types.is_temporal(self.type):
             # NULLs are zero dates, or become such; but a TIMESTAMP becomes the time of the moment.
             if has_zone(self.type) and was_nullable and has_zone(old_type):
-                raise NotToldError("NULL became the time of the statement, or is a zero date")
+                raise UnknownValuesError("NULL became the time of the statement, or is a zero date")
             return values
         if self.is_strict:
-            raise NotToldError("it cannot be NULL any more")
+            raise UnknownValuesError("it cannot be NULL any more")
         value = instead_of_null(new, self.type, self.flavor)
         return pc.fill_null(values, pa.scalar(value, self.type))
 
@@ -229,7 +229,7 @@ class Conversion:
             return partial(bits, (1 << (first_number(new) or 1)) - 1)
         if self.old is not None and family == after and is_alike(self.old, new):
             return same
-        raise NotToldError(self._why())
+        raise UnknownValuesError(self._why())
 
     def _why(self) -> str:
         before = (
@@ -246,19 +246,19 @@ class Conversion:
             with exactly():
                 number = int(Decimal(value).quantize(Decimal(1), ROUND_HALF_UP))
             if number > high > _LONG_MAX:  # MySQL makes the highest signed number of some
-                raise NotToldError(self._why())
+                raise UnknownValuesError(self._why())
         elif family in {"FLOAT", "DOUBLE"} and low <= value <= high:
             number = round(value)
         elif family in {"TEXT", "UNKNOWN TEXT"} and _INTEGER.fullmatch(value):
             number = int(value)
             if number > _LONG_MAX:  # as a signed number in MariaDB
-                raise NotToldError(self._why())
+                raise UnknownValuesError(self._why())
         elif family == "ENUM" and self.old is not None and value in self.old.arguments:
             number = self.old.arguments.index(value) + 1
         elif family == "DATE":
             number = int(value.strftime("%Y%m%d"))
         else:
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         return min(max(number, low), high)
 
     def _decimal(self, family: str, precision: int, scale: int, value: Any) -> Decimal | str:
@@ -269,7 +269,7 @@ class Conversion:
         elif family == "TEXT" and _FIXED.fullmatch(value):
             number = Decimal(value)
         else:
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         unit = Decimal(1).scaleb(-scale)
         highest = Decimal(10) ** (precision - scale) - unit
         lowest = Decimal(0) if self.new.is_unsigned else -highest
@@ -280,14 +280,14 @@ class Conversion:
 
     def _float(self, family: str, is_single: bool, value: Any) -> float:  # noqa: FBT001 - bound
         if len(self.new.arguments) > 1 or family not in _NUMBERS:
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         number = float(value)
         if self.new.is_unsigned:
             number = max(number, 0.0)
         with np.errstate(over="ignore"):
             found = float(np.float32(number)) if is_single else number
         if not math.isfinite(found):
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         return found
 
     def _text_or_bytes(self, family: str, after: str, old_type: pa.DataType) -> Convert:
@@ -307,11 +307,11 @@ class Conversion:
     def _encoded(self, text: str, charset: str | None) -> bytes:
         codec = _CODECS.get(charset or "")
         if codec is None:
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         try:
             return text.encode(codec)
         except UnicodeEncodeError:
-            raise NotToldError(self._why()) from None
+            raise UnknownValuesError(self._why()) from None
 
     def _to_text(self, family: str) -> Convert:
         old = self.old
@@ -334,7 +334,7 @@ class Conversion:
             return lambda value: format(value, "f")
         if family == "DATETIME" and old is not None:
             return partial(datetime_text, first_number(old) or 0)
-        raise NotToldError(self._why())
+        raise UnknownValuesError(self._why())
 
     def _names(self, family: str, value: str) -> str:
         for each in value.split(",") if family == "SET" and value else [value]:
@@ -345,29 +345,29 @@ class Conversion:
     def _no_number(self, value: str) -> str:
         """Text of a column that may have been an ENUM or SET whose members are not known."""
         if value.isdigit():
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         return value
 
     def _decoded(self, value: bytes) -> str:
         codec = _CODECS.get(self.new.charset or "")
         if self.new.charset in WIDE:
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         try:
             if codec is None:
                 return value.decode("ascii")
             return value.decode(codec)
         except UnicodeDecodeError:
-            raise NotToldError(self._why()) from None
+            raise UnknownValuesError(self._why()) from None
 
     def _fitted_text(self, to_text: Convert, value: Any) -> str:
         new = self.new
         text: str = to_text(value)
         if not self.is_strict and not self._has_room_for(text):
-            raise NotToldError("characters that its character set lacks became others")
+            raise UnknownValuesError("characters that its character set lacks became others")
         if new.type_name in CHARS:
             text = text[: first_number(new) or (1 if new.type_name in FIXED_CHARS else None)]
         elif new.type_name in TEXTS_MAX and len(text.encode()) > TEXTS_MAX[new.type_name]:
-            raise NotToldError("values were cut")
+            raise UnknownValuesError("values were cut")
         return text.rstrip(" ") if new.type_name in FIXED_CHARS else text
 
     def _has_room_for(self, text: str) -> bool:
@@ -404,7 +404,7 @@ class Conversion:
         codecs = [_CODECS.get(charset) for charset in charsets]
         found = [text.encode(codec, "ignore") for codec in codecs if codec is not None]
         if len(found) < len(codecs) or max(text, default="") > "\uffff":
-            raise NotToldError("members of an ENUM or SET became others")
+            raise UnknownValuesError("members of an ENUM or SET became others")
         return found[0] == found[-1]
 
     def _known_member(self, family: str, value: str) -> str:
@@ -412,20 +412,20 @@ class Conversion:
         if family == "UNKNOWN TEXT" or (
             family != "TEXT" and self.old is not None and value not in self.old.arguments
         ):
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         return value
 
     def _own_member(self, value: str) -> str:
         """The member that a text means."""
         if not self._has_room_for(value):
-            raise NotToldError("characters that its character set lacks became others")
+            raise UnknownValuesError("characters that its character set lacks became others")
         members = [member.rstrip(" ") for member in self.new.arguments]
         if value in members:
             return value
         is_exact = (self.new.collation or "_ci").endswith(("_bin", "_cs"))
         found = [each for each in members if each.casefold() == value.rstrip(" ").casefold()]
         if is_exact or len(found) != 1:
-            raise NotToldError(f"{value!r} is none of its members")
+            raise UnknownValuesError(f"{value!r} is none of its members")
         return found[0]
 
     def _temporal(self, family: str, after: str) -> Convert:
@@ -442,7 +442,7 @@ class Conversion:
             return same
         if family == "TEXT" and after in {"DATE", "DATETIME"}:
             return partial(self._from_text, after, digits)
-        raise NotToldError(self._why())
+        raise UnknownValuesError(self._why())
 
     def _date(self, value: datetime) -> date:
         # Only MySQL rounds here; MariaDB cuts even with TIME_ROUND_FRACTIONAL.
@@ -453,13 +453,13 @@ class Conversion:
     def _from_text(self, after: str, digits: int, value: str) -> date | datetime:
         found = _DATE.fullmatch(value) if after == "DATE" else _DATETIME.fullmatch(value)
         if found is None or value.startswith("0000"):
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         try:
             if after == "DATE":
                 return date.fromisoformat(value)
             return self._moment(digits, datetime.fromisoformat(value))
         except ValueError:
-            raise NotToldError(self._why()) from None
+            raise UnknownValuesError(self._why()) from None
 
     def _moment(self, digits: int, value: datetime) -> datetime:
         rest = value.microsecond % 10 ** (6 - digits)
@@ -470,7 +470,7 @@ class Conversion:
     def _change(self, rest: int, unit: int) -> int:
         """Return the number that, added to a value, rounds or cuts its fraction off."""
         if self.rounds is None:
-            raise NotToldError(
+            raise UnknownValuesError(
                 "the log does not tell whether fractions of seconds were rounded or cut"
             )
         return unit - rest if self.rounds and rest * 2 >= unit else -rest
@@ -478,7 +478,7 @@ class Conversion:
     def _time(self, digits: int, value: str) -> str:
         found = _TIME.fullmatch(value)
         if found is None:
-            raise NotToldError(self._why())
+            raise UnknownValuesError(self._why())
         sign, hours, minutes, seconds, fraction = found.groups()
         total = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
         micros = total * 1_000_000 + int((fraction or "").ljust(6, "0"))

@@ -33,7 +33,7 @@ _ZEROS: Final = {
 _YEARS: Final = (1901, 2155)
 
 
-class NotToldError(ValueError):
+class UnknownValuesError(ValueError):
     """The log does not tell what became of the values of a column; the text says why."""
 
 
@@ -76,7 +76,7 @@ def without_zero(convert: Convert) -> Convert:
     def checked(value: Any) -> Any:
         found = convert(value)
         if not found:
-            raise NotToldError("0 became a number that the server chose")
+            raise UnknownValuesError("0 became a number that the server chose")
         return found
 
     return checked
@@ -85,14 +85,14 @@ def without_zero(convert: Convert) -> Convert:
 def year(value: int) -> int:
     """A number into a YEAR."""
     if value and not _YEARS[0] <= value <= _YEARS[1]:
-        raise NotToldError(f"{value} is no year")
+        raise UnknownValuesError(f"{value} is no year")
     return value
 
 
 def bits(highest: int, value: int) -> int:
     """A number into a BIT of so many values."""
     if value < 0:
-        raise NotToldError("a negative number became bits")
+        raise UnknownValuesError("a negative number became bits")
     return min(value, highest)
 
 
@@ -117,7 +117,7 @@ def instead_of_null(column: TableColumn, data_type: pa.DataType, flavor: Flavor 
     family = family_of(column)
     if family == "JSON" and flavor is not Flavor.MARIADB:
         if flavor is None:
-            raise NotToldError("the log does not tell which server wrote it")
+            raise UnknownValuesError("the log does not tell which server wrote it")
         return "null"
     if family in _ZEROS:
         return _ZEROS[family]
@@ -132,6 +132,6 @@ def instead_of_null(column: TableColumn, data_type: pa.DataType, flavor: Flavor 
         )
     if pa.types.is_binary(data_type):
         if family == "VECTOR":
-            raise NotToldError("a vector has no default value")
+            raise UnknownValuesError("a vector has no default value")
         return bytes(binary_bytes(column))
     return Decimal(0) if pa.types.is_decimal(data_type) else 0

@@ -18,7 +18,7 @@ from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.generated_columns import missing_names, shared
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import Tables
+from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.linked_tables import LinkedTables
 from binlane.tables.landing.reshaping import reshaped
 from binlane.tables.landing.steps import (
@@ -26,8 +26,8 @@ from binlane.tables.landing.steps import (
     AbandonAll,
     Create,
     CreateLike,
-    Drop,
     DropDatabase,
+    DropTable,
     Relink,
     Rename,
     Reshape,
@@ -95,9 +95,9 @@ class CurrentTables:
         """The `_seq` up to which the log is in a table; 0 if no such table can be read."""
         return self._tables.applied(table) if self.exists(table) else 0
 
-    def linked(self, scope: Tables) -> LinkedTables:
+    def linked(self, log: LandedLog) -> LinkedTables:
         """The current tables whose rows change with others'."""
-        return LinkedTables(self._tables, scope)
+        return LinkedTables(self._tables, log)
 
     def given_up_now(self) -> list[str]:
         """Names of the tables that this landing gave up, and that did not come back since."""
@@ -140,9 +140,11 @@ class CurrentTables:
         elif not isinstance(step, Relink):
             self._do_to_table(step, seq)
 
-    def _do_to_table(self, step: Drop | Truncate | Create | CreateLike | Reshape, seq: int) -> None:
-        if isinstance(step, Drop | Truncate):
-            change = self._tables.drop if isinstance(step, Drop) else self._tables.truncate
+    def _do_to_table(
+        self, step: DropTable | Truncate | Create | CreateLike | Reshape, seq: int
+    ) -> None:
+        if isinstance(step, DropTable | Truncate):
+            change = self._tables.drop if isinstance(step, DropTable) else self._tables.truncate
             change(step.table)
             self.abandoned.pop(step.table.plain, None)
             self._journal.state.partial.pop(step.table.plain, None)

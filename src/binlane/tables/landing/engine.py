@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar
 
 from binlane.errors import BinlaneError
-from binlane.tables.landing.tables.mergers import Merger
+from binlane.tables.landing.tables.store_settings import Merger
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")

@@ -33,6 +33,7 @@ from binlane.tables.columnar.table_schema import (
     primary_key_of,
     table_of,
 )
+from binlane.tables.columnar.told import Statement
 from binlane.tables.landing.column_conversions import Conversion
 from binlane.tables.landing.column_families import (
     family_of,
@@ -40,15 +41,14 @@ from binlane.tables.landing.column_families import (
     has_all_of,
     integer_range,
 )
-from binlane.tables.landing.column_values import NotToldError, Values
-from binlane.tables.landing.expression_values import (
+from binlane.tables.landing.column_values import UnknownValuesError, Values
+from binlane.tables.landing.expression_functions import (
     UNKNOWN_CHARSET,
-    Computing,
     NotComputableError,
     Typed,
     of_column,
 )
-from binlane.tables.ranges.statements import Statement
+from binlane.tables.landing.expression_values import Computing
 
 WHY_NOT: Final = b"why_not"
 """Key of a batch's metadata: why current tables cannot take it, beside columns that it lacks."""
@@ -103,7 +103,7 @@ def dependent(columns: Columns, names: Iterable[str]) -> set[str]:
     """The generated columns that depend on some columns, those among them included.
 
     Args:
-        columns: LoggedObjects of the table's columns.
+        columns: Definitions of the table's columns.
         names: Names of the columns, in small letters.
     """
     found = set(names)
@@ -128,7 +128,7 @@ def missing_names(columns: Columns, names: Iterable[str]) -> tuple[str, ...]:
     """The names of generated columns that rows do not have.
 
     Args:
-        columns: LoggedObjects of the table's columns.
+        columns: Definitions of the table's columns.
         names: Names of the columns that rows have.
     """
     own = {name.lower() for name in names}
@@ -139,7 +139,7 @@ def left_out(columns: Columns, schema: pa.Schema, flavor: Flavor | None) -> list
     """The names of the columns that rows of a table never have, since nothing tells their values.
 
     Args:
-        columns: LoggedObjects of the table's columns.
+        columns: Definitions of the table's columns.
         schema: Schema of all the table's columns.
         flavor: The kind of server; None if not known.
     """
@@ -162,7 +162,7 @@ def with_computed(
 
     Args:
         rows: Rows with all columns that are to be computed; their other columns stay.
-        columns: LoggedObjects of the table's columns.
+        columns: Definitions of the table's columns.
         wanted: Names of the columns to compute, in small letters.
         flavor: The kind of server; None if not known.
         hides_dates: Whether NULL may stand for a zero date.
@@ -185,8 +185,10 @@ def with_computed(
             continue
         try:
             rows = rows.set_column(place, name, values.of(rows))
-        except (pa.ArrowInvalid, OverflowError, NotToldError) as error:
-            raise NotToldError(f"the values of its generated column {name}: {error}") from None
+        except (pa.ArrowInvalid, OverflowError, UnknownValuesError) as error:
+            raise UnknownValuesError(
+                f"the values of its generated column {name}: {error}"
+            ) from None
     return rows
 
 
@@ -195,7 +197,7 @@ class Computed:
     """The computation of a generated column.
 
     Attributes:
-        columns: LoggedObjects of the table's columns.
+        columns: Definitions of the table's columns.
         name: The generated column's name, in small letters.
         type: The Arrow type of the column's values in rows.
         hides_dates: Whether NULL may stand for a zero date.
@@ -226,7 +228,7 @@ class Computed:
                 if self.columns[key].is_nullable:
                     raise NotComputableError("NULL may stand for a zero date")
                 if values.null_count:
-                    raise NotToldError("NULL stands for a zero date")
+                    raise UnknownValuesError("NULL stands for a zero date")
             return of_column(self.columns[key], values)
 
         try:
@@ -307,11 +309,11 @@ def _bases(column: TableColumn) -> set[str]:
 # The rows of a log --------------------------------------------------------------------------------
 
 
-class LoggedRows:
+class CompletedRows:
     """The rows of a range of a log, with what it does not tell of generated columns.
 
     Args:
-        definitions: LoggedObjects before the range; they are changed.
+        definitions: Objects of the log before the range; they are changed.
         added: Number of columns of a batch in front of the table's own.
     """
 
@@ -365,7 +367,7 @@ def _completed(batch: pa.RecordBatch, columns: Columns, flavor: Flavor | None) -
     try:
         wanted = [name for name in untold if name not in unknown]
         rows = with_computed(rows, columns, wanted, flavor, hides_dates=hides_dates)
-    except NotToldError as error:
+    except UnknownValuesError as error:
         unknown = set(untold)
         metadata[WHY_NOT] = str(error).encode()
     for name in unknown:

@@ -25,8 +25,8 @@ from binlane.tables.landing.steps import (
     AbandonAll,
     Create,
     CreateLike,
-    Drop,
     DropDatabase,
+    DropTable,
     Rename,
     Reshape,
     Step,
@@ -128,7 +128,7 @@ class HistoryTables:
                     self._end(table, seconds, getattr(step, "reason", ""))
         elif isinstance(step, Abandon):
             self._end(step.table, seconds, step.reason)
-        elif isinstance(step, Drop | Truncate):
+        elif isinstance(step, DropTable | Truncate):
             self._end(step.table, seconds, "")
         elif isinstance(step, Rename):
             self._rename(step, seq)

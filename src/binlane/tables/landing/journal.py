@@ -207,7 +207,7 @@ class Journal:
 
         Args:
             position: The place as the planner writes it.
-            definitions: LoggedObjects of the tables at that place.
+            definitions: Definitions of the tables at that place.
 
         Raises:
             StoreError: If the journal cannot be written.

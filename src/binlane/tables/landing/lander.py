@@ -10,26 +10,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.selection import file_number
+from binlane.tables.columnar.told import Statement, Trouble, TroubleKind
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
 from binlane.tables.landing.generated_columns import generated_names
 from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedTables
+from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.linked_tables import StaleBatchError
-from binlane.tables.landing.progress import Progress, TableReport
+from binlane.tables.landing.progress import LandingProgress, TableReport
 from binlane.tables.landing.snapshot.splicing import Snapshots
 from binlane.tables.landing.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.tables.landing.table_changes import steps, steps_of_trouble
 from binlane.tables.landing.tables.faults import UnusableTableError
-from binlane.tables.landing.tables.formats import Source
+from binlane.tables.landing.tables.formats import CommitSource
+from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.work import (
     Mode,
     RangeItem,
@@ -39,9 +41,7 @@ from binlane.tables.landing.work import (
     place_of,
     sequence,
 )
-from binlane.tables.ranges.items import Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.statements import Statement
 
 _TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})
 """Types that the log takes for others, even with all of its metadata."""
@@ -65,50 +65,79 @@ class BatchTerms:
         return replace(piece, catalog=self.catalogs[min(number, len(self.catalogs) - 1)])
 
 
+@dataclass(frozen=True, slots=True)
+class TargetTables:
+    """The tables that a target keeps.
+
+    Attributes:
+        current: The current tables; None to keep none.
+        changes: The change tables; None to keep none.
+        history: The history tables; None to keep none.
+    """
+
+    current: CurrentTables | None = None
+    changes: ChangeTables | None = None
+    history: HistoryTables | None = None
+
+    @classmethod
+    def of(cls, stores: Mapping[Mode, TableStore], journal: Journal, audit: Audit) -> Self:
+        """Make the tables of some stores, by kind."""
+        current, changes, history = map(stores.get, (Mode.CURRENT, Mode.CHANGES, Mode.HISTORY))
+        return cls(
+            None if current is None else CurrentTables(current, journal, audit),
+            None if changes is None else ChangeTables(changes, journal, audit),
+            None if history is None else HistoryTables(history, journal, audit),
+        )
+
+    def by_mode(self) -> dict[Mode, CurrentTables | ChangeTables | HistoryTables]:
+        """Give the tables that are kept, by kind."""
+        found = {
+            Mode.CURRENT: self.current,
+            Mode.CHANGES: self.changes,
+            Mode.HISTORY: self.history,
+        }
+        return {mode: tables for mode, tables in found.items() if tables is not None}
+
+
 class Lander:
     """The applier of a landing's results to one target.
 
     Args:
         journal: The journal of the target.
-        current: The current tables, None to keep none.
-        changes: The change tables, None to keep none.
-        history: The history tables, None to keep none.
-        tables: A test of which tables are landed.
+        kept: The tables of the target.
+        log: The log at the place that the landing has come to.
         audit: Holds what the tables get against what the log has.
         progress: Counters of the landing, which are kept up to date.
         snapshots: Snapshots of tables whose rows are taken from the server.
 
     Attributes:
-        definitions: LoggedObjects of the tables as the log told them so far.
         source: The place in the log that is being applied; None before the first one.
     """
 
-    def __init__(  # noqa: PLR0913 - what a target has
+    def __init__(
         self,
         journal: Journal,
         *,
-        current: CurrentTables | None,
-        changes: ChangeTables | None,
-        history: HistoryTables | None = None,
-        tables: LandedTables,
+        kept: TargetTables,
+        log: LandedLog,
         audit: Audit,
-        progress: Progress | None = None,
+        progress: LandingProgress | None = None,
         snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
-        self._current = current
-        self._changes = changes
-        self._history = history
+        self._current = kept.current
+        self._changes = kept.changes
+        self._history = kept.history
+        self._kept = kept.by_mode()
         self._seconds = 0
-        self._tables = tables
+        self._log = log
         self._audit = audit
         self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
-        self.progress = Progress() if progress is None else progress
-        self.definitions = journal.definitions()
-        self.source: Source | None = None
+        self.progress = LandingProgress() if progress is None else progress
+        self.source: CommitSource | None = None
         self._file_names: dict[int, str] = {}
-        self._before, self._tables_before = self.definitions, tables.copy()
+        self._before = log.copy()
         self._catalogs: list[LoggedObjects] = []
         self._given = 0
         # `_seq` of the last statement of the batch that was done.
@@ -116,9 +145,14 @@ class Lander:
         self._changed: set[TableName] = set()
         # Tables that had generated columns before they changed.
         self._computed: set[TableName] = set()
-        self._linked = None if current is None else current.linked(tables)
+        self._linked = None if kept.current is None else kept.current.linked(log)
         self._cascaded: dict[TableName, int] = {}
         self._skipped: dict[str, list[str]] = {}
+
+    @property
+    def objects(self) -> LoggedObjects:
+        """Objects of the log as its statements told them so far."""
+        return self._log.objects
 
     def begin(self, *, is_again: bool = False) -> BatchTerms:
         """Begin a batch: what its tasks need beside their ranges.
@@ -127,13 +161,12 @@ class Lander:
             is_again: Whether `apply` raised `StaleBatchError`, and the batch begins anew.
         """
         if is_again:
-            self.definitions = self._before
-            self._tables.become(self._tables_before)
+            self._log.become(self._before)
         else:
-            self._catalogs = [self.definitions.copy()]
-        self._before, self._tables_before = self.definitions.copy(), self._tables.copy()
+            self._catalogs = [self.objects.copy()]
+        self._before = self._log.copy()
         self._given = len(self._catalogs)
-        links = {} if self._linked is None else self._linked.to_read(self.definitions)
+        links = {} if self._linked is None else self._linked.to_read(self.objects)
         return BatchTerms(links=links, catalogs=tuple(self._catalogs))
 
     def apply(self, results: Iterable[RangeResult]) -> None:
@@ -161,7 +194,7 @@ class Lander:
             self._audit.count(result)
             self.progress.by_reference += result.by_reference
             if number + 1 == len(self._catalogs):
-                self._catalogs.append(self.definitions.copy())
+                self._catalogs.append(self.objects.copy())
             if number + 1 < self._given:
                 self._changed.clear()
                 self._computed.clear()  # the next one was read with what is known now
@@ -175,10 +208,9 @@ class Lander:
         Raises:
             StoreError: If one has not.
         """
-        kept = self._kept
 
         def images(mode: Mode, table: TableName) -> int | None:
-            return kept[mode].images(table) if mode in kept else None
+            return self._kept[mode].images(table) if mode in self._kept else None
 
         self._audit.check(images)
         self._audit.reach(self.progress)
@@ -188,7 +220,7 @@ class Lander:
         if not isinstance(item, Rows) or item.table not in self._changed:
             return False
         # With a key the log tells all else itself.
-        columns = self.definitions.defined_columns(item.table)
+        columns = self.objects.defined_columns(item.table)
         types = {column.type_name for column in columns.values()}
         return (
             not item.key
@@ -221,7 +253,7 @@ class Lander:
         seq = sequence(file_number(item.file), item.position)
         self._file_names[place_of(seq)[0]] = item.file
         if isinstance(item, Trouble):
-            found = steps_of_trouble(item, self._tables, self.definitions)
+            found = steps_of_trouble(item, self._log)
             self._lack(item)
             if item.kind in {TroubleKind.COLUMN, TroubleKind.ROWS}:
                 self._give_up(seq, found)
@@ -229,16 +261,15 @@ class Lander:
                 self._do(seq, item.gtid, found)
             return
         self._seconds = item.timestamp
-        after = self._tables.after(item)
-        self._do(seq, item.gtid, steps(item, self._tables, self.definitions, after))
-        self._tables.become(after)
-        self._follow(item)
+        after = self._log.after(item)
+        self._do(seq, item.gtid, steps(item, self._log, after))
+        self._go_on(item, after)
         self.progress.reached(seq, item.gtid, item.timestamp)
 
     def _lack(self, trouble: Trouble) -> None:
         """Remember that change tables lack rows that cannot be read."""
         if self._changes is not None and trouble.kind is TroubleKind.ROWS:
-            tables = [table for table in trouble.tables if self._tables.includes(table)]
+            tables = [table for table in trouble.tables if self._log.includes(table)]
             where = f"{trouble.file}:{trouble.position}"
             self._changes.lack(tables, f"{trouble.what} ({where})")
 
@@ -254,45 +285,35 @@ class Lander:
         """Tables whose changes are not landed, since their change tables cannot be written."""
         return frozenset() if self._changes is None else self._changes.lost
 
-    @property
-    def _kept(self) -> dict[Mode, CurrentTables | ChangeTables | HistoryTables]:
-        found = {
-            Mode.CURRENT: self._current,
-            Mode.CHANGES: self._changes,
-            Mode.HISTORY: self._history,
-        }
-        return {mode: tables for mode, tables in found.items() if tables is not None}
-
-    def _follow(self, statement: Statement) -> None:
-        before = self.definitions.version
+    def _go_on(self, statement: Statement, after: LandedLog) -> None:
+        """Go on behind a statement."""
+        before = self.objects
+        self._log.become(after)
+        if self.objects.version is before.version:
+            return
         effects = statement.effects()
         named = {*effects.writes, *(name for pair in effects.renames for name in pair)}
-        computed = {
-            each for each in named if generated_names(self.definitions.defined_columns(each))
-        }
-        self.definitions.follow(statement)
-        if self.definitions.version != before:
-            self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
-            self._computed |= computed
+        self._computed |= {each for each in named if generated_names(before.defined_columns(each))}
+        self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
 
     def _skip(self, item: Skipped) -> None:
         """Pass over what the user wants to be passed over, and remember it."""
         if item.statement is not None:
-            self._tables.become(self._tables.after(item.statement))
-            self._follow(item.statement)  # what comes behind it is as it left the tables
+            # Rows behind it are as it left the tables.
+            self._go_on(item.statement, self._log.after(item.statement))
         known = self._journal.state.skipped.setdefault(item.gtid, [])
         known[:] = sorted({*known, *(table.plain for table in item.tables)})
         self._skipped[item.gtid] = known
 
-    def look(self) -> Progress:
+    def look(self) -> LandingProgress:
         """Bring the progress up to date with the state of the tables, and return it."""
         self._look_for_columns()
         for gtid, tables in self._skipped.items():
             rows = f", with rows of {', '.join(tables)}" if tables else ""
             self.progress.notes.append(f"event group {gtid} was passed over, as asked{rows}")
         self._skipped.clear()
-        self.progress.notes += self._tables.notes
-        self._tables.notes.clear()
+        self.progress.notes += self._log.notes
+        self._log.notes.clear()
         if self._current is not None:
             self._look_at_current(self._current)
         if self._history is not None:
@@ -316,7 +337,7 @@ class Lander:
             for table in kept.names():
                 if table.plain in kept.abandoned or not kept.exists(table):
                     continue
-                missing = kept.without(table, self.definitions)
+                missing = kept.without(table, self.objects)
                 if missing:
                     report = self.progress.of(table)
                     report.without = tuple(sorted({*report.without, *missing}))
@@ -403,7 +424,7 @@ class Lander:
         waiting = self._with_cascades()
         for table in waiting:
             pieces = waiting[table]
-            if not self._tables.includes(table):
+            if not self._log.includes(table):
                 continue
             report = self.progress.of(table)
             last = max(pieces, key=lambda rows: rows.last_seq)
@@ -411,11 +432,11 @@ class Lander:
             if self._changes is not None:
                 self._changes.append(table, pieces)
             # The current table comes last: from its rows it is told what foreign keys do.
-            generated = generated_names(self.definitions.defined_columns(table))
+            generated = generated_names(self.objects.defined_columns(table))
             if self._history is not None:
                 self._history.merge(table, pieces, generated=generated)
             if self._current is not None:
-                is_told = self.definitions.is_told(table)
+                is_told = self.objects.is_told(table)
                 self._current.merge(table, pieces, is_told=is_told, generated=generated)
             for rows in pieces:
                 report.rows += rows.images
@@ -428,7 +449,9 @@ class Lander:
     def _come_to(self, seq: int, gtid: str | None) -> None:
         """Set the place in the log that the next commits come from."""
         number, position = place_of(seq)
-        self.source = Source(gtid=gtid, file=self._file_names.get(number, ""), position=position)
+        self.source = CommitSource(
+            gtid=gtid, file=self._file_names.get(number, ""), position=position
+        )
 
     def _with_cascades(self) -> dict[TableName, list[Rows]]:
         """The rows that wait, and what foreign keys did to others with them."""
@@ -438,7 +461,7 @@ class Lander:
             try:
                 found = self._linked.apply(
                     self._pending,
-                    self.definitions,
+                    self.objects,
                     lambda table: table.plain in self._journal.state.abandoned,
                 )
                 break
@@ -455,5 +478,5 @@ class Lander:
             others.append(replace(rows, last_seq=last_seq))
             assert rows.versions is not None, "something was done"
             self._cascaded[table] = self._cascaded.get(table, 0) + rows.versions.rows
-        ordered = self._linked.order(list(self._pending), self.definitions)
+        ordered = self._linked.order(list(self._pending), self.objects)
         return {table: self._pending[table] for table in ordered}

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,21 +24,18 @@ from binlane.binlogs.routing.planned import MARKS
 from binlane.errors import BinlaneError, ConfigError, StoreLockedError
 from binlane.names import TableName, nearest
 from binlane.statements.scope.scope import Scope, ScopeList
+from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
-from binlane.tables.landing.batches import Batch, next_batch
-from binlane.tables.landing.change_tables import ChangeTables
-from binlane.tables.landing.current_tables import CurrentTables
 from binlane.tables.landing.engine import EmbeddedEngine, Engine
-from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedTables, filter_at
-from binlane.tables.landing.lander import BatchTerms, Lander
+from binlane.tables.landing.landed import LandedLog, filter_at
+from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.lease import Lease
-from binlane.tables.landing.leftovers import forget_batch, sweep
 from binlane.tables.landing.linked_tables import StaleBatchError
-from binlane.tables.landing.progress import LandingReport, Progress
+from binlane.tables.landing.places import forget_batch, sweep
+from binlane.tables.landing.progress import LandingProgress, LandingReport
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.snapshot.reading import SnapshotReader, SnapshotTarget
 from binlane.tables.landing.snapshot.record import SnapshotRecords
@@ -46,14 +43,15 @@ from binlane.tables.landing.snapshot.same_server import check_place, check_same_
 from binlane.tables.landing.snapshot.splicing import Snapshots, landed_up_to
 from binlane.tables.landing.tables.faults import UnusableTableError
 from binlane.tables.landing.tables.opening import check_format, open_store
-from binlane.tables.landing.tables.store import StoreSettings
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.tasks import land_range
 from binlane.tables.landing.work import Mode, RangeResult, RangeWork
+from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.ranges.scopes import read_scope
 
-Observer = Callable[[Progress], None]
+Observer = Callable[[LandingProgress], None]
 """Function that is told of progress: after each range of the log, and each time that nothing is new."""
 
 
@@ -124,7 +122,7 @@ class Landing:
         self._is_first = True
         self._started = time.monotonic()
         self._cpu_started = _cpu_seconds()
-        self.progress = Progress()
+        self.progress = LandingProgress()
 
     def __enter__(self) -> Self:
         """Take the target.
@@ -164,7 +162,7 @@ class Landing:
                     self._sources,
                     PlanOptions(keys=settings.keys, filter_at=filter_at(state, self._place)),
                 )
-            self._tables = LandedTables(scope, state)
+            self._log = LandedLog(scope, FollowedLog(self._journal.definitions(), state))
             self._engine = self._given_engine or stack.enter_context(EmbeddedEngine())
             self._lander = self._new_lander()
             self._stack = stack.pop_all()
@@ -184,7 +182,7 @@ class Landing:
         cdf = self._settings.cdf
         if cdf is not None:
             journal.state.cdf = cdf
-        keeping = StoreSettings(
+        keeping = TableStoreSettings(
             run_id=self._run_id,
             run=self._engine.run,
             fence=self._lease.check,
@@ -202,27 +200,20 @@ class Landing:
         }
         sweep(into, journal.state.run_id)
         audit = Audit(journal.state, is_strict=self._settings.is_audited)
-        current = (
-            CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
-        )
+        tables = TargetTables.of(kept, journal, audit)
+        current = tables.current
         if cdf is not None and current is not None:
             journal.save()
             for table in current.names():
                 current.exists(table)  # which has what is asked for then
-        changes = ChangeTables(kept[Mode.CHANGES], journal, audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        history = (
-            HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
-        )
         self._snapshots = Snapshots(
-            self._records, into, current=current, changes=changes, history=history
+            self._records, into, current=current, changes=tables.changes, history=tables.history
         )
         return Lander(
             journal,
-            current=current,
-            changes=changes,
-            history=history,
-            tables=self._tables,
+            kept=tables,
+            log=self._log,
             audit=audit,
             progress=self.progress,
             snapshots=self._snapshots,
@@ -256,7 +247,7 @@ class Landing:
         end = until
         while not self._stopped.is_set():
             place = self._begin()
-            self._snapshots.reached(place, self._lander.definitions)
+            self._snapshots.reached(place, self._lander.objects)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
                 end = until
@@ -297,7 +288,7 @@ class Landing:
         Raises:
             ConfigError: If it has none of them.
         """
-        there = set(self._lander.definitions.tables)
+        there = set(self._lander.objects.tables)
         there |= {TableName(*name.split(".", 1)) for name in self.progress.tables}
         scope = scope_of(self._settings.tables)
         missing = sorted(scope.log_tables - there)
@@ -310,7 +301,7 @@ class Landing:
                 self._journal.unbind()
                 raise ConfigError(what, key="tables", hint=hint)
             self.progress.notes.append(f"{what}; {hint}")
-        unmatched = self._tables.unmatched
+        unmatched = self._log.unmatched
         if unmatched and not self.progress.tables:
             what, _, hint = unmatched.partition("; ")
             self._journal.unbind()
@@ -380,10 +371,11 @@ class Landing:
             SnapshotReader(
                 settings.snapshot,
                 records=self._records,
-                target=SnapshotTarget(into=self._into, modes=settings.modes),
+                target=SnapshotTarget(
+                    into=self._into, modes=settings.modes, chunk_rows=settings.chunk_rows
+                ),
                 engine=self._engine,
                 progress=self.progress,
-                chunk_rows=settings.chunk_rows,
                 observe=self._look_up,
             )
         ) as reader:
@@ -400,7 +392,7 @@ class Landing:
     def _is_wanted(self, table: TableName) -> bool:
         """True if a snapshot is to be taken of a table: the table is missing, or asked for."""
         state, tables = self._journal.state, self._settings.tables
-        if not self._tables.includes(table):
+        if not self._log.includes(table):
             return False
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
@@ -428,8 +420,8 @@ class Landing:
                 self._is_first = True  # the tables know what is done
                 terms = self._lander.begin(is_again=True)
         self._place = batch.end
-        self._journal.state.followed = self._tables.followed
-        self._journal.reach(batch.end.json(), self._lander.definitions)
+        self._journal.state.followed = self._log.followed
+        self._journal.reach(batch.end.json(), self._lander.objects)
         self.progress.left_out.add(left_out)
         forget_batch(self._into, self._run_id)
         self._is_first = False
@@ -478,3 +470,65 @@ def scope_of(tables: str) -> Scope:
 def _cpu_seconds() -> float:
     """CPU seconds of this process and of its children that ended."""
     return sum(os.times()[:4])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Ranges of a log that are landed together.
+
+    Attributes:
+        pieces: Ranges of the log, in order; there may be none with whole event groups.
+        end: The place in the log behind the ranges.
+        bytes_behind: Bytes of log that are not landed yet, those of the batch included.
+        is_last: Whether the log had nothing more behind the batch.
+    """
+
+    pieces: tuple[LogRange, ...]
+    end: Offset
+    bytes_behind: int
+    is_last: bool
+
+
+def next_batch(
+    planner: Planner,
+    start: Offset,
+    *,
+    batch_bytes: int,
+    task_bytes: int,
+    cores: int,
+    stop: Offset | None = None,
+) -> Batch | None:
+    """The next batch; None if there is nothing new.
+
+    Args:
+        planner: The planner that reads the log.
+        start: The place up to which the log is landed.
+        batch_bytes: Bytes of log that a batch has, about.
+        task_bytes: Bytes of log that a range has at most, about.
+        stop: A place where a group ends that a batch must end at, if the log is there.
+        cores: A batch that is large enough has at least so many ranges.
+
+    Raises:
+        StoreError: If the log is not the one any more that `start` stands in, or has a gap.
+    """
+    there = planner.end(start)
+    if there.place == start.place:
+        return None
+    is_stopped = stop is not None and start.place < stop.place < there.place
+    until = stop if is_stopped else there
+    end = planner.next(start, Limits(size_bytes=batch_bytes), end=until)
+    return Batch(
+        pieces=tuple(planner.ranges(start, end, size_bytes=task_bytes, cores=cores)),
+        end=end,
+        bytes_behind=_distance(planner, start, there),
+        is_last=end.place == there.place,
+    )
+
+
+def _distance(planner: Planner, start: Offset, end: Offset) -> int:
+    if start.file == end.file:
+        return end.position - start.position
+    between = sum(
+        file.size_bytes for file in planner.files() if start.number <= file.number < end.number
+    )
+    return max(0, between - start.position + end.position)

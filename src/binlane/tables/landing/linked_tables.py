@@ -26,9 +26,9 @@ from binlane.tables.landing.cascades import (
     cascades,
     holding,
 )
-from binlane.tables.landing.column_values import NotToldError
+from binlane.tables.landing.column_values import UnknownValuesError
 from binlane.tables.landing.generated_columns import dependent, flavor_of, with_computed
-from binlane.tables.landing.landed import Tables
+from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.parquet_files import read_columns, read_rows
 from binlane.tables.landing.tables.store import TableStore
@@ -57,12 +57,12 @@ class LinkedTables:
 
     Args:
         tables: The store of the current tables.
-        scope: The test of which tables are landed.
+        log: The log at the place that the landing has come to.
     """
 
-    def __init__(self, tables: TableStore, scope: Tables) -> None:
+    def __init__(self, tables: TableStore, log: LandedLog) -> None:
         self._tables = tables
-        self._scope = scope
+        self._log = log
         self._more: set[TableName] = set()
         self._read: frozenset[TableName] = frozenset()
 
@@ -70,7 +70,7 @@ class LinkedTables:
         """Return the tables and columns that tasks are to read for foreign keys, as `RangeWork.links`.
 
         Args:
-            definitions: LoggedObjects at the batch's beginning.
+            definitions: Objects of the log at the batch's beginning.
         """
         found: dict[TableName, set[str]] = {table: set() for table in self._more}
         for key in self._keys(definitions):
@@ -79,7 +79,7 @@ class LinkedTables:
             found.setdefault(key.parent, set()).update(name.lower() for name in parents)
         self._read = frozenset(found)
         return {
-            table: None if self._scope.includes(table) else frozenset(columns)
+            table: None if self._log.includes(table) else frozenset(columns)
             for table, columns in found.items()
         }
 
@@ -104,7 +104,7 @@ class LinkedTables:
         keys = list(self._keys(definitions))
         parents = {key.parent for key in keys}
         unread = {each for key in keys for each in (key.table, key.parent)} - self._read
-        if any(table in pending or not self._scope.includes(table) for table in unread & parents):
+        if any(table in pending or not self._log.includes(table) for table in unread & parents):
             self._more |= unread
             raise StaleBatchError
         read = [rows for parent in parents for rows in pending.get(parent, ()) if rows.links]
@@ -130,13 +130,13 @@ class LinkedTables:
         made = cascades(links, known, self._find)
         _compute(made, keys, definitions)
         found.given_up |= {
-            table: reason for table, reason in made.unknown.items() if self._scope.includes(table)
+            table: reason for table, reason in made.unknown.items() if self._log.includes(table)
         }
         found.runs = {
             table: _staged(table, made, known[table], folder, read[0].file)
             for table in made.versions
             if table not in made.unknown
-            and self._scope.includes(table)
+            and self._log.includes(table)
             and _last(made.versions[table]) > self._tables.applied(table)
         }
         return found
@@ -165,7 +165,7 @@ class LinkedTables:
 
     def _keys(self, definitions: LoggedObjects) -> Iterator[ForeignKey]:
         """The foreign keys that act on tables that are landed, or on their parents."""
-        waiting = [key for key in definitions.acting_keys() if self._scope.includes(key.table)]
+        waiting = [key for key in definitions.acting_keys() if self._log.includes(key.table)]
         known = set(waiting)
         while waiting:
             key = waiting.pop()
@@ -200,7 +200,7 @@ class LinkedTables:
             key=tuple(names[name.lower()] for name in key if name.lower() in names),
             columns=own,
             images=images,
-            is_kept=self._scope.includes(table) and not is_given_up,
+            is_kept=self._log.includes(table) and not is_given_up,
         )
 
     def _find(self, link: Link, values: set[Values]) -> pa.Table:
@@ -228,7 +228,7 @@ def _compute(made: Cascades, keys: Sequence[ForeignKey], definitions: LoggedObje
         for rows in (made.versions, made.runs):
             try:
                 whole = with_computed(rows[table], columns, wanted, flavor, hides_dates=True)
-            except NotToldError as error:
+            except UnknownValuesError as error:
                 made.unknown[table] = str(error)
                 break
             if whole.num_columns < versions.num_columns:

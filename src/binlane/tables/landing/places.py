@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -12,7 +13,7 @@ from pyarrow import fs
 
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from binlane.tables.ranges.filesystems import shown
 
 FOLDER: Final = "_binlane"
@@ -97,10 +98,30 @@ def name_of(path_segment: str) -> str:
     return decoded.encode("utf-16", "surrogatepass").decode("utf-16")
 
 
-def file_name(table_format: Format, run_id: str) -> str:
+def file_name(table_format: FormatName, run_id: str) -> str:
     """The path of a new file of a table, relative to the table's directory.
 
     Readers of a plain directory pass over names that begin with `_`; a commit takes that away.
     """
-    hidden = "_" if table_format is Format.PARQUET else ""
+    hidden = "_" if table_format is FormatName.PARQUET else ""
     return f"{hidden}{run_id}-{uuid.uuid4().hex}.parquet"
+
+
+def forget_batch(into: str, run_id: str) -> None:
+    """Remove the staged runs of a batch, which nobody needs once its tables are committed."""
+    filesystem, path = resolve(staging_uri(into, run_id))
+    with suppress(FileNotFoundError):
+        filesystem.delete_dir(path)
+
+
+def sweep(into: str, dead_run_id: str) -> None:
+    """Remove what a driver left that died, all of whose works are to be done again.
+
+    Args:
+        into: URI or path of the target, which the caller holds.
+        dead_run_id: Names the driver; empty if the last one ended well.
+    """
+    if dead_run_id:
+        filesystem, path = resolve(f"{into}/{FOLDER}/staging")
+        with suppress(FileNotFoundError):
+            filesystem.delete_dir_contents(path)

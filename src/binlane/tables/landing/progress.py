@@ -49,7 +49,7 @@ class TableReport:
 
 
 @dataclass(slots=True)
-class Progress:
+class LandingProgress:
     """The counts of a landing so far.
 
     Attributes:

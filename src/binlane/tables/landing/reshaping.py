@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from binlane.tables.landing.column_changes import AddColumn, ModifyColumn
-from binlane.tables.landing.column_values import NotToldError
+from binlane.tables.landing.column_values import UnknownValuesError
 from binlane.tables.landing.generated_columns import nulls, with_computed
 from binlane.tables.landing.steps import Add, Modify, Remove, RenameTo, Reshape
 
@@ -37,7 +37,7 @@ def reshaped(
     names = own
     if own and own[0].startswith("@"):
         if len(step.names) != len(own):
-            raise NotToldError(
+            raise UnknownValuesError(
                 "its columns changed, and the log has no column names "
                 "(set binlog_row_metadata=FULL on the source)"
             )
@@ -120,8 +120,8 @@ def _rearranged(columns: Sequence[Named], step: Reshape, count: int) -> list[Nam
 def _converted(name: str, values: Any, change: Modify) -> Any:
     try:
         return change.conversion.apply(values)
-    except NotToldError as error:
-        raise NotToldError(f"column {name}: {error}") from None
+    except UnknownValuesError as error:
+        raise UnknownValuesError(f"column {name}: {error}") from None
 
 
 def _moves(change: ModifyColumn) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from binlane.binlogs.filters.terms import FilterTerms
 from binlane.errors import ConfigError
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 
 BATCH_BYTES_DEFAULT: Final = 256 << 20
 TASK_BYTES_DEFAULT: Final = 32 << 20
@@ -52,7 +52,7 @@ class LandingSettings:
 
     modes: frozenset[Mode] = frozenset({Mode.CURRENT, Mode.CHANGES})
     tables: str = ""
-    format: Format = Format.DELTA
+    format: FormatName = FormatName.DELTA
     checkpoint: str | None = None
     follow_s: float | None = None
     batch_bytes: int = BATCH_BYTES_DEFAULT
@@ -98,7 +98,7 @@ class LandingSettings:
                 key="keep",
                 hint="give one hour or more",
             )
-        if self.cdf and (self.format is not Format.DELTA or Mode.CURRENT not in self.modes):
+        if self.cdf and (self.format is not FormatName.DELTA or Mode.CURRENT not in self.modes):
             raise ConfigError(
                 "a change data feed is of current tables in Delta",
                 key="cdf",

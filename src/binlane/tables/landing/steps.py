@@ -14,7 +14,7 @@ from binlane.tables.landing.column_conversions import Conversion
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class DropTable:
     """A table is gone."""
 
     table: TableName
@@ -141,7 +141,7 @@ class AbandonAll:
 
 
 Step = (
-    Drop
+    DropTable
     | DropDatabase
     | Create
     | CreateLike

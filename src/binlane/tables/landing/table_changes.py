@@ -31,6 +31,7 @@ from binlane.statements.sql.tree.definitions import (
     KeyDefinition,
 )
 from binlane.tables.columnar.arrow_types import arrow_type
+from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.landing.column_changes import (
     AddColumn,
     ChangeRows,
@@ -40,13 +41,13 @@ from binlane.tables.landing.column_changes import (
     RenameColumn,
     column_changes,
     created_columns,
+    value_in_old_rows,
 )
 from binlane.tables.landing.column_conversions import Conversion
-from binlane.tables.landing.column_defaults import value_in_old_rows
 from binlane.tables.landing.column_families import CHARACTERS, is_alike, keeps_values
-from binlane.tables.landing.column_values import NotToldError
+from binlane.tables.landing.column_values import UnknownValuesError
 from binlane.tables.landing.generated_columns import dependent, flavor_of, is_computed, left_out
-from binlane.tables.landing.landed import Tables
+from binlane.tables.landing.landed import LandedLog
 from binlane.tables.landing.steps import (
     Abandon,
     AbandonAll,
@@ -54,8 +55,8 @@ from binlane.tables.landing.steps import (
     ColumnStep,
     Create,
     CreateLike,
-    Drop,
     DropDatabase,
+    DropTable,
     Modify,
     Relink,
     Remove,
@@ -65,8 +66,6 @@ from binlane.tables.landing.steps import (
     Step,
     Truncate,
 )
-from binlane.tables.ranges.items import Trouble
-from binlane.tables.ranges.statements import Statement
 
 _CREATES: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
 # In row format CREATE TABLE … SELECT is logged as CREATE TABLE and rows.
@@ -114,41 +113,37 @@ def may_have_steps(statement: Statement) -> bool:
     return not (is_understood and effects.is_temporary) or effects.kind in _CHANGES_ROWS
 
 
-def steps(
-    statement: Statement, scope: Tables, definitions: LoggedObjects, after: Tables | None = None
-) -> tuple[Step, ...]:
+def steps(statement: Statement, before: LandedLog, after: LandedLog) -> tuple[Step, ...]:
     """Return the steps by which a statement changes tables, in order.
 
     Args:
         statement: A statement of the log.
-        scope: The tables that are landed; what a rename takes out of it or into it follows.
-        definitions: The definitions of tables before the statement.
-        after: The tables that are landed behind the statement; None if these are the same.
+        before: The log before the statement; what a rename takes out of its tables or into them
+            follows.
+        after: The log behind the statement.
     """
     effects = statement.effects()
     if effects.stopped_at is not None:
         found = _not_understood(statement, effects)
     elif effects.kind in _CHANGES_ROWS:
-        found = _rows_changed(statement, effects, definitions)
+        found = _rows_changed(statement, effects, before.objects)
     elif effects.is_temporary:
         return ()
     else:
-        found = _steps(statement, effects, (scope, after or scope), definitions)
+        found = _steps(statement, before, after)
     place = f"{statement.file}:{statement.position}"
-    return _in_scope((_placed(step, place) for step in found), scope, after or scope)
+    return _in_scope((_placed(step, place) for step in found), before, after)
 
 
-def steps_of_trouble(
-    trouble: Trouble, scope: Tables, definitions: LoggedObjects
-) -> tuple[Step, ...]:
+def steps_of_trouble(trouble: Trouble, log: LandedLog) -> tuple[Step, ...]:
     """Return the steps of a group that cannot be followed: the tables that it concerns are given up."""
     reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
     if trouble.hint:
         reason += f"; {trouble.hint}"
     if not trouble.tables:
         return (AbandonAll(reason, None),)
-    tables = definitions.with_children(trouble.tables)
-    return _in_scope((Abandon(table, reason) for table in tables), scope)
+    tables = log.objects.with_children(trouble.tables)
+    return _in_scope((Abandon(table, reason) for table in tables), log)
 
 
 def _placed(step: Step, place: str) -> Step:
@@ -158,12 +153,12 @@ def _placed(step: Step, place: str) -> Step:
     return step
 
 
-def _in_scope(found: Iterable[Step], *scopes: Tables) -> tuple[Step, ...]:
+def _in_scope(found: Iterable[Step], *logs: LandedLog) -> tuple[Step, ...]:
     """Steps without those that give up tables which are not landed."""
     return tuple(
         step
         for step in found
-        if not isinstance(step, Abandon) or any(scope.includes(step.table) for scope in scopes)
+        if not isinstance(step, Abandon) or any(log.includes(step.table) for log in logs)
     )
 
 
@@ -198,36 +193,34 @@ def _rows_changed(
         yield AbandonAll(reason, None)
 
 
-def _steps(
-    statement: Statement,
-    effects: StatementEffects,
-    scopes: tuple[Tables, Tables],
-    definitions: LoggedObjects,
-) -> Iterator[Step]:
-    kind, (scope, after) = effects.kind, scopes
+def _steps(statement: Statement, before: LandedLog, after: LandedLog) -> Iterator[Step]:
+    effects = statement.effects()
+    kind = effects.kind
     if kind in _CREATES:
         yield from _create_steps(statement, effects, after)
     elif kind in TABLE_DROPPING_KINDS:
-        yield from map(Drop, effects.drops)
+        yield from map(DropTable, effects.drops)
     elif kind is StatementKind.TRUNCATE_TABLE:
         yield from map(Truncate, effects.writes)
     elif kind is StatementKind.DROP_DATABASE:
         yield from map(DropDatabase, effects.databases)
     elif kind is StatementKind.ALTER_TABLE:
-        yield from _alter_steps(statement, effects, definitions)
+        yield from _alter_steps(statement, before.objects, after.objects)
     yield from (Rename(old, new) for old, new in effects.renames)
     for first, last in effects.net_renames:
-        if after.includes(last) and not scope.includes(first):
+        if after.includes(last) and not before.includes(first):
             yield Abandon(last, f"it was renamed from {first.plain}, whose rows are not landed")
         elif not after.includes(last):
-            yield Drop(last)
+            yield DropTable(last)
 
 
-def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables) -> Iterator[Step]:
+def _create_steps(
+    statement: Statement, effects: StatementEffects, after: LandedLog
+) -> Iterator[Step]:
     table = effects.writes[0]
     if not effects.if_exists:
-        yield Drop(table)  # either it did not exist, or OR REPLACE dropped it
-    if not scope.includes(table):
+        yield DropTable(table)  # either it did not exist, or OR REPLACE dropped it
+    if not after.includes(table):
         return
     facts = statement.facts()
     node = facts.tree
@@ -245,8 +238,9 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables
 
 
 def _alter_steps(
-    statement: Statement, effects: StatementEffects, definitions: LoggedObjects
+    statement: Statement, before: LoggedObjects, after: LoggedObjects
 ) -> Iterator[Step]:
+    effects = statement.effects()
     table = effects.writes[0]
     facts = statement.facts()
     node = facts.tree
@@ -259,8 +253,8 @@ def _alter_steps(
         return
     changes = column_changes(facts)
     try:
-        reshape = _reshape(statement, effects, changes, definitions)
-    except NotToldError as error:
+        reshape = _reshape(statement, changes, before, after)
+    except UnknownValuesError as error:
         yield Abandon(table, str(error))
         return
     if _may_link(node):
@@ -318,19 +312,20 @@ def _may_remove_duplicates(node: AlterTable) -> bool:
 
 def _reshape(
     statement: Statement,
-    effects: StatementEffects,
     changes: Sequence[ColumnChange],
-    definitions: LoggedObjects,
+    objects: LoggedObjects,
+    objects_after: LoggedObjects,
 ) -> Reshape | None:
     """Return the step that gives a table the columns of an ALTER TABLE; None if no column changes.
 
     Raises:
         NotToldError: If the log does not tell the columns or their values.
     """
+    effects = statement.effects()
     table = effects.writes[0]
-    before = definitions.defined_columns(table)
+    before = objects.defined_columns(table)
     last = next((new for old, new in effects.net_renames if old == table), table)
-    after = definitions.after(statement).defined_columns(last) if before else {}
+    after = objects_after.defined_columns(last) if before else {}
     session = _Session.of(statement)
     found: list[ColumnStep] = []
     changed: set[str] = set()
@@ -391,7 +386,7 @@ def _other_charsets(
         if action.kind != "CONVERT" or session.is_strict or action.option is None:
             continue
         if not before and named_charset([action.option]) not in CHARACTERS:
-            raise NotToldError("its character set changed, and its columns' are not known")
+            raise UnknownValuesError("its character set changed, and its columns' are not known")
         changed = {each.column.old_name.lower() for each in found if isinstance(each, Modify)}
         for name, old in before.items():
             new = after.get(name)
@@ -443,11 +438,13 @@ def _add_step(
     if is_computed(change.column) and is_known:
         return Add(change, conversion.type, None)
     if change.is_numbered or change.column.is_generated:
-        raise NotToldError(f"the log does not tell the values of the new column {change.name}")
+        raise UnknownValuesError(
+            f"the log does not tell the values of the new column {change.name}"
+        )
     try:
         value = value_in_old_rows(change, conversion, statement.timestamp)
-    except NotToldError as error:
-        raise NotToldError(f"the default of the new column {change.name}: {error}") from None
+    except UnknownValuesError as error:
+        raise UnknownValuesError(f"the default of the new column {change.name}: {error}") from None
     return Add(change, conversion.type, value)
 
 

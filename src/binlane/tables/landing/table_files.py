@@ -26,9 +26,8 @@ from binlane.tables.columnar.table_schema import (
 from binlane.tables.landing.cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
 from binlane.tables.landing.generated_columns import WHY_NOT
 from binlane.tables.landing.net_changes import COUNT, GONE, counted, is_gone, last_images
-from binlane.tables.landing.parquet_options import parquet_options
+from binlane.tables.landing.parquet_options import parquet_options, statistics
 from binlane.tables.landing.places import file_name, resolve, staging_uri, table_uri
-from binlane.tables.landing.statistics import statistics
 from binlane.tables.landing.tables.faults import is_own
 from binlane.tables.landing.tables.keys import sorted_by_key
 from binlane.tables.landing.work import DataFile, Mode, RangeWork, Rows, sequence
@@ -48,7 +47,7 @@ ADDED: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Shape:
+class BatchShape:
     """Facts that batches of one file have in common."""
 
     schema: pa.Schema
@@ -57,7 +56,7 @@ class Shape:
     why_not: str = ""
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> Shape:
+    def of(cls, batch: pa.RecordBatch) -> BatchShape:
         """The shape of a batch."""
         schema = batch.schema
         key = tuple(primary_key_of(schema))
@@ -77,7 +76,7 @@ class TableFiles:
         size_bytes: Bytes that the collected batches have in memory.
     """
 
-    def __init__(self, work: RangeWork, table: TableName, shape: Shape) -> None:
+    def __init__(self, work: RangeWork, table: TableName, shape: BatchShape) -> None:
         self._work = work
         self.table = table
         self.shape = shape

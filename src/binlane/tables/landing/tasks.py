@@ -18,15 +18,14 @@ from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
+from binlane.tables.columnar.told import RangeItem as Read
+from binlane.tables.columnar.told import Statement, Trouble, TroubleKind
 from binlane.tables.landing.audit import audited_range
-from binlane.tables.landing.generated_columns import LoggedRows
+from binlane.tables.landing.generated_columns import CompletedRows
 from binlane.tables.landing.table_changes import may_have_steps
-from binlane.tables.landing.table_files import ADDED, Shape, TableFiles
+from binlane.tables.landing.table_files import ADDED, BatchShape, TableFiles
 from binlane.tables.landing.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
-from binlane.tables.ranges.items import RangeItem as Read
-from binlane.tables.ranges.items import Trouble, TroubleKind
 from binlane.tables.ranges.read import read_range
-from binlane.tables.ranges.statements import Statement
 
 TABLE_BYTES_MAX: Final = 64 << 20
 """Bytes of images in memory behind which a table's files end."""
@@ -107,7 +106,7 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
     clashing: set[TableName] = set()
     read = counts.reading(read_range(work.piece, work.want, counters=counts.counters))
     known = LoggedObjects() if work.piece.catalog is None else work.piece.catalog.copy()
-    logged = LoggedRows(known, len(work.want.change_columns))
+    logged = CompletedRows(known, len(work.want.change_columns))
     for item in _without_skipped(read, work.skip, counts):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)
@@ -183,7 +182,7 @@ class _Tables:
 
     def add(self, batch: pa.RecordBatch) -> Iterator[Rows]:
         """Take a batch; give what is written now."""
-        table, shape = table_of(batch.schema), Shape.of(batch)
+        table, shape = table_of(batch.schema), BatchShape.of(batch)
         files = self._open.get(table)
         if files is not None and files.shape != shape:
             yield from self._end(files)

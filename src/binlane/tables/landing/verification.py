@@ -31,8 +31,9 @@ from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.snapshot.work import OPERATION
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.parquet_files import read_columns
-from binlane.tables.landing.tables.store import OWN_COLUMNS, StoreSettings, TableStore
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.store import OWN_COLUMNS, TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import FormatName, Mode
 from binlane.tables.ranges.logged_rows import logged_rows
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.plan import Planner, PlanOptions
@@ -108,8 +109,8 @@ def verify_lake(lake: Lake, *, has_values: bool = False) -> Iterator[str]:
 
 
 def _stores(into: str, state: JournalState, catalog: Mapping[str, str]) -> dict[Mode, TableStore]:
-    settings = StoreSettings(run_id=uuid.uuid4().hex, catalog=catalog, is_read_only=True)
-    table_format = Format(state.terms["format"])
+    settings = TableStoreSettings(run_id=uuid.uuid4().hex, catalog=catalog, is_read_only=True)
+    table_format = FormatName(state.terms["format"])
     return {
         mode: open_store(into, mode, table_format, state.app_id, settings)
         for mode in map(Mode, state.terms["mode"].split(","))
@@ -204,7 +205,7 @@ def _values(
     settings = LandingSettings(
         modes=frozenset(stores),
         tables=terms["tables"],
-        format=Format(terms["format"]),
+        format=FormatName(terms["format"]),
         soft_deletes=bool(terms.get("soft-deletes")),
         skip=frozenset(state.skipped),
         keys=lake.keys,

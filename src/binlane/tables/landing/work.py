@@ -16,9 +16,8 @@ import pyarrow as pa
 from binlane.binlogs.filters.losses import Losses
 from binlane.names import TableName
 from binlane.tables.columnar.table_schema import ReadOptions
-from binlane.tables.ranges.items import Trouble
+from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.statements import Statement
 
 FILE_BITS: Final = 40
 """`_seq` is a file's number times 2^40, plus the position of an event in it."""
@@ -38,7 +37,7 @@ class Mode(Enum):
     HISTORY = "history"
 
 
-class Format(Enum):
+class FormatName(Enum):
     """Formats that the tables have for their readers."""
 
     DELTA = "delta"
@@ -183,7 +182,7 @@ class RangeWork:
     want: ReadOptions
     modes: frozenset[Mode]
     into: str
-    format: Format
+    format: FormatName
     run_id: str
     done: int = 0
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)

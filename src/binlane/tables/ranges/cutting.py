@@ -8,18 +8,36 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
+from binlane.log.codec.format import Format
+from binlane.log.codec.row_count import count_rows
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import LargeGroup, RawRun, raw_groups
+from binlane.log.grouping.table_maps import rows_with_tables
 from binlane.log.kernels import layout
+from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_objects import LoggedObjects
-from binlane.tables.ranges.facts import FileFacts, Piece
-from binlane.tables.ranges.files import LogFile, open_range, read_groups_of
+from binlane.tables.ranges.facts import FilePiece, LogFileFacts
+from binlane.tables.ranges.files import StoredLogFile, open_range, read_groups_of
 from binlane.tables.ranges.history import FilterAt, LogHistory
 from binlane.tables.ranges.known_facts import KnownFacts
-from binlane.tables.ranges.limits import Limits
-from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.row_counts import row_changes
+from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.storage import named
+
+
+def row_changes(group: EventGroup, format_: Format, scope: Scope) -> int:
+    """The row changes of a group in some tables.
+
+    Raises:
+        CodecError: If one cannot be decoded.
+    """
+    return sum(
+        count_rows(body, table_columns(table_map, flavor=format_.flavor))
+        for _, body, table_map in rows_with_tables(group.events, file=group.file, format_=format_)
+        if scope.includes(TableName(table_map.database, table_map.table))
+    )
+
 
 RANGE_BYTES_DEFAULT: Final = 64 << 20
 RANGE_BYTES_MIN: Final = 4 << 20
@@ -31,7 +49,7 @@ class Wish(Protocol):
     def wants_file(self, name: str) -> bool:
         """True if a file may hold anything wanted, by its base name alone."""
 
-    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+    def wants_piece(self, name: str, facts: LogFileFacts, piece: FilePiece) -> bool:
         """True if the part of a file between two cut points may hold anything wanted."""
 
 
@@ -53,7 +71,7 @@ class Cuts:
 class Span(NamedTuple):
     """A part of a file that is read."""
 
-    file: LogFile
+    file: StoredLogFile
     low: int
     high: int
 
@@ -61,8 +79,8 @@ class Span(NamedTuple):
 class _Run(NamedTuple):
     """A part of a file all of whose pieces are wanted."""
 
-    file: LogFile
-    facts: FileFacts
+    file: StoredLogFile
+    facts: LogFileFacts
     start: int
     bounds: list[int]
 
@@ -71,11 +89,11 @@ class _Run(NamedTuple):
         return self.bounds[-1] - self.start
 
 
-class Log(NamedTuple):
+class LogExtent(NamedTuple):
     """The part of a log that is read, with all of the log's files."""
 
     spans: Sequence[Span]
-    files: Sequence[LogFile]
+    files: Sequence[StoredLogFile]
     """All of the log, in order."""
 
 
@@ -106,7 +124,7 @@ class Cutter:
         self._history = LogHistory(facts, filter_at) if has_history else None
 
     def ranges(
-        self, spans: Sequence[Span], cuts: Cuts, *, files: Sequence[LogFile]
+        self, spans: Sequence[Span], cuts: Cuts, *, files: Sequence[StoredLogFile]
     ) -> list[LogRange]:
         """Cut parts of files into ranges.
 
@@ -127,7 +145,7 @@ class Cutter:
             for piece in self._ranges_of(run, wanted)
         ]
 
-    def parts(self, logs: Iterable[Log], cuts: Cuts) -> list[Part]:
+    def parts(self, logs: Iterable[LogExtent], cuts: Cuts) -> list[Part]:
         """Cut logs into equal parts, whatever files they lie in.
 
         Where there are more parts than cores, they are so many that each core has as many.
@@ -198,7 +216,7 @@ class Cutter:
                 yield self.bare(run.file, run.facts, start, stop)
                 start = stop
 
-    def _with_history(self, piece: LogRange, run: _Run, files: Sequence[LogFile]) -> LogRange:
+    def _with_history(self, piece: LogRange, run: _Run, files: Sequence[StoredLogFile]) -> LogRange:
         """A range with what the log tells before it."""
         history = self._history
         if history is None:
@@ -211,7 +229,7 @@ class Cutter:
             filter_state=None if history.filter_state is None else history.filter_state.copy(),
         )
 
-    def _catalog(self, history: LogHistory, facts: FileFacts, piece: LogRange) -> LoggedObjects:
+    def _catalog(self, history: LogHistory, facts: LogFileFacts, piece: LogRange) -> LoggedObjects:
         """The catalog of the tables that a range has rows of; of all tables if it has statements."""
         if any(_is_in(query.event.position, piece) for query in facts.queries):
             return history.catalog.copy()
@@ -223,7 +241,7 @@ class Cutter:
         return history.catalog.only(frozenset().union(*known))
 
     def _prepared(
-        self, history: LogHistory, facts: FileFacts, piece: LogRange
+        self, history: LogHistory, facts: LogFileFacts, piece: LogRange
     ) -> Iterator[LogRange]:
         """The groups before a range that prepared what it commits."""
         seen: set[str] = set()
@@ -235,7 +253,7 @@ class Cutter:
                 file, its_facts, group = history.prepared[place.xid]
                 yield self.bare(file, its_facts, group.start, group.stop)
 
-    def advance(self, span: Span, limits: Limits) -> tuple[FileFacts, int, Limits]:
+    def advance(self, span: Span, limits: Limits) -> tuple[LogFileFacts, int, Limits]:
         """Return how far limits reach in a part of a file, and the limits that are left."""
         file, low, high = span
         until = high if limits.size_bytes is None else min(low + limits.size_bytes, high)
@@ -253,7 +271,7 @@ class Cutter:
         size_bytes = None if limits.size_bytes is None else limits.size_bytes - (at - low)
         return facts, at, replace(limits, size_bytes=size_bytes, groups=groups, rows=rows)
 
-    def _cut_before(self, file: LogFile, facts: FileFacts, low: int, want: int) -> int:
+    def _cut_before(self, file: StoredLogFile, facts: LogFileFacts, low: int, want: int) -> int:
         """The last cut point or group's end up to a position, but behind at least one group."""
         at = low
         for piece, _, stop in facts.cuts(low, max(want, low + 1)):
@@ -270,7 +288,7 @@ class Cutter:
         return at if at > low else facts.end
 
     def _after_groups(
-        self, file: LogFile, facts: FileFacts, low: int, high: int, groups: int
+        self, file: StoredLogFile, facts: LogFileFacts, low: int, high: int, groups: int
     ) -> tuple[int, int]:
         """Return where so many groups end, but not behind `high`, and how many are left to take."""
         for piece, start, stop in facts.cuts(low, high):
@@ -288,7 +306,7 @@ class Cutter:
         return high, groups
 
     def _after_rows(
-        self, piece: LogRange, facts: FileFacts, rows: int, scope: Scope
+        self, piece: LogRange, facts: LogFileFacts, rows: int, scope: Scope
     ) -> tuple[int, int]:
         """Return where the group ends that has the last of so many row changes, and how many are left."""
         for group in read_groups_of(piece):
@@ -298,7 +316,9 @@ class Cutter:
         assert piece.stop is not None, "it was given"
         return piece.stop, rows
 
-    def _group_ends(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> Iterator[int]:
+    def _group_ends(
+        self, file: StoredLogFile, facts: LogFileFacts, start: int, stop: int
+    ) -> Iterator[int]:
         """Give the end of each event group of a piece."""
         with closing(open_range(self.bare(file, facts, start, stop))) as source:
             items = raw_groups(
@@ -314,7 +334,7 @@ class Cutter:
                 elif not item.is_control and item.is_complete:
                     yield item.next_position
 
-    def bare(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> LogRange:
+    def bare(self, file: StoredLogFile, facts: LogFileFacts, start: int, stop: int) -> LogRange:
         """A range without what the log tells before it."""
         return LogRange(
             uri=file.uri,
@@ -344,7 +364,7 @@ def _is_in(position: int, piece: LogRange) -> bool:
     return piece.start <= position and (piece.stop is None or position < piece.stop)
 
 
-def file_end(file: LogFile, facts: FileFacts) -> int:
+def file_end(file: StoredLogFile, facts: LogFileFacts) -> int:
     """The end of a file that is written no more, or behind which damage stands."""
     if file.is_plain:
         return file.size_bytes

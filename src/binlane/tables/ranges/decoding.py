@@ -13,7 +13,7 @@ from binlane.log.grouping.walk import Walker
 from binlane.log.kernels.load import is_compiled
 from binlane.tables.columnar.batches import ROWS_MAX_DEFAULT, ChangeBatcher, batches
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.log_part import LogPart
+from binlane.tables.columnar.log_part import KernelInput
 from binlane.tables.columnar.told import RowItem
 from binlane.tables.ranges.files import chunks_of, description_of, open_range
 from binlane.tables.ranges.log_range import LogRange
@@ -59,7 +59,7 @@ def decoded(
         if by_kernels:
             from binlane.tables.columnar.kernel_batches import kernel_batches  # noqa: PLC0415 - as `scan`
 
-            part = LogPart(
+            part = KernelInput(
                 source=source,
                 file=named(piece.uri),
                 name=piece.name,

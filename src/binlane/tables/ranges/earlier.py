@@ -16,7 +16,7 @@ from binlane.log.grouping.window import ByteSource
 from binlane.positions import FilePosition
 from binlane.tables.columnar.batches import ChangeBatcher
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.prepared import Prepared, PreparedGroup
+from binlane.tables.columnar.prepared import PreparedGroup, PreparedTransactions
 from binlane.tables.columnar.selection import Selection, file_number
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded
@@ -69,7 +69,7 @@ class LogBefore:
             StoreError: If it cannot be read.
         """
         for piece in self._pieces():
-            prepared = Prepared(self)
+            prepared = PreparedTransactions(self)
             prepared.path = piece.uri
             batcher = ChangeBatcher(ReadOptions(selection=_NO_GROUP), prepared=prepared)
             for _ in decoded(

@@ -22,7 +22,7 @@ PIECE_BYTES: Final = 2 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class FilePiece:
     """Facts about the part of a file between two cut points.
 
     Attributes:
@@ -82,7 +82,7 @@ class XaPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
+class LogFileFacts:
     """Facts about a file, so that it need not be read again.
 
     Attributes:
@@ -111,7 +111,7 @@ class FileFacts:
     start: int
     end: int
     check: bytes = b""
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[FilePiece, ...] = ()
     table_maps: tuple[TableMapEvent, ...] = ()
     queries: tuple[LoggedQuery, ...] = ()
     xa: tuple[XaPlace, ...] = ()
@@ -125,7 +125,7 @@ class FileFacts:
         """`mariadb` or `mysql`."""
         return self.format.flavor.value
 
-    def cuts(self, start: int, stop: int) -> Iterator[tuple[Piece, int, int]]:
+    def cuts(self, start: int, stop: int) -> Iterator[tuple[FilePiece, int, int]]:
         """The pieces of a range, each with where it begins and ends in it."""
         first = bisect_right(self.pieces, start, key=lambda piece: piece.stop)
         for piece in self.pieces[first:]:
@@ -133,7 +133,7 @@ class FileFacts:
                 return
             yield piece, max(piece.start, start), min(piece.stop, stop)
 
-    def tables(self, piece: Piece) -> frozenset[TableName] | None:
+    def tables(self, piece: FilePiece) -> frozenset[TableName] | None:
         """The tables that have rows in a piece; None where nobody knows."""
         if piece.maps is None:
             return None

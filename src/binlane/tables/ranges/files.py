@@ -16,7 +16,7 @@ from binlane.tables.ranges.storage import LogBytes, head_event, named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogFile:
+class StoredLogFile:
     """A file of a log.
 
     Attributes:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.ranges.facts import FileFacts, XaPlace
-from binlane.tables.ranges.files import LogFile
+from binlane.tables.ranges.facts import LogFileFacts, XaPlace
+from binlane.tables.ranges.files import StoredLogFile
 from binlane.tables.ranges.known_facts import KnownFacts
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class _Cursor:
     fingerprint: str = ""
     number: int = 0
     position: int = 0
-    prepared: dict[str, tuple[LogFile, FileFacts, XaPlace]] = field(default_factory=dict)
+    prepared: dict[str, tuple[StoredLogFile, LogFileFacts, XaPlace]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class LogHistory:
         return self._at.log.objects
 
     @property
-    def prepared(self) -> dict[str, tuple[LogFile, FileFacts, XaPlace]]:
+    def prepared(self) -> dict[str, tuple[StoredLogFile, LogFileFacts, XaPlace]]:
         """The XA transactions that are prepared there, each with the group that did so."""
         return self._at.prepared
 
-    def follow(self, files: Sequence[LogFile], file: LogFile, position: int) -> None:
+    def follow(self, files: Sequence[StoredLogFile], file: StoredLogFile, position: int) -> None:
         """Follow the log up to a place.
 
         Args:
@@ -108,7 +108,7 @@ class LogHistory:
                 self._at.fingerprint = facts.fingerprint
                 self._at.number, self._at.position = each.number, stop
 
-    def _fits(self, files: Sequence[LogFile]) -> bool:
+    def _fits(self, files: Sequence[StoredLogFile]) -> bool:
         """True if the log is still the one that was followed."""
         if not self._at.fingerprint:
             return True
@@ -118,7 +118,7 @@ class LogHistory:
             return files[0].number > self._at.number
         return self._facts.first(file).fingerprint == self._at.fingerprint
 
-    def _apply(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> None:
+    def _apply(self, file: StoredLogFile, facts: LogFileFacts, start: int, stop: int) -> None:
         for query in facts.queries:
             if start <= query.event.position < stop:
                 self.catalog.feed(query.event)

@@ -24,7 +24,7 @@ from binlane.log.codec.event import decode_event, encode_event
 from binlane.log.codec.format import MAGIC, Format
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.grouping.first_event import format_of
-from binlane.tables.ranges.facts import FileFacts, LoggedQuery, Piece, XaPlace
+from binlane.tables.ranges.facts import FilePiece, LogFileFacts, LoggedQuery, XaPlace
 
 _VERSION: Final = 2
 _SUFFIX: Final = ".facts"
@@ -50,7 +50,7 @@ class KeptFacts:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def read(self, uri: str, *, piece_bytes: int) -> FileFacts | None:
+    def read(self, uri: str, *, piece_bytes: int) -> LogFileFacts | None:
         """The facts of a file, if they are kept and whole; whether they fit is not looked at."""
         try:
             check, _, data = self._path(uri, piece_bytes).read_bytes().partition(b"\n")
@@ -60,7 +60,7 @@ class KeptFacts:
         except (OSError, ValueError, KeyError, TypeError, IndexError, CodecError):
             return None
 
-    def write(self, uri: str, facts: FileFacts, *, piece_bytes: int) -> None:
+    def write(self, uri: str, facts: LogFileFacts, *, piece_bytes: int) -> None:
         """Keep the facts of a file; if that cannot be done, nothing happens."""
         path = self._path(uri, piece_bytes)
         data = json.dumps(_values(facts), separators=(",", ":")).encode()
@@ -91,7 +91,7 @@ class KeptFacts:
                     path.unlink()
 
 
-def _values(facts: FileFacts) -> dict[str, Any]:
+def _values(facts: LogFileFacts) -> dict[str, Any]:
     return {
         "version": _VERSION,
         "fingerprint": facts.fingerprint,
@@ -128,18 +128,18 @@ def _values(facts: FileFacts) -> dict[str, Any]:
     }
 
 
-def _facts(values: Mapping[str, Any]) -> FileFacts | None:
+def _facts(values: Mapping[str, Any]) -> LogFileFacts | None:
     if values["version"] != _VERSION:
         return None
     head = b64decode(values["head"])
     first = decode_event(head[len(MAGIC) :], None, position=len(MAGIC))
     format_ = format_of(first)
-    start, pieces = len(MAGIC), list[Piece]()
+    start, pieces = len(MAGIC), list[FilePiece]()
     for stop, groups, first_timestamp, last_timestamp, gtids, has_anonymous, maps in values[
         "pieces"
     ]:
         pieces.append(
-            Piece(
+            FilePiece(
                 start=start,
                 stop=stop,
                 groups=groups,
@@ -151,7 +151,7 @@ def _facts(values: Mapping[str, Any]) -> FileFacts | None:
             )
         )
         start = stop
-    return FileFacts(
+    return LogFileFacts(
         fingerprint=values["fingerprint"],
         server_id=first.header.server_id,
         head=head,

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.log.codec.format import CHECKSUM_LENGTH, MAGIC
-from binlane.tables.ranges.facts import PIECE_BYTES, FileFacts
-from binlane.tables.ranges.files import LogFile
+from binlane.tables.ranges.facts import PIECE_BYTES, LogFileFacts
+from binlane.tables.ranges.files import StoredLogFile
 from binlane.tables.ranges.kept_facts import KeptFacts
 from binlane.tables.ranges.storage import bytes_before
 from binlane.tables.ranges.survey import first_facts, survey
@@ -36,9 +36,9 @@ class KnownFacts:
         self._piece_bytes = piece_bytes
         self._kept = kept
         self._kept_ends: dict[str, int] = {}
-        self._known: dict[str, FileFacts] = {}
+        self._known: dict[str, LogFileFacts] = {}
 
-    def first(self, file: LogFile) -> FileFacts:
+    def first(self, file: StoredLogFile) -> LogFileFacts:
         """Read the facts that a file's first events tell, anew each time.
 
         Raises:
@@ -49,12 +49,12 @@ class KnownFacts:
 
     def of(
         self,
-        file: LogFile,
+        file: StoredLogFile,
         *,
         since: int = 0,
         until: int | None = None,
         begin: str | None = None,
-    ) -> FileFacts:
+    ) -> LogFileFacts:
         """The facts of a file, at least between two positions.
 
         Args:
@@ -81,7 +81,7 @@ class KnownFacts:
         self._keep(file, found)
         return found
 
-    def _read(self, file: LogFile) -> FileFacts | None:
+    def _read(self, file: StoredLogFile) -> LogFileFacts | None:
         if self._kept is None:
             return None
         found = self._kept.read(file.uri, piece_bytes=self._piece_bytes)
@@ -89,7 +89,7 @@ class KnownFacts:
             self._kept_ends[file.uri] = found.end
         return found
 
-    def _keep(self, file: LogFile, facts: FileFacts) -> None:
+    def _keep(self, file: StoredLogFile, facts: LogFileFacts) -> None:
         """Keep what is worth it: a lot that is new, or the end of a file that is closed."""
         new = facts.end - self._kept_ends.get(file.uri, 0)
         is_worth_it = new >= KEPT_BYTES or (new > 0 and not file.is_live)
@@ -98,8 +98,8 @@ class KnownFacts:
             self._kept_ends[file.uri] = facts.end
 
     def _fitting(
-        self, file: LogFile, first: FileFacts, known: FileFacts | None
-    ) -> FileFacts | None:
+        self, file: StoredLogFile, first: LogFileFacts, known: LogFileFacts | None
+    ) -> LogFileFacts | None:
         """Return known facts if the file is still the one that they are about, else None."""
         if known is None or known.fingerprint != first.fingerprint:
             return None

@@ -57,7 +57,7 @@ _ALWAYS_ASKED: Final = (b"ROLLBACK", b"XA")
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedRows:
+class LoggedRowCounts:
     """The row images of a range: one of an INSERT or DELETE, two of an UPDATE.
 
     Attributes:
@@ -101,7 +101,7 @@ class LoggedRows:
         return found
 
 
-def logged_rows(piece: LogRange, *, by_kernels: bool | None = None) -> LoggedRows:
+def logged_rows(piece: LogRange, *, by_kernels: bool | None = None) -> LoggedRowCounts:
     """Count the row images of a range.
 
     Args:
@@ -116,7 +116,7 @@ def logged_rows(piece: LogRange, *, by_kernels: bool | None = None) -> LoggedRow
     format_ = format_of(head)
     start = max(piece.start, head.next_position)
     if piece.stop is not None and start >= piece.stop:
-        return LoggedRows()
+        return LoggedRowCounts()
     behind = replace(piece, start=start)
     if by_kernels is None:
         by_kernels = is_compiled(KERNEL_MODULES)
@@ -165,12 +165,12 @@ class _Prepared:
             chunks_of(source), file=place.path, position=place.start, format_=place.format
         )
         group = next(group_events(walker.events(), file=place.path))
-        return LoggedRows().images_of(group, place.format)
+        return LoggedRowCounts().images_of(group, place.format)
 
 
-def _by_group(piece: LogRange, format_: Format, prepared: _Prepared) -> LoggedRows:
+def _by_group(piece: LogRange, format_: Format, prepared: _Prepared) -> LoggedRowCounts:
     """Count a range by decoding its events."""
-    found = LoggedRows()
+    found = LoggedRowCounts()
     for group in read_groups_of(piece):
         first = group.events[0].body
         if isinstance(first, FormatDescriptionEvent):
@@ -182,7 +182,7 @@ def _by_group(piece: LogRange, format_: Format, prepared: _Prepared) -> LoggedRo
 
 
 def _take_group(
-    found: LoggedRows,
+    found: LoggedRowCounts,
     group: EventGroup,
     images: Counter[TableName],
     format_: Format,
@@ -207,12 +207,12 @@ class _Counting:
         self._piece = piece
         self._format = format_
         self._prepared = prepared
-        self._found = LoggedRows()
+        self._found = LoggedRowCounts()
         self._apart: set[int] = set()
         self._scanner = CountingScanner(format_)
         self._inner: CountingScanner | None = None
 
-    def run(self) -> LoggedRows:
+    def run(self) -> LoggedRowCounts:
         """Count it.
 
         Raises:

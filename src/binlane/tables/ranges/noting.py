@@ -14,9 +14,9 @@ from binlane.positions import AnyGtid, Position, parse_position
 from binlane.statements.sql.logged_statements import is_about_rows_only
 from binlane.tables.ranges.facts import (
     PIECE_BYTES,
-    FileFacts,
+    FilePiece,
+    LogFileFacts,
     LoggedQuery,
-    Piece,
     XaPlace,
     no_gtids,
 )
@@ -50,7 +50,7 @@ class Notes:
         piece_bytes: Least distance of two cut points.
     """
 
-    def __init__(self, facts: FileFacts, *, piece_bytes: int = PIECE_BYTES) -> None:
+    def __init__(self, facts: LogFileFacts, *, piece_bytes: int = PIECE_BYTES) -> None:
         self._facts = facts
         self._piece_bytes = piece_bytes
         self._pieces = list(facts.pieces)
@@ -72,7 +72,7 @@ class Notes:
         self._has_anonymous = False
         self._maps: set[int] | None = set()
 
-    def _reopen(self, piece: Piece) -> None:
+    def _reopen(self, piece: FilePiece) -> None:
         self._open(piece.start)
         self.end = piece.stop
         self._groups = piece.groups
@@ -83,7 +83,7 @@ class Notes:
         self._has_anonymous = piece.has_anonymous
         self._maps = None if piece.maps is None else set(piece.maps)
 
-    def _is_small(self, piece: Piece) -> bool:
+    def _is_small(self, piece: FilePiece) -> bool:
         return piece.stop - piece.start < self._piece_bytes
 
     @property
@@ -148,14 +148,14 @@ class Notes:
                     LoggedQuery(event=event, group=group.start, stop=group.stop, gtid=group.gtid)
                 )
 
-    def facts(self, *, check: bytes, is_cut: bool, fault: str, read_to: int) -> FileFacts:
+    def facts(self, *, check: bytes, is_cut: bool, fault: str, read_to: int) -> LogFileFacts:
         """All that is known by now.
 
         Args:
             check: The last bytes before the end.
-            is_cut: Value of `FileFacts.is_cut` at the end.
-            fault: Value of `FileFacts.fault` at the end.
-            read_to: Value of `FileFacts.read_to` at the end.
+            is_cut: Value of `LogFileFacts.is_cut` at the end.
+            fault: Value of `LogFileFacts.fault` at the end.
+            read_to: Value of `LogFileFacts.read_to` at the end.
         """
         pieces = self._pieces
         if self.end > self._start:
@@ -174,8 +174,8 @@ class Notes:
             read_to=read_to,
         )
 
-    def _piece(self) -> Piece:
-        return Piece(
+    def _piece(self) -> FilePiece:
+        return FilePiece(
             start=self._start,
             stop=self.end,
             groups=self._groups,

@@ -9,8 +9,8 @@ from typing import Final
 from binlane.errors import StoreError
 from binlane.log.codec.format import CHECKSUM_LENGTH
 from binlane.positions import Position
-from binlane.tables.ranges.facts import FileFacts
-from binlane.tables.ranges.files import LogFile
+from binlane.tables.ranges.facts import LogFileFacts
+from binlane.tables.ranges.files import StoredLogFile
 from binlane.tables.ranges.known_facts import KnownFacts
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.sources import log_name
@@ -19,7 +19,7 @@ from binlane.tables.ranges.storage import bytes_before, named
 _ANEW: Final = "start anew with an empty checkpoint and target"
 
 
-def check_place(files: Sequence[LogFile], place: Offset, known: KnownFacts) -> None:
+def check_place(files: Sequence[StoredLogFile], place: Offset, known: KnownFacts) -> None:
     """See that a log is the one in which an offset stands, and holds it.
 
     Raises:
@@ -54,7 +54,7 @@ def check_place(files: Sequence[LogFile], place: Offset, known: KnownFacts) -> N
         )
 
 
-def check_gaps(files: Sequence[LogFile]) -> None:
+def check_gaps(files: Sequence[StoredLogFile]) -> None:
     """See that no file is missing between others.
 
     Raises:
@@ -69,7 +69,7 @@ def check_gaps(files: Sequence[LogFile]) -> None:
             )
 
 
-def purged(oldest: LogFile, start: Position, begin: str) -> StoreError:
+def purged(oldest: StoredLogFile, start: Position, begin: str) -> StoreError:
     """Return the error that the log no longer has the groups behind a GTID position."""
     return StoreError(
         f"what follows {start or 'the beginning'} is not in the log any more: it begins with "
@@ -79,7 +79,7 @@ def purged(oldest: LogFile, start: Position, begin: str) -> StoreError:
     )
 
 
-def _not_there(files: Sequence[LogFile], place: Offset) -> StoreError:
+def _not_there(files: Sequence[StoredLogFile], place: Offset) -> StoreError:
     """The file in which an offset stands is gone."""
     first, last = files[0], files[-1]
     if log_name(place.file) != log_name(first.name):
@@ -101,7 +101,7 @@ def _not_there(files: Sequence[LogFile], place: Offset) -> StoreError:
     )
 
 
-def _another(file: LogFile, first: FileFacts, place: Offset) -> StoreError:
+def _another(file: StoredLogFile, first: LogFileFacts, place: Offset) -> StoreError:
     """The file in which an offset stands is another one by now."""
     if place.server_id is not None and first.server_id != place.server_id:
         return _another_server(file, place, f"{first.server_id}", f"{place.server_id}")
@@ -113,7 +113,7 @@ def _another(file: LogFile, first: FileFacts, place: Offset) -> StoreError:
     )
 
 
-def _another_server(file: LogFile, place: Offset, found: str, wanted: str) -> StoreError:
+def _another_server(file: StoredLogFile, place: Offset, found: str, wanted: str) -> StoreError:
     done = f" ({place.gtids} was done here)" if place.gtids else ""
     return StoreError(
         f"{file.name} is not the file any more in which this reader stands at {place.position}: "

@@ -23,18 +23,17 @@ from binlane.tables.ranges.cutting import (
     RANGE_BYTES_DEFAULT,
     Cuts,
     Cutter,
-    Log,
+    LogExtent,
     Part,
     Span,
     file_end,
 )
-from binlane.tables.ranges.facts import PIECE_BYTES, FileFacts
-from binlane.tables.ranges.files import LogFile
+from binlane.tables.ranges.facts import PIECE_BYTES, LogFileFacts
+from binlane.tables.ranges.files import StoredLogFile
 from binlane.tables.ranges.history import FilterAt, LogHistory
 from binlane.tables.ranges.kept_facts import KeptFacts, default_directory
 from binlane.tables.ranges.known_facts import KnownFacts
-from binlane.tables.ranges.limits import Limits
-from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.places import check_gaps, check_place, purged
 from binlane.tables.ranges.sources import Sources, log_name
@@ -107,14 +106,14 @@ class Planner:
             return self._begin_behind(files, start)
         return self._offset(files[0], self._facts.first(files[0]), len(MAGIC))
 
-    def _begin_at(self, files: Sequence[LogFile], start: FilePosition) -> Offset:
+    def _begin_at(self, files: Sequence[StoredLogFile], start: FilePosition) -> Offset:
         check_place(files, Offset(file=start.file, position=start.position), self._facts)
         file = next(file for file in files if file.name == start.file)
         facts = self._facts.of(file, until=start.position)
         cuts = [piece.stop for piece in facts.pieces if piece.stop <= start.position]
         return self._offset(file, facts, max(cuts, default=len(MAGIC)))
 
-    def _begin_behind(self, files: Sequence[LogFile], start: Position) -> Offset:
+    def _begin_behind(self, files: Sequence[StoredLogFile], start: Position) -> Offset:
         for file in reversed(files):
             try:
                 first = self._facts.first(file)
@@ -228,7 +227,7 @@ class Planner:
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
         """
-        log = Log(list(self._spans(start, end)), self._sources.one_log())
+        log = LogExtent(list(self._spans(start, end)), self._sources.one_log())
         return self._cutter.parts([log], cuts)
 
     def all_parts(self, cuts: Cuts) -> list[Part]:
@@ -247,7 +246,7 @@ class Planner:
             file for file in self._sources.files() if wish is None or wish.wants_file(file.name)
         ]
         logs = [
-            Log([Span(file, len(MAGIC), self._end_of(file)) for file in log], log)
+            LogExtent([Span(file, len(MAGIC), self._end_of(file)) for file in log], log)
             for log in _logs(files)
         ]
         return self._cutter.parts(logs, cuts)
@@ -295,7 +294,7 @@ class Planner:
             state.notes.clear()
         return notes
 
-    def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[FileFacts, LogRange]]:
+    def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[LogFileFacts, LogRange]]:
         """Give the facts that are known of the log between two places, file by file.
 
         Raises:
@@ -364,7 +363,7 @@ class Planner:
                     seen.add(key)
                     yield key
 
-    def files(self) -> tuple[LogFile, ...]:
+    def files(self) -> tuple[StoredLogFile, ...]:
         """The files of the log, in order.
 
         Raises:
@@ -375,7 +374,7 @@ class Planner:
 
     # Places of offsets ----------------------------------------------------------------------------
 
-    def _offset(self, file: LogFile, facts: FileFacts, position: int) -> Offset:
+    def _offset(self, file: StoredLogFile, facts: LogFileFacts, position: int) -> Offset:
         check = b""
         if file.is_plain and position > len(MAGIC):
             check = bytes_before(file.uri, position, CHECKSUM_LENGTH)
@@ -390,7 +389,7 @@ class Planner:
             server=file.server,
         )
 
-    def _files_from(self, start: Offset) -> tuple[LogFile, ...]:
+    def _files_from(self, start: Offset) -> tuple[StoredLogFile, ...]:
         """The files from an offset on.
 
         Raises:
@@ -421,14 +420,14 @@ class Planner:
             if low < high:
                 yield Span(file, low, high)
 
-    def _end_of(self, file: LogFile) -> int:
+    def _end_of(self, file: StoredLogFile) -> int:
         facts = self._facts.of(file)
         return facts.end if file.is_live and not facts.fault else file_end(file, facts)
 
 
-def _logs(files: Sequence[LogFile]) -> Iterator[tuple[LogFile, ...]]:
+def _logs(files: Sequence[StoredLogFile]) -> Iterator[tuple[StoredLogFile, ...]]:
     """Files that are given in any order, by the logs that they are of."""
-    run: list[LogFile] = []
+    run: list[StoredLogFile] = []
     for file in files:
         is_next = (
             run

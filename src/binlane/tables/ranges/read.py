@@ -13,15 +13,21 @@ from binlane.log.codec.control import IncidentEvent
 from binlane.tables.columnar.batches import ChangeBatcher
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.prepared import Prepared
+from binlane.tables.columnar.prepared import PreparedTransactions
 from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions
-from binlane.tables.columnar.told import Told, ToldKind, statement_of
+from binlane.tables.columnar.told import (
+    LogNote,
+    LogNoteKind,
+    RangeItem,
+    Trouble,
+    TroubleKind,
+    statement_at,
+    statement_of,
+)
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded, rows_max_of
 from binlane.tables.ranges.earlier import LogBefore
-from binlane.tables.ranges.items import RangeItem, Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.statements import statement_at
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.state import FilterState
@@ -36,7 +42,7 @@ class LogState:
         log: The log where the reader begins; the reader follows it.
     """
 
-    prepared: Prepared
+    prepared: PreparedTransactions
     log: FollowedLog
 
 
@@ -73,7 +79,7 @@ def read_range(
         if state is None:
             objects = None if piece.catalog is None else piece.catalog.copy()
             log = FollowedLog(objects, filter_state_of(piece, want.selection))
-            state = LogState(prepared=Prepared(before), log=log)
+            state = LogState(prepared=PreparedTransactions(before), log=log)
         state.prepared.path = None if piece.uri == STDIN else piece.uri
         rows_max = want.rows_max or rows_max_of(by_kernels=by_kernels)
         batcher = ChangeBatcher(
@@ -83,7 +89,7 @@ def read_range(
             state.log.filter_state.left_out = counters.left_out
         counters = counters or ReadCounters()
         for item in decoded(piece, batcher, by_kernels=by_kernels, counters=counters):
-            yield _of_told(item) if isinstance(item, Told) else item
+            yield _of_told(item) if isinstance(item, LogNote) else item
 
 
 def filter_state_of(piece: LogRange, selection: Selection) -> FilterState | None:
@@ -96,9 +102,9 @@ def filter_state_of(piece: LogRange, selection: Selection) -> FilterState | None
     return FilterState(terms) if piece.filter_state is None else piece.filter_state.copy()
 
 
-def _of_told(told: Told) -> RangeItem:
+def _of_told(told: LogNote) -> RangeItem:
     place = told.place
-    if told.kind is ToldKind.ROWS:
+    if told.kind is LogNoteKind.ROWS:
         return Trouble(
             kind=TroubleKind.ROWS,
             what=told.what,
@@ -109,7 +115,7 @@ def _of_told(told: Told) -> RangeItem:
             position=place.position,
         )
     assert told.event is not None, "all else is told by an event"
-    if told.kind is ToldKind.STATEMENT:
+    if told.kind is LogNoteKind.STATEMENT:
         body = statement_of(told.event)
         assert body is not None, "a statement is told by its event"
         return statement_at(body, place, is_wanted=told.is_wanted)
@@ -128,19 +134,19 @@ def _of_told(told: Told) -> RangeItem:
     )
 
 
-_TROUBLES: Final[Mapping[ToldKind, tuple[TroubleKind, str, str]]] = MappingProxyType(
+_TROUBLES: Final[Mapping[LogNoteKind, tuple[TroubleKind, str, str]]] = MappingProxyType(
     {
-        ToldKind.INCIDENT: (
+        LogNoteKind.INCIDENT: (
             TroubleKind.INCIDENT,
             "changes are missing here: INCIDENT {}",
             "land the tables anew from a copy of the source",
         ),
-        ToldKind.ROLLED_BACK: (
+        LogNoteKind.ROLLED_BACK: (
             TroubleKind.ROLLED_BACK,
             "a transaction with rows is rolled back here in part",
             "the log does not tell which rows stay; use one engine in a transaction",
         ),
-        ToldKind.XA_UNKNOWN: (
+        LogNoteKind.XA_UNKNOWN: (
             TroubleKind.XA_UNKNOWN,
             "an XA transaction is committed here that was prepared before the log's beginning",
             "read the log from where it was prepared, or land the tables anew",

@@ -16,7 +16,7 @@ from binlane.binlogs.store.files import BINLOGS_DIRECTORY
 from binlane.binlogs.store.reading import StoreReader
 from binlane.errors import ConfigError, StoreError
 from binlane.tables.columnar.selection import file_number
-from binlane.tables.ranges.files import LogFile
+from binlane.tables.ranges.files import StoredLogFile
 from binlane.tables.ranges.filesystems import (
     child,
     is_remote,
@@ -54,7 +54,7 @@ class Sources:
         self._readers: dict[Path, StoreReader] = {}
         self._is_plain: dict[tuple[str, int], bool] = {}
 
-    def files(self) -> tuple[LogFile, ...]:
+    def files(self) -> tuple[StoredLogFile, ...]:
         """The files as they are now.
 
         Raises:
@@ -64,7 +64,7 @@ class Sources:
         """
         return tuple(file for source in self._sources for file in self._files_of(source))
 
-    def one_log(self) -> tuple[LogFile, ...]:
+    def one_log(self) -> tuple[StoredLogFile, ...]:
         """The files, if they are those of one log in order.
 
         Raises:
@@ -84,7 +84,7 @@ class Sources:
             )
         return files
 
-    def _files_of(self, source: str) -> Iterator[LogFile]:
+    def _files_of(self, source: str) -> Iterator[StoredLogFile]:
         if is_server(source):
             yield from _server_files(source)
         elif is_remote(source):
@@ -92,7 +92,7 @@ class Sources:
         else:
             yield from self._local_files(local_path(source))
 
-    def _local_files(self, path: str) -> Iterator[LogFile]:
+    def _local_files(self, path: str) -> Iterator[StoredLogFile]:
         data_dir, has_name, name = path.rpartition("#")
         if has_name and (Path(data_dir) / CATALOG_FILE).exists():
             yield from self._store_files(Path(data_dir), name)
@@ -112,10 +112,10 @@ class Sources:
                 hint="name a binlog file, a directory of them, or DATA#name",
             )
 
-    def _store_files(self, data_dir: Path, name: str) -> Iterator[LogFile]:
+    def _store_files(self, data_dir: Path, name: str) -> Iterator[StoredLogFile]:
         reader = self._readers.setdefault(data_dir, StoreReader(data_dir))
         for file in reader.files(name):
-            yield LogFile(
+            yield StoredLogFile(
                 uri=str(file.path.absolute()),
                 name=file.name,
                 number=file.number,
@@ -123,7 +123,7 @@ class Sources:
                 is_live=file.ended is None,
             )
 
-    def _directory_files(self, directory: Path) -> Iterator[LogFile]:
+    def _directory_files(self, directory: Path) -> Iterator[StoredLogFile]:
         if (directory / CATALOG_FILE).exists():
             names = ", ".join(f"{directory}#{name}" for name in StoreReader(directory).names())
             raise _several(str(directory), names)
@@ -138,7 +138,7 @@ class Sources:
         }
         yield from self._one_live_log(str(directory), sizes)
 
-    def _remote_files(self, source: str) -> Iterator[LogFile]:
+    def _remote_files(self, source: str) -> Iterator[StoredLogFile]:
         parts = urlsplit(source)
         uri, name = urlunsplit(parts._replace(fragment="")), parts.fragment
         if name:
@@ -159,7 +159,7 @@ class Sources:
             raise _nothing_there(uri)
         yield from self._one_live_log(shown(uri), _sizes(uri, entries, "*"))
 
-    def _one_live_log(self, directory: str, sizes: Mapping[str, int]) -> Iterator[LogFile]:
+    def _one_live_log(self, directory: str, sizes: Mapping[str, int]) -> Iterator[StoredLogFile]:
         """The files of a directory, the last of which may be written."""
         logs = {log_name(_base_name(uri)) for uri in sizes}
         if len(logs) != 1:
@@ -173,18 +173,18 @@ class Sources:
         yield from closed
         yield replace(last, is_live=True)
 
-    def _in_order(self, sizes: Mapping[str, int]) -> Iterator[LogFile]:
+    def _in_order(self, sizes: Mapping[str, int]) -> Iterator[StoredLogFile]:
         names = {uri: _base_name(uri) for uri in sizes}
         for uri in sorted(sizes, key=lambda uri: (log_name(names[uri]), file_number(names[uri]))):
             yield self._file(uri, names[uri], sizes[uri])
 
-    def _file(self, uri: str, name: str, size_bytes: int) -> LogFile:
+    def _file(self, uri: str, name: str, size_bytes: int) -> StoredLogFile:
         name = base_name(name)
         # A file that is whole enough to tell does not become another kind of file.
         key = uri, min(size_bytes, _TELLING_BYTES)
         if key not in self._is_plain:
             self._is_plain[key] = is_plain_file(uri)
-        return LogFile(
+        return StoredLogFile(
             uri=uri,
             name=name,
             number=file_number(name),
@@ -193,12 +193,12 @@ class Sources:
         )
 
 
-def _server_files(source: str) -> Iterator[LogFile]:
+def _server_files(source: str) -> Iterator[StoredLogFile]:
     place = ServerPlace.parse(source)
     log = place.log()
     last = len(log.files) - 1
     found = [
-        LogFile(
+        StoredLogFile(
             uri=file_of(source, name),
             name=name,
             number=file_number(name),

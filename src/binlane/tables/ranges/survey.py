@@ -36,8 +36,8 @@ from binlane.log.grouping.window import Window
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import can_jit, is_compiled
 from binlane.positions import Gtid, MysqlGtid
-from binlane.tables.ranges.facts import PIECE_BYTES, FileFacts
-from binlane.tables.ranges.files import LogFile, chunks_of
+from binlane.tables.ranges.facts import PIECE_BYTES, LogFileFacts
+from binlane.tables.ranges.files import StoredLogFile, chunks_of
 from binlane.tables.ranges.noting import GroupNotes, Notes
 from binlane.tables.ranges.storage import LogBytes, bytes_before, first_events, named
 
@@ -63,7 +63,7 @@ _IS_GTID: Final = _is_of((EventType.GTID, EventType.GTID_LOG, EventType.GTID_TAG
 _TRANSACTION_WORDS: Final = (b"BEGIN", b"COMMIT", b"ROLLBACK")
 
 
-def first_facts(file: LogFile, *, keys: str | None = None) -> FileFacts:
+def first_facts(file: StoredLogFile, *, keys: str | None = None) -> LogFileFacts:
     """The facts that a file's first events tell.
 
     Raises:
@@ -83,7 +83,7 @@ def first_facts(file: LogFile, *, keys: str | None = None) -> FileFacts:
                 if isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
                     begin = str(event.body.position)
                     break
-    return FileFacts(
+    return LogFileFacts(
         fingerprint=fingerprint(head),
         server_id=head.header.server_id,
         head=MAGIC + encode_event(head, None),
@@ -95,14 +95,14 @@ def first_facts(file: LogFile, *, keys: str | None = None) -> FileFacts:
 
 
 def survey(
-    file: LogFile,
-    facts: FileFacts,
+    file: StoredLogFile,
+    facts: LogFileFacts,
     *,
     keys: str | None = None,
     until: int | None = None,
     piece_bytes: int = PIECE_BYTES,
     window_bytes: int = WINDOW_BYTES,
-) -> FileFacts:
+) -> LogFileFacts:
     """Extend the facts of a file by a survey behind their end.
 
     Args:
@@ -140,7 +140,7 @@ class _Surveyor:
     def __init__(
         self,
         source: LogBytes,
-        file: LogFile,
+        file: StoredLogFile,
         notes: Notes,
         format_: Format,
         *,
@@ -159,7 +159,7 @@ class _Surveyor:
         self._open: GroupNotes | None = None
         self._open_maps: set[int] = set()
 
-    def run(self, until: int | None) -> FileFacts:
+    def run(self, until: int | None) -> LogFileFacts:
         fault, is_cut = "", False
         try:
             if not is_fast(self._format) or not (is_compiled(_KERNEL_MODULES) or can_jit()):

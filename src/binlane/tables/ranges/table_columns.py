@@ -8,13 +8,13 @@ from binlane.log.codec.columns import Column
 from binlane.log.codec.rows import TableMapEvent
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
-from binlane.tables.ranges.facts import FileFacts, Piece
+from binlane.tables.ranges.facts import FilePiece, LogFileFacts
 
 Columns = tuple[Column, ...]
 
 
 def columns_in(
-    facts: FileFacts, piece: Piece, catalog: LoggedObjects, table: TableName
+    facts: LogFileFacts, piece: FilePiece, catalog: LoggedObjects, table: TableName
 ) -> Iterator[tuple[TableMapEvent, Columns]]:
     """The columns that a table's rows in a piece may have.
 

@@ -25,7 +25,7 @@ from binlane.tables.ranges.log_range import LogRange
 _NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 
 
-class RowRun(NamedTuple):
+class PreparedRowRun(NamedTuple):
     """Row changes of an XA transaction: its XA COMMIT's position, and numbers from first to last."""
 
     position: int
@@ -43,7 +43,7 @@ class Unchecked:
     """
 
     positions: tuple[int, ...]
-    runs: tuple[RowRun, ...]
+    runs: tuple[PreparedRowRun, ...]
 
 
 class _Flagged(NamedTuple):
@@ -71,7 +71,7 @@ def unchecked_rows(piece: LogRange) -> Unchecked:
 @lru_cache(maxsize=2)
 def _unchecked(piece: LogRange) -> Unchecked:
     positions: dict[int, bool] = {}
-    runs: list[RowRun] = []
+    runs: list[PreparedRowRun] = []
     prepared: dict[str, list[_Flagged]] = {}
     format_: Format | None = None
     with closing(LogBefore(piece)) as before:
@@ -121,10 +121,10 @@ def _before(log: LogBefore, xid: str) -> list[_Flagged]:
     return list(_flagged(next(group_events(walker.events(), file=place.path)), place.format))
 
 
-def _runs(position: int, rows: list[_Flagged]) -> Iterator[RowRun]:
+def _runs(position: int, rows: list[_Flagged]) -> Iterator[PreparedRowRun]:
     """The row changes of a transaction are numbered through."""
     number = 0
     for changes, is_unchecked in rows:
         if is_unchecked and changes:
-            yield RowRun(position, number, number + changes - 1)
+            yield PreparedRowRun(position, number, number + changes - 1)
         number += changes

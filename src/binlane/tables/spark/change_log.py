@@ -10,12 +10,11 @@ import pyarrow as pa
 from binlane.statements.sql.facts import VIEW_KINDS, StatementKind
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import JSON_COLUMN, ReadOptions, table_of
-from binlane.tables.ranges.items import Trouble
+from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
-from binlane.tables.ranges.statements import Statement
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns
-from binlane.tables.spark.images import CHANGE_OPS, Changes, WholeChanges, chosen_images, taken
+from binlane.tables.spark.images import CHANGE_OPS, ImageChanges, WholeChanges, chosen_images, taken
 from binlane.tables.spark.options import Include, SourceOptions
 
 _MICROSECONDS: Final = 1_000_000
@@ -84,7 +83,7 @@ def read_change_log(
 def _of_images(batch: pa.RecordBatch, prefix: str, schema: pa.Schema) -> pa.RecordBatch:
     """The rows of a batch of images of one table."""
     table = table_of(batch.schema)
-    changes = Changes.of(batch.column("_op"))
+    changes = ImageChanges.of(batch.column("_op"))
     count = len(changes.first)
     images = batch.column(JSON_COLUMN)
     arrays: dict[str, Any] = {

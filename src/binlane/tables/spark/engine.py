@@ -9,25 +9,98 @@ it can; what binlane itself finds wrong would be wrong again, so it travels back
 from __future__ import annotations
 
 import pickle
+import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Final, TypeVar
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it tells no types
-from pyspark import TaskContext
-from pyspark.errors import PySparkException
+from pyspark import SparkFiles, TaskContext
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.types import BinaryType
 
 from binlane.errors import BinlaneError, PeerError, StoreError
+from binlane.log.kernels.load import Target, compiled_name, folders, kernel_modules
 from binlane.tables.landing.engine import SMALL_BYTES
 from binlane.tables.spark.failures import readable
 from binlane.tables.spark.merger import SparkMerger, merge_settings
 from binlane.tables.spark.session import build_session, is_local
-from binlane.tables.spark.shipping import ship
+from binlane.tables.spark.source import BinlogDataSource
+
+ARCHIVE_NAME: Final = "binlane.zip"
+_PACKAGES: Final = ("binlane", "pyspark_binlane")
+_SHIPPED_SETTING: Final = "spark.binlane.ship"
+
+
+def write_archive(path: Path) -> None:
+    """Write an archive of the packages as they are here: what `--py-files` takes.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    root = _root()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for file in _files(root):
+            archive.write(file, file.relative_to(root).as_posix())
+        for file in _compiled():
+            archive.write(file, f"binlane/log/kernels/{file.name}")
+
+
+def ship(spark: SparkSession) -> None:
+    """Bring binlane to the workers of a session, as far as they are elsewhere.
+
+    Nothing is done where the workers are processes of this machine's Python, where binlane itself
+    was brought here as an archive, or if `spark.binlane.ship` is `false`, because the workers'
+    Python has it.
+    """
+    context = spark.sparkContext
+    is_wanted = context.getConf().get(_SHIPPED_SETTING, "true") != "false"
+    if not is_wanted or is_local(context.master) or not _root().is_dir():
+        return
+    # Spark serves the file from where it lies, for as long as the session lasts.
+    folder = Path(SparkFiles.getRootDirectory()) / "shipped"
+    if folder.exists():
+        return
+    folder.mkdir()
+    write_archive(folder / ARCHIVE_NAME)
+    before = list(sys.path)
+    context.addPyFile(str(folder / ARCHIVE_NAME))
+    sys.path[:] = before  # here it is imported from where it always was
+    # Spark looks for sources with the workers' Python, which finds none; one that is registered is
+    # read with what was brought. Where that Python has binlane, Spark knows the source already.
+    with suppress(AnalysisException):
+        spark.dataSource.register(BinlogDataSource)
+
+
+def _root() -> Path:
+    """The folder, or archive, that the packages are in."""
+    return Path(__file__).parents[3]
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for package in _PACKAGES:
+        for file in sorted((root / package).rglob("*")):
+            is_compiled = file.suffix in {".pyc", ".so"}
+            if file.is_file() and not is_compiled and "__pycache__" not in file.parts:
+                yield file
+
+
+def _compiled() -> Iterator[Path]:
+    """The kernels of these sources, for any processor that they were compiled for."""
+    for module in kernel_modules():
+        for target in Target:
+            name = compiled_name(module, target) + EXTENSION_SUFFIXES[0]
+            for path in (folder / name for folder in folders()):
+                if path.exists():
+                    yield path
+                    break
+
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -104,7 +177,7 @@ class SparkEngine:
 
     @property
     def cores(self) -> int:
-        """The number of tasks that run at the same time, as far as Spark tells; it may grow."""
+        """The number of tasks that run at the same time, as far as Spark knows it; it may grow."""
         return int(self._spark.sparkContext.defaultParallelism)
 
 

@@ -18,10 +18,10 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.told import storable
 from binlane.tables.ranges.files import read_groups_of
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import filter_state_of
-from binlane.tables.ranges.statements import storable
 from binlane.tables.spark.options import SourceOptions
 
 _MICROSECONDS: Final = 1_000_000

@@ -43,7 +43,7 @@ _COMPARISONS: Final[Mapping[type[Filter], str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PushedCondition:
     """A condition on the values of a column.
 
     Attributes:
@@ -76,7 +76,7 @@ class Condition:
         return any(low <= value <= high for value in self.values)
 
 
-def conditions(filters: Iterable[Filter], prefix: str) -> list[Condition]:
+def conditions(filters: Iterable[Filter], prefix: str) -> list[PushedCondition]:
     """Return the conditions of a query's filters that can be used.
 
     Args:
@@ -90,10 +90,10 @@ def conditions(filters: Iterable[Filter], prefix: str) -> list[Condition]:
             continue
         if isinstance(each, In):
             values = tuple(value for value in each.value if value is not None)
-            found.append(Condition(column, "is_in", tuple(map(_plain, values))))
+            found.append(PushedCondition(column, "is_in", tuple(map(_plain, values))))
         elif type(each) in _COMPARISONS and each.value is not None:  # type: ignore[attr-defined]
             value = _plain(each.value)  # type: ignore[attr-defined]
-            found.append(Condition(column, _COMPARISONS[type(each)], (value,)))
+            found.append(PushedCondition(column, _COMPARISONS[type(each)], (value,)))
     return found
 
 

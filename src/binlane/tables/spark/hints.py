@@ -1,4 +1,4 @@
-"""Errors on their way through Spark, which passes on their traceback as text, and nothing else."""
+"""Errors on their way through Spark, which passes on only the text of their traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _logger: Final = logging.getLogger(__name__)
 
 
 class hints_shown(ContextDecorator):  # noqa: N801 - used as a function
-    """Let the traceback of an error that binlane raises be short, and end with its hint.
+    """Shorten the traceback of binlane's errors, and end it with their hint.
 
     Where in binlane it was raised is told to the log of the process, on the level DEBUG.
     """

@@ -61,7 +61,7 @@ class WholeChanges:
         self._held: dict[TableName, pa.RecordBatch] = {}
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take the next batch of a table, which has `_op`; give what is whole of it."""
+        """Take the next batch of a table, which has `_op`; return its complete changes."""
         name = table_of(batch.schema)
         held = self._held.pop(name, None)
         if held is not None:
@@ -77,7 +77,7 @@ class WholeChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ImageChanges:
     """The images that make the changes of a batch, a number for each change.
 
     Attributes:
@@ -93,7 +93,7 @@ class Changes:
     after: Indexes
 
     @classmethod
-    def of(cls, ops: pa.Array[Any]) -> Changes:
+    def of(cls, ops: pa.Array[Any]) -> ImageChanges:
         """The changes of a batch that has whole ones."""
         images = op_codes(ops)
         first = np.flatnonzero(images != UPDATE_AFTER)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 from binlane.binlogs.filters.terms import (
     LIST_OPTIONS,
@@ -25,8 +26,46 @@ from binlane.statements.scope.scope import Scope
 from binlane.tables.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.tables.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.tables.ranges.scopes import read_scope
+from binlane.tables.ranges.servers import server_uri
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, OPS
-from binlane.tables.spark.server_option import SERVER_OPTIONS, server_place
+
+SERVER_OPTIONS: Final[Mapping[str, str]] = {
+    "passwordFile": "password-file",
+    "passwordEnv": "password-env",
+    "socket": "socket",
+    "sslMode": "ssl-mode",
+    "sslCa": "ssl-ca",
+    "sslCert": "ssl-cert",
+    "sslKey": "ssl-key",
+}
+"""Options of the source, and what they are called in a server's URL."""
+
+
+def server_place(url: str, user: str | None, options: Mapping[str, str]) -> str:
+    """Return a server's URL with the options in it.
+
+    Args:
+        url: The URL as the user gave it; `mariadb://host:port` is enough if the others are options.
+        user: The account's name, if it does not stand in the URL.
+        options: Values by option name, of `SERVER_OPTIONS`.
+
+    Raises:
+        ConfigError: If the text is no URL of a server.
+    """
+    scheme, has_scheme, rest = url.partition("://")
+    if not has_scheme:
+        raise ConfigError(
+            f"{url!r} names no server",
+            key="server",
+            hint="write mariadb://HOST:PORT or mysql://HOST:PORT",
+        )
+    if user is not None:
+        if "@" in rest.partition("?")[0]:
+            raise ConfigError("the server's URL names a user, too", key="user")
+        rest = f"{quote(user, safe='')}@{rest}"
+    given = {SERVER_OPTIONS[name]: value for name, value in options.items()}
+    return server_uri(f"{scheme}://{rest}", given)
+
 
 PARTITION_BYTES_DEFAULT: Final = 256 << 20
 """A task costs a tenth of a second whatever it reads, and more parts than cores gain nothing."""
@@ -44,7 +83,7 @@ class Layout(Enum):
     """One row an event."""
 
 
-class Shape(Enum):
+class RowForm(Enum):
     """Forms of the rows of one table's changes."""
 
     IMAGES = "images"
@@ -66,7 +105,7 @@ class Include(Enum):
     DDL = "ddl"
 
 
-class SchemaChange(Enum):
+class OnSchemaChange(Enum):
     """Behaviours of a stream of one table where the table's columns no longer fit its own."""
 
     FAIL = "fail"
@@ -111,14 +150,14 @@ class SourceOptions:
     paths: tuple[str, ...]
     layout: Layout = Layout.CHANGES
     table: TableName | None = None
-    shape: Shape = Shape.IMAGES
+    shape: RowForm = RowForm.IMAGES
     include: frozenset[Include] = frozenset(Include)
     selection: Selection = field(default_factory=Selection)
     columns: frozenset[str] | None = None
     change_columns: frozenset[str] | None = None
     prefix: str = "_"
     ops: frozenset[str] | None = None
-    schema_change: SchemaChange = SchemaChange.FAIL
+    schema_change: OnSchemaChange = OnSchemaChange.FAIL
     rows_per_batch: int = ROWS_MAX_DEFAULT
     max_partition_bytes: int = PARTITION_BYTES_DEFAULT
     max_rows_per_trigger: int | None = None
@@ -130,7 +169,7 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
-        """Read what was given to `.option()`; names in any case.
+        """Parse the options given to `.option()`; their names in any case.
 
         Raises:
             ConfigError: If an option is unknown or its value cannot be used.
@@ -276,7 +315,7 @@ def _read_words(text: str, _name: str) -> frozenset[str]:
 
 
 def _read_columns(text: str, name: str) -> frozenset[str]:
-    """Names as the table has them, which may hold anything: backticks around those with commas."""
+    """Read names of columns, which may hold anything; backticks stand around names with commas."""
     found = _COLUMN.findall(text)
     if not found:
         raise ConfigError(f"{text!r} names no column", key=name)
@@ -347,7 +386,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("columns", "columns", _read_columns),
             _Option("changeColumns", "change_columns", _read_change_columns),
             _Option("prefix", "prefix", _read_prefix),
-            _Option("shape", "shape", _word_of(Shape)),
+            _Option("shape", "shape", _word_of(RowForm)),
             _Option("include", "include", _read_include),
             _Option("ops", "ops", _read_ops),
             _Option("start", "start", _read_bound),
@@ -358,7 +397,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("maxRowsPerTrigger", "max_rows_per_trigger", _read_count),
             _Option("maxBytesPerTrigger", "max_bytes_per_trigger", _read_count),
             _Option("maxGroupsPerTrigger", "max_groups_per_trigger", _read_count),
-            _Option("schemaChange", "schema_change", _word_of(SchemaChange)),
+            _Option("schemaChange", "schema_change", _word_of(OnSchemaChange)),
         )
     }
 )

@@ -9,27 +9,64 @@ from collections.abc import Sequence
 from typing import Final
 
 from binlane.names import TableName
-from binlane.positions import FilePosition
-from binlane.tables.columnar.selection import file_number
-from binlane.tables.ranges.facts import FileFacts, Piece
-from binlane.tables.ranges.wanted import lies_before, lies_behind
-from binlane.tables.spark.filters import Condition
+from binlane.positions import FilePosition, GtidPosition, Position, parse_position
+from binlane.tables.columnar.selection import Bound, file_number
+from binlane.tables.ranges.facts import FilePiece, LogFileFacts
+from binlane.tables.spark.filters import PushedCondition
 from binlane.tables.spark.options import Include, Layout, SourceOptions
+
+
+def lies_before(piece: FilePiece, facts: LogFileFacts, name: str, bound: Bound | None) -> bool:
+    """True if all groups of a piece lie before a bound."""
+    if bound is None:
+        return False
+    if isinstance(bound, FilePosition):
+        return (file_number(name), piece.stop) <= (file_number(bound.file), bound.position)
+    if isinstance(bound, GtidPosition):
+        return not piece.has_anonymous and _position(piece, facts, bound)
+    return piece.last_timestamp < bound.timestamp()
+
+
+def _position(piece: FilePiece, facts: LogFileFacts, bound: Position) -> bool:
+    if bound.flavor != facts.flavor:
+        return False
+    return bound.includes(parse_position(piece.gtids, facts.flavor))
+
+
+def lies_behind(piece: FilePiece, facts: LogFileFacts, name: str, bound: Bound | None) -> bool:
+    """True if no group of a piece lies before a bound."""
+    if bound is None:
+        return False
+    if isinstance(bound, FilePosition):
+        return (file_number(name), piece.start) >= (file_number(bound.file), bound.position)
+    if isinstance(bound, GtidPosition):
+        if bound.flavor != facts.flavor:
+            return False
+        done = facts.done_at(piece.start)
+        if not isinstance(done, GtidPosition):
+            return False
+        own = GtidPosition.parse(piece.gtids)
+        # Sequences grow within a domain: where all that is wanted of it is done, no more is.
+        return all(
+            (last := bound.last(gtid.domain_id)) is None or done.covers(last) for gtid in own
+        )
+    return piece.first_timestamp >= bound.timestamp()
+
 
 _OF_TABLES: Final = frozenset({Layout.TABLE, Layout.CHANGES})
 
 
 class Pruning:
-    """Says of each part of a log whether it is to be read.
+    """Decides for each part of a log whether a query reads it.
 
     Args:
         options: The options of the read.
         conditions: Conditions of the query beside the options.
     """
 
-    def __init__(self, options: SourceOptions, conditions: Sequence[Condition] = ()) -> None:
+    def __init__(self, options: SourceOptions, conditions: Sequence[PushedCondition] = ()) -> None:
         self._options = options
-        self._by_column: dict[str, list[Condition]] = {}
+        self._by_column: dict[str, list[PushedCondition]] = {}
         for condition in conditions:
             self._by_column.setdefault(condition.column, []).append(condition)
         self._has_statements = (
@@ -51,7 +88,7 @@ class Pruning:
             return False
         return all(condition.admits(name) for condition in self._by_column.get("file", ()))
 
-    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+    def wants_piece(self, name: str, facts: LogFileFacts, piece: FilePiece) -> bool:
         """True if the query may ask for anything between two cut points.
 
         Args:
@@ -69,7 +106,7 @@ class Pruning:
             return False
         return self._options.layout not in _OF_TABLES or self._may_hold_tables(facts, piece)
 
-    def _may_hold_tables(self, facts: FileFacts, piece: Piece) -> bool:
+    def _may_hold_tables(self, facts: LogFileFacts, piece: FilePiece) -> bool:
         tables = facts.tables(piece)
         if tables is None:
             return True
@@ -92,6 +129,6 @@ class Pruning:
         )
 
     def _may_pass(self, table: TableName) -> bool:
-        """True if the filter may let rows of a table through, wherever they stand."""
+        """True if the filter may let rows of a table through, at any place of the log."""
         terms = self._options.selection.filter_terms
         return terms is None or terms.follows or terms.rules.includes(table)

@@ -22,7 +22,7 @@ from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.spark.change_log import read_change_log
 from binlane.tables.spark.events import read_events
-from binlane.tables.spark.filters import Condition
+from binlane.tables.spark.filters import PushedCondition
 from binlane.tables.spark.hints import hints_shown
 from binlane.tables.spark.options import Layout, SourceOptions
 from binlane.tables.spark.typed_table import read_typed
@@ -54,9 +54,9 @@ def read_partition(
     options: SourceOptions,
     schema: StructType,
     partition: InputPartition,
-    conditions: Sequence[Condition] = (),
+    conditions: Sequence[PushedCondition] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of one part of a log, in exactly the schema that Spark was told.
+    """Yield the batches of one part of a log, in exactly the schema that Spark was given.
 
     Losses that a filter made in tables that it names are a warning in the worker's log, and so are
     columns that row images lack, which are NULL.
@@ -96,7 +96,7 @@ def tell(notes: Iterable[str]) -> None:
 
 
 def _kept(
-    batches: Iterable[pa.RecordBatch], conditions: Sequence[Condition], prefix: str
+    batches: Iterable[pa.RecordBatch], conditions: Sequence[PushedCondition], prefix: str
 ) -> Iterator[pa.RecordBatch]:
     """The rows that a query asks for."""
     for batch in batches:

@@ -21,7 +21,7 @@ from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.logged_statements import logged_statement
 from binlane.tables.columnar.table_schema import ReadOptions, table_schema
 from binlane.tables.columnar.unify import common_type
-from binlane.tables.ranges.facts import FileFacts, LoggedQuery
+from binlane.tables.ranges.facts import LogFileFacts, LoggedQuery
 from binlane.tables.ranges.files import read_groups_of
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.offset import Offset
@@ -98,18 +98,18 @@ class SchemaWatch:
                         return change
         return None
 
-    def _is_in(self, facts: FileFacts, numbers: Iterable[int]) -> bool:
+    def _is_in(self, facts: LogFileFacts, numbers: Iterable[int]) -> bool:
         maps = (facts.table_maps[number] for number in numbers)
         return any(TableName(each.database, each.table) == self._table for each in maps)
 
     @staticmethod
-    def _follow(facts: FileFacts, low: int, high: int, catalog: LoggedObjects) -> None:
+    def _follow(facts: LogFileFacts, low: int, high: int, catalog: LoggedObjects) -> None:
         for query in facts.queries:
             if low <= query.event.position < high:
                 catalog.feed(query.event)
 
     def _find(
-        self, facts: FileFacts, part: LogRange, start: int, catalog: LoggedObjects
+        self, facts: LogFileFacts, part: LogRange, start: int, catalog: LoggedObjects
     ) -> SchemaChange | None:
         flavor = facts.format.flavor
         for group in read_groups_of(part):
@@ -130,7 +130,7 @@ class SchemaWatch:
                     )
         return None
 
-    def _cause(self, facts: FileFacts, position: int) -> LoggedQuery | None:
+    def _cause(self, facts: LogFileFacts, position: int) -> LoggedQuery | None:
         """The last statement on the table before a position of its file."""
         for query in reversed(facts.queries):
             if query.group < position and self._table in _tables(query):

@@ -116,7 +116,7 @@ def _worker_python(master: str, settings: Mapping[str, str]) -> str:
 
 @contextmanager
 def _standard_error(path: Path) -> Iterator[None]:
-    """Let programs that are started meanwhile write their standard error to a file."""
+    """Send the standard error of programs that start meanwhile to a file."""
     sys.stderr.flush()
     kept = os.dup(_STDERR)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

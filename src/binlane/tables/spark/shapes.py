@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from binlane.names import TableName
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields
-from binlane.tables.spark.images import CHANGE_OPS, OP, Changes, op_codes, struct_of, taken
-from binlane.tables.spark.options import Shape, SourceOptions
+from binlane.tables.spark.images import CHANGE_OPS, OP, ImageChanges, op_codes, struct_of, taken
+from binlane.tables.spark.options import RowForm, SourceOptions
 
 Arrays = dict[str, "pa.Array[Any]"]
 
@@ -59,19 +59,19 @@ def rendering(options: SourceOptions) -> Rendering:
     """The one that the options ask for."""
     assert options.table is not None, "shapes are of one table"
     match options.shape:
-        case Shape.IMAGES:
-            return Images(options)
-        case Shape.CHANGES:
+        case RowForm.IMAGES:
+            return ImageRows(options)
+        case RowForm.CHANGES:
             return WithStructs(options)
-        case Shape.CDF:
+        case RowForm.CDF:
             return ChangeDataFeed()
-        case Shape.DEBEZIUM:
+        case RowForm.DEBEZIUM:
             return Debezium(options.table)
-        case Shape.DEBEZIUM_FLAT:
+        case RowForm.DEBEZIUM_FLAT:
             return DebeziumFlat(options.table)
 
 
-class Images:
+class ImageRows:
     """One row an image: `_op` and its like, then the table's columns."""
 
     has_whole_changes = False
@@ -85,7 +85,7 @@ class Images:
         return pa.schema([*self._added, *own])
 
     def own(self, schema: pa.Schema) -> list[pa.Field[Any]]:
-        """All that are no change columns."""
+        """Return the table's columns: all that are no change columns."""
         added = {field.name for field in self._added}
         return [field for field in schema if field.name not in added]
 
@@ -123,7 +123,7 @@ class WithStructs:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """Two images make a row."""
-        changes = Changes.of(batch.column(OP))
+        changes = ImageChanges.of(batch.column(OP))
         arrays = {
             name: taken(values, changes.first)
             for name, values in _renamed(self._sources, batch).items()
@@ -140,15 +140,15 @@ class ChangeDataFeed:
     _added = _FEED
 
     def schema(self, own: pa.Schema) -> pa.Schema:
-        """The table's columns, then the feed's."""
+        """Return the table's columns, then Debezium's columns of a change."""
         return pa.schema([*own, *self._added])
 
     def own(self, schema: pa.Schema) -> list[pa.Field[Any]]:
-        """All that are not the feed's."""
+        """Return the table's columns: all that are not the feed's."""
         return [field for field in schema if field.name not in self._added.names]
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:
-        """All that the feed's are made of."""
+        """Return the columns from which those of the feed are made."""
         del schema
         return frozenset({"_op", "_ts", "_file", "_pos"})
 
@@ -193,7 +193,7 @@ class Debezium:
         self._table = table
 
     def schema(self, own: pa.Schema) -> pa.Schema:
-        """Both images, then what Debezium tells of a change."""
+        """Return both images, then Debezium's columns of a change."""
         row = pa.struct(list(own))
         return pa.schema([pa.field("before", row), pa.field("after", row), *_DEBEZIUM])
 
@@ -207,7 +207,7 @@ class Debezium:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """Two images make a row."""
-        changes = Changes.of(batch.column(OP))
+        changes = ImageChanges.of(batch.column(OP))
         return {**_structs(batch, own, changes), **_envelope(self._table, batch, changes)}
 
 
@@ -221,11 +221,11 @@ class DebeziumFlat:
         self._table = table
 
     def schema(self, own: pa.Schema) -> pa.Schema:
-        """The table's columns, then what Debezium tells of a change."""
+        """Return the table's columns, then Debezium's columns of a change."""
         return pa.schema([*own, *self._added])
 
     def own(self, schema: pa.Schema) -> list[pa.Field[Any]]:
-        """All that are not Debezium's."""
+        """Return the table's columns: all that are not Debezium's."""
         return [field for field in schema if field.name not in self._added.names]
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:
@@ -234,7 +234,7 @@ class DebeziumFlat:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """The row behind the change, of a delete the one before it."""
-        changes = Changes.of(batch.column(OP))
+        changes = ImageChanges.of(batch.column(OP))
         arrays = _envelope(self._table, batch, changes)
         arrays["__deleted"] = _DELETED.take(changes.codes)
         row = changes.row
@@ -274,7 +274,7 @@ def _struct_fields(schema: pa.Schema) -> list[pa.Field[Any]]:
     return []
 
 
-def _structs(batch: pa.RecordBatch, own: Sequence[pa.Field[Any]], changes: Changes) -> Arrays:
+def _structs(batch: pa.RecordBatch, own: Sequence[pa.Field[Any]], changes: ImageChanges) -> Arrays:
     columns = list(_own_arrays(batch, own).values())
     return {
         "before": struct_of(columns, list(own), changes.before),
@@ -282,7 +282,7 @@ def _structs(batch: pa.RecordBatch, own: Sequence[pa.Field[Any]], changes: Chang
     }
 
 
-def _envelope(table: TableName, batch: pa.RecordBatch, changes: Changes) -> Arrays:
+def _envelope(table: TableName, batch: pa.RecordBatch, changes: ImageChanges) -> Arrays:
     arrays = {
         name: taken(values, changes.first)
         for name, values in _renamed(_DEBEZIUM_SOURCES, batch).items()

@@ -9,10 +9,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from binlane.tables.ranges.limits import Limits
+from binlane.tables.ranges.log_range import Limits
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.spark.hints import hints_shown
-from binlane.tables.spark.options import Layout, SchemaChange, SourceOptions
+from binlane.tables.spark.options import Layout, OnSchemaChange, SourceOptions
 from binlane.tables.spark.pruning import Pruning
 from binlane.tables.spark.reading import cuts_of, new_planner, read_partition, tell
 from binlane.tables.spark.schema_watch import SchemaWatch
@@ -39,7 +39,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner = new_planner(options)
         self._target: Offset | None = None
         self._watch: SchemaWatch | None = None
-        if options.layout is Layout.TABLE and options.schema_change is not SchemaChange.IGNORE:
+        if options.layout is Layout.TABLE and options.schema_change is not OnSchemaChange.IGNORE:
             assert options.table is not None, "the layout table comes with its name"
             own = rendering(options).own(arrow_schema_of(schema))
             self._watch = SchemaWatch(options.table, pa.schema(own), options.columns)
@@ -59,7 +59,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Remember what there is now; the query ends there."""
+        """Remember the present end of the log; the query ends there."""
         self._target = self._planner.end()
 
     @hints_shown()
@@ -112,7 +112,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Parts of what lies between two offsets."""
+        """Return the parts of the log between two offsets."""
         begin, stop = Offset.parse(start), Offset.parse(end)
         parts = self._planner.parts(begin, stop, cuts_of(self._options, Pruning(self._options)))
         tell(self._planner.notes_between(begin, stop))

@@ -22,7 +22,7 @@ from binlane.tables.spark.shapes import rendering
 
 
 def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
-    """The columns of a data frame over the whole log: all that the table ever had.
+    """Return the columns of a data frame over the whole log: all that the table ever had.
 
     Raises:
         ConfigError: If the log has no such table, or its columns clash with those that are added.
@@ -41,7 +41,7 @@ def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
 
 
 def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
-    """The table's columns.
+    """Return the table's columns.
 
     Raises:
         ConfigError: If the log has no such table, or the table no such column.
@@ -130,7 +130,7 @@ def read_typed(
 def _conformed(
     batch: pa.RecordBatch, own: list[pa.Field[Any]], change_columns: tuple[str, ...]
 ) -> pa.RecordBatch:
-    """A batch with the change columns that are asked for, then exactly the table's columns.
+    """Return a batch with the requested change columns, then exactly the table's columns.
 
     Raises:
         pa.ArrowInvalid: If a value does not fit its type.

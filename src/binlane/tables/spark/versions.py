@@ -22,7 +22,7 @@ try:
 except ImportError:  # Spark 4.1
 
     class ReadAllAvailable:  # type: ignore[no-redef]  # stands in for Spark 4.2's
-        """No limit."""
+        """Stands for a stream without a limit."""
 
     class ReadMaxBytes:  # type: ignore[no-redef]  # stands in for Spark 4.2's
         """Bytes of a micro-batch."""
@@ -37,7 +37,7 @@ except ImportError:  # Spark 4.1
             self.max_rows = max_rows
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]  # stands in for Spark 4.2's
-        """Marks readers that can end with what there is."""
+        """Marks readers that can end with the present end of the log."""
 
 
 __all__ = [

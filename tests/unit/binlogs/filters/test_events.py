@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from binlane.binlogs.filters.events import EventFilter, GroupFilter
-from binlane.binlogs.filters.known_objects import KnownObjects
+from binlane.binlogs.filters.known_objects import SchemaObjects
 from binlane.binlogs.filters.state import FilterState
 from binlane.binlogs.filters.terms import FilterTerms, parse_terms
 from binlane.errors import CodecError
@@ -375,7 +375,7 @@ CREATE TRIGGER tr AFTER INSERT ON u FOR EACH ROW INSERT INTO log VALUES (1)//
 
 
 def passing_with_schema(made: FilterTerms, *statements: str) -> list[str]:
-    known = KnownObjects(lambda catalog: catalog.load(SCHEMA))
+    known = SchemaObjects(lambda catalog: catalog.load(SCHEMA))
     found = EventFilter(FilterState(made), lambda _: None, known)
     list(found.feed(event(format_description()), file="f"))
     texts = []

@@ -13,7 +13,7 @@ from binlane.binlogs.route.job import RouteRequest, route_files
 from binlane.binlogs.route.record import RECORD_FILE, Record
 from binlane.binlogs.route.schedule import Change, Schedule
 from binlane.binlogs.routing.passwords import with_hashes
-from binlane.binlogs.store.lock import DirectoryLock
+from binlane.binlogs.store.disk import DirectoryLock
 from binlane.binlogs.store.reading import read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.errors import (

@@ -8,16 +8,16 @@ from binlane.binlogs.routing.memory import (
     NOTHING,
     CreatedTable,
     Memory,
-    ObjectKind,
     PassedXa,
     StoredObject,
+    StoredObjectKind,
 )
 from binlane.binlogs.routing.table_links import TableLinks
 from binlane.names import TableName
 from binlane.statements.sql.schema import ForeignKey
 
-VIEW = StoredObject(ObjectKind.VIEW, TableName("shop", 'a "view"'))
-BROKEN_NAME = StoredObject(ObjectKind.EVENT, TableName("shop", "e\udcff"))
+VIEW = StoredObject(StoredObjectKind.VIEW, TableName("shop", 'a "view"'))
+BROKEN_NAME = StoredObject(StoredObjectKind.EVENT, TableName("shop", "e\udcff"))
 
 
 def test_a_text_gives_it_back() -> None:

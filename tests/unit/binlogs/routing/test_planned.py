@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.binlogs.routing.memory import NOTHING, Memory, ObjectKind, StoredObject
+from binlane.binlogs.routing.memory import NOTHING, Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.routing.planned import (
     CutGroup,
     Mismatch,
@@ -282,7 +282,7 @@ def test_a_text_that_changes_outside_of_a_scope_goes_as_rows() -> None:
 
 def test_a_trigger_that_a_binlog_lacks_may_have_changed_the_rows() -> None:
     format_, group, cut = one_group()
-    memory = Memory().with_left_out(StoredObject(ObjectKind.TRIGGER, TableName("shop", "x")))
+    memory = Memory().with_left_out(StoredObject(StoredObjectKind.TRIGGER, TableName("shop", "x")))
     for definition in (ALL, SHOP):
         made = plan(cut.pieces, [text(format_, 0)], definition)
         found = outcome(group, made, format_, definition, memory=memory)

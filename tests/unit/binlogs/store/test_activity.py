@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.routing.memory import Memory, ObjectKind, StoredObject
+from binlane.binlogs.routing.memory import Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.store.catalog import Activity
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.binlogs.store.reading import StoreReader
@@ -52,7 +52,7 @@ def test_activity_and_reason_are_there_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_is_on_disk_before_anything_follows(tmp_path: Path) -> None:
-    view = StoredObject(ObjectKind.VIEW, TableName("shop", "v"))
+    view = StoredObject(StoredObjectKind.VIEW, TableName("shop", "v"))
     memory = Memory().with_left_out(view)
     store = Store.open(tmp_path, NEVER)
     binlog = create(store)
@@ -69,7 +69,7 @@ def test_what_is_remembered_is_on_disk_before_anything_follows(tmp_path: Path) -
 
 
 def test_a_group_is_not_there_without_what_it_left_to_remember(tmp_path: Path) -> None:
-    view = StoredObject(ObjectKind.VIEW, TableName("shop", "v"))
+    view = StoredObject(StoredObjectKind.VIEW, TableName("shop", "v"))
     store = Store.open(tmp_path, NEVER)
     binlog = create(store)
     binlog.append(transaction(1))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.chunks import open_chunks
 from binlane.binlogs.store.group_index import POINT_BYTES, GroupIndex
@@ -19,7 +20,7 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.binlogs.store.verify import verify
 from binlane.live.dump.lookup import gtid_position_at, gtid_position_in
-from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.event import Event, decode_event
 from binlane.log.codec.packets.framing import PacketSplitter
@@ -68,7 +69,7 @@ def dumped(binlog: Binlog, state: str) -> list[Event]:
         sent.append(bytes(packets))
 
     async def dump() -> None:
-        request = DumpRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
+        request = ReplicaRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
         await serve_dump(request, LiveBinlog(binlog), send)
 
     asyncio.run(dump())
@@ -218,7 +219,7 @@ def test_groups_of_which_only_bytes_are_known_have_no_times(tmp_path: Path) -> N
         binlog = create(store)
         for n in range(1, 60):
             events = transaction(n, size=SIZE).events
-            binlog.append_placed(place_group(events, binlog.size_bytes, binlog.format), groups=1)
+            binlog.take(BinlogPart(place_group(events, binlog.size_bytes, binlog.format), groups=1))
             binlog.advance_to(GtidPosition.parse(f"0-1-{n}"))
             binlog.sync()
         index = index_at(binlog.files()[0].path)

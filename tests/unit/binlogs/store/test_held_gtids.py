@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from binlane.binlogs.store.files import BinlogFile
-from binlane.binlogs.store.heads import read_head
+from binlane.binlogs.store.files import BinlogFile, read_head
 from binlane.binlogs.store.held_gtids import first_lacking
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event

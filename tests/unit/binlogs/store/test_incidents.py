@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.catalog import Catalog
-from binlane.binlogs.store.incident_search import incidents_in
 from binlane.binlogs.store.incidents import KEPT_MAX, Incident
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.reading import incidents_in, read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.errors import StoreFullError

@@ -15,7 +15,7 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.binlogs.store.verify import verify
 from binlane.errors import CorruptStoreError
-from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import ErrPacket
@@ -40,7 +40,7 @@ def dumped(store: Store, state: str) -> str:
     """How a dump by GTID that does not wait ends: the text of its error."""
 
     async def dump() -> bytes:
-        request = DumpRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
+        request = ReplicaRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
         return await serve_dump(request, LiveBinlog(store.binlogs["orders"]), _drop)
 
     (packet,) = PacketSplitter().feed(asyncio.run(dump()))

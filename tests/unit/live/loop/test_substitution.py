@@ -13,7 +13,6 @@ import pytest
 
 from binlane.binlogs.routing.makers import thread_of_raw
 from binlane.binlogs.routing.planned import MARKS, CutGroup, cut_group
-from binlane.binlogs.routing.planned_spans import RawGroup
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.reading import read_groups
@@ -23,10 +22,10 @@ from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.loop.router import Router
-from binlane.live.loop.substitution import PAST_THE_PORT, Substitution
+from binlane.live.loop.substitution import PAST_THE_PORT, OwnedGroups, Substitution
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
-from binlane.live.port.session_groups import Reason
+from binlane.live.port.session_groups import RowsReason
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import MAGIC, Format
@@ -350,9 +349,12 @@ def test_statements_stand_in_the_places_of_their_rows(
 class ByReference(Substitution):
     """Makes every group by the reference."""
 
-    def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
-        del output, plan, group, gtid
-        return False
+    def read_run(self, run: RawRun, after: Position | None) -> OwnedGroups:
+        return replace(super().read_run(run, after), plans={})
+
+    def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
+        del gtid
+        return None
 
 
 @pytest.mark.parametrize("name", ["md1011_txn", "md1011_rotation", "md118_txn", "md1011_fk"])
@@ -441,7 +443,7 @@ def test_what_no_session_says_in_time_is_rows(tmp_path: Path) -> None:
             shape(group) for group in source.groups
         ]
         counts = run.outputs[0].counts.rows_instead
-        assert set(counts) <= {reason.value for reason in Reason}
+        assert set(counts) <= {reason.value for reason in RowsReason}
         assert sum(counts.values()) == sum(map(has_rows, source.groups))
         assert not run.outputs[2].counts.rows_instead
 
@@ -562,8 +564,8 @@ def test_texts_of_a_mark_stand_behind_no_later_group(*, is_passed: bool, tmp_pat
         texts = [group.gtid for group in run.groups(0) if b"tmp" in shape(group)[-1][1]]
         assert texts == ([] if is_passed else [mark.gtid])
         assert output.binlog.reached.covers(mark.gtid)
-        assert output.counts.rows_instead[Reason.PASSED] == is_passed
-        assert not is_passed or _THREAD in output.threads.lost
+        assert output.counts.rows_instead[RowsReason.PASSED] == is_passed
+        assert not is_passed or _THREAD in output.temporary.threads.lost
 
 
 @pytest.mark.parametrize("is_met", [False, True])
@@ -608,7 +610,7 @@ def test_temporary_tables_of_a_session_of_which_something_is_not_known_are_in_no
             if b"shop.o" in query or b"shop.two" in query
         ]
         assert made == ([queries[0]] if is_met else [])
-        assert run.outputs[0].threads.lost == {_THREAD}
+        assert run.outputs[0].temporary.threads.lost == {_THREAD}
 
 
 def test_a_group_that_is_not_held_is_rows(tmp_path: Path) -> None:
@@ -704,7 +706,7 @@ def test_a_session_that_hangs_holds_only_groups_that_could_be_its_own(
         assert gtids(run.groups(0)) == gtids(source.groups)
         reasons = set(run.outputs[0].counts.rows_instead)
         if hung == "the same":
-            assert reasons == {PAST_THE_PORT, Reason.NOT_ANSWERED.value}
+            assert reasons == {PAST_THE_PORT, RowsReason.NOT_ANSWERED.value}
         else:
             assert reasons == {PAST_THE_PORT}
 
@@ -747,7 +749,7 @@ def test_what_was_under_way_when_the_source_was_started_anew_is_rows(tmp_path: P
         made = zip(source.groups, run.groups(0), strict=True)
         for number, (group, one) in enumerate(made):
             assert has_rows(one) == (has_rows(group) and not number % 2)
-        assert set(run.outputs[0].counts.rows_instead) == {Reason.LOST.value}
+        assert set(run.outputs[0].counts.rows_instead) == {RowsReason.LOST.value}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
-from binlane.live.loop.router import EndingError, Router
+from binlane.live.loop.router import Router
+from binlane.live.loop.substitution import EndingError
 from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun, raw_groups
 from binlane.log.kernels.load import is_compiled

@@ -7,7 +7,7 @@ import inspect
 from types import SimpleNamespace
 from typing import Any, cast
 
-from binlane.live.gateway.handler import Handler, SessionAge, SessionContext
+from binlane.live.gateway.handler import Handler, HandlerSession, SessionAge
 from binlane.live.service.workers.link import Link
 from binlane.live.service.workers.messages import SESSION_VALUES, BinlogsNow, SessionFacts
 from binlane.live.service.workers.remote_session import RemoteSession
@@ -46,11 +46,11 @@ def _methods(of: type) -> set[str]:
 
 
 def test_all_that_handlers_see_of_a_session_goes_along() -> None:
-    properties = {name for name, each in vars(SessionContext).items() if isinstance(each, property)}
+    properties = {name for name, each in vars(HandlerSession).items() if isinstance(each, property)}
     assert set(SESSION_VALUES) == properties == _VALUES.keys()
-    facts = SessionFacts.of(cast("SessionContext", SimpleNamespace(**_VALUES)), 3)
+    facts = SessionFacts.of(cast("HandlerSession", SimpleNamespace(**_VALUES)), 3)
     assert vars(facts) == {"number": 3, **_VALUES}
-    assert _methods(SessionContext) <= _methods(RemoteSession)
+    assert _methods(HandlerSession) <= _methods(RemoteSession)
     assert _methods(Handler) <= _methods(WorkerHandler)
 
 

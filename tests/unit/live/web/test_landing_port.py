@@ -9,11 +9,11 @@ from binlane.errors import ConfigError
 from binlane.live.web.landing import landing_metrics, landing_port
 from binlane.live.web.prometheus import render
 from binlane.live.web.settings import HttpSettings
-from binlane.tables.landing.progress import Progress, TableReport
+from binlane.tables.landing.progress import LandingProgress, TableReport
 
 
-def progress() -> Progress:
-    return Progress(
+def progress() -> LandingProgress:
+    return LandingProgress(
         tables={
             'shop."q"': TableReport(
                 rows=5, logged=7, left_out={"of a group": 2}, invalid_dates=1, committed=1700.25

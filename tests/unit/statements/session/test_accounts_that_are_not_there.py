@@ -6,6 +6,7 @@ import pytest
 
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 
@@ -16,7 +17,9 @@ def _errno(flavor: str, statement: str) -> int | None:
         "CREATE DATABASE d; USE d; CREATE TABLE t (a INT); CREATE USER x;"
         "CREATE PROCEDURE p() SELECT 1;"
     )
-    session = Session(server=Server.parse(flavor), objects=objects, database="d")
+    session = Session(
+        server=Server.parse(flavor), objects=objects, database="d", errors=PredictedErrors()
+    )
     error = session.execute(statement).error
     return None if error is None else error.errno
 
@@ -44,7 +47,9 @@ def test_grant_with_a_password_makes_the_account_on_mariadb() -> None:
     """Measured on MariaDB 10.11.19, whose sql_mode has NO_AUTO_CREATE_USER."""
     objects = SchemaCatalog(Flavor.MARIADB)
     objects.load("CREATE DATABASE d; CREATE USER x;")
-    session = Session(server=Server.parse("mariadb"), objects=objects, database="d")
+    session = Session(
+        server=Server.parse("mariadb"), objects=objects, database="d", errors=PredictedErrors()
+    )
     answers = [
         session.execute(statement).error
         for statement in (

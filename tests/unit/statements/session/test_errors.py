@@ -8,6 +8,7 @@ import pytest
 
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from tests.error_cases import SERVERS, Case, cases, is_same
@@ -20,7 +21,9 @@ def _session(server: str, *, has_database: bool) -> Session:
     objects = SchemaCatalog(Flavor(flavor))
     objects.load(f"CREATE DATABASE d; {_SETTINGS.get(flavor, '')}")
     database = "d" if has_database else ""
-    return Session(server=Server.parse(server), objects=objects, database=database)
+    return Session(
+        server=Server.parse(server), objects=objects, database=database, errors=PredictedErrors()
+    )
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.statements[0][0][:60])

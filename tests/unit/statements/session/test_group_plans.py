@@ -473,7 +473,7 @@ def test_recorded_sessions(path: Path, definitions: str | None) -> None:
     is_known = definitions is None
     is_known &= "delayed" not in path.stem and "failed_create_or_replace" not in path.stem
     for place, line in enumerate(lines):
-        said = Outcome(**line.get("outcome", {}))
+        said = Outcome(**{"error": line.get("error"), **line.get("outcome", {})})
         is_unlogged = not session.session.state.is_logging or "sql_log_bin" in line["sql"]
         if not line["sql"]:
             planned, result = session.disconnect(), plain.disconnect()

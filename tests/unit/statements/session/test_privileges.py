@@ -7,6 +7,7 @@ import pytest
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.accounts import AccountName
 from binlane.statements.sql.catalog import SchemaCatalog
@@ -42,7 +43,13 @@ def session(flavor: str, *grants: str, user: str = "app@localhost", version: str
     objects.load("".join((SCHEMA, *(f"{grant};" for grant in grants))), version=server.version)
     assert not objects.problems
     name, _, host = user.partition("@")
-    return Session(server=server, objects=objects, database="d", account=AccountName(name, host))
+    return Session(
+        server=server,
+        objects=objects,
+        database="d",
+        account=AccountName(name, host),
+        errors=PredictedErrors(),
+    )
 
 
 def error(flavor: str, statement: str, *grants: str) -> Refusal | None:
@@ -252,5 +259,7 @@ def test_without_accounts_nothing_is_asked() -> None:
         "CREATE DATABASE d; USE d; CREATE TABLE t (a INT);"
         "CREATE DEFINER = nobody PROCEDURE p() INSERT INTO t VALUES (1);"
     )
-    found = Session(server=Server.parse("mysql"), objects=objects, database="d")
+    found = Session(
+        server=Server.parse("mysql"), objects=objects, database="d", errors=PredictedErrors()
+    )
     assert found.execute("CALL p()").error is None

@@ -11,6 +11,7 @@ import pytest
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.refusals import Outcome
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from tests.logged_events import comparable
@@ -30,7 +31,9 @@ def session_of(flavor: str, schema: list[str]) -> Session:
         has_delimiter = statement.startswith("delimiter")
         script = statement if has_delimiter else f"DELIMITER $$\n{statement}$$\n"
         objects.load(script, database=objects.default_database)
-    return Session(server=Server.parse(flavor), objects=objects, database="d")
+    return Session(
+        server=Server.parse(flavor), objects=objects, database="d", errors=PredictedErrors()
+    )
 
 
 @pytest.mark.rule("004:R-log-statement-format-error")

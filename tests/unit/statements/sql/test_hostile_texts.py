@@ -16,6 +16,7 @@ from binlane.errors import StatementError
 from binlane.log.codec.types import Flavor
 from binlane.statements.check.definitions import read_definitions
 from binlane.statements.policy.server import Server
+from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.logged_statements import (
@@ -63,7 +64,13 @@ def _session(flavor: str) -> Session:
     objects = SchemaCatalog(Flavor(flavor))
     objects.load(SCHEMA)
     server = Server.parse(flavor)
-    return Session(server=server, objects=objects, definitions=DEFINITIONS, database="d")
+    return Session(
+        server=server,
+        objects=objects,
+        definitions=DEFINITIONS,
+        database="d",
+        errors=PredictedErrors(),
+    )
 
 
 def _work(flavor: str, text: str) -> dict[str, int]:

@@ -21,22 +21,23 @@ from binlane.tables.landing.progress import LandingReport
 from binlane.tables.landing.settings import LandingSettings
 from binlane.tables.landing.tables import merging
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.verification import Lake as Verified
 from binlane.tables.landing.verification import verify_lake
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.work import FormatName, Mode
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
 from tests.unit.tables.ranges.test_read import READABLE
 
 ORDERS = Table("orders", ("id", "state"))
-FORMATS = [Format.DELTA, Format.ICEBERG, Format.PARQUET]
+FORMATS = [FormatName.DELTA, FormatName.ICEBERG, FormatName.PARQUET]
 
 
 class Lake:
     """A log, and the tables that it is landed in."""
 
-    def __init__(self, folder: Path, table_format: Format = Format.DELTA) -> None:
+    def __init__(self, folder: Path, table_format: FormatName = FormatName.DELTA) -> None:
         self.log = ShopLog()
         self.into = folder / "lake"
         self.binlogs = folder / "log"
@@ -122,7 +123,7 @@ def test_what_a_task_loses_or_doubles_is_landed_nowhere(
 
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_rows_that_are_taken_for_landed_and_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: Format
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: FormatName
 ) -> None:
     lake = Lake(tmp_path, table_format)
     lake.log.insert(ORDERS, (1, "a"))
@@ -162,7 +163,7 @@ def test_a_journal_that_is_ahead_of_its_tables(lake: Lake) -> None:
 
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_a_table_that_says_more_than_it_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: Format
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: FormatName
 ) -> None:
     lake = Lake(tmp_path, table_format)
     lake.log.insert(ORDERS, (1, "a"))
@@ -245,7 +246,7 @@ def test_rows_of_others_are_counted(lake: Lake) -> None:
 
 
 def test_a_target_of_an_earlier_binlane_is_gone_on_with(tmp_path: Path) -> None:
-    lake = Lake(tmp_path, Format.PARQUET)
+    lake = Lake(tmp_path, FormatName.PARQUET)
     lake.log.insert(ORDERS, (1, "a"))
     lake.land()
     path, state = lake.journal()  # of one which counted nothing
@@ -279,7 +280,7 @@ def told(lake: Lake, *, has_values: bool = True) -> list[str]:
 @pytest.fixture
 def landed(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     """Tables that were landed in several batches, with statements between rows."""
-    lake = Lake(tmp_path, getattr(request, "param", Format.DELTA))
+    lake = Lake(tmp_path, getattr(request, "param", FormatName.DELTA))
     items = Table("items", ("id", "state"))
     lake.log.insert(ORDERS, (1, "a"), (2, "b"), (3, None))
     lake.land()
@@ -317,7 +318,7 @@ def test_tables_as_they_should_be(landed: Lake) -> None:
 def rewritten(landed: Lake, mode: Mode, change: Callable[[pa.Table], pa.Table]) -> None:
     """Give the rows of `shop.items` other values behind the landing's back, its commits as well."""
     _, state = landed.journal()
-    settings = StoreSettings(run_id="x")
+    settings = TableStoreSettings(run_id="x")
     store = open_store(str(landed.into), mode, landed.format, state["app_id"], settings)
     store.replace(TableName("shop", "items"), change(store.read(TableName("shop", "items"))))
 
@@ -329,7 +330,7 @@ def other(rows: pa.Table) -> pa.Table:
     return rows.set_column(place, rows.schema.field("state"), pa.array(states, pa.string()))
 
 
-@pytest.mark.parametrize("landed", [Format.DELTA, Format.PARQUET], indirect=True)
+@pytest.mark.parametrize("landed", [FormatName.DELTA, FormatName.PARQUET], indirect=True)
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -358,7 +359,11 @@ def test_a_change_that_is_missing_is_counted(landed: Lake) -> None:
 def test_a_file_that_is_gone(landed: Lake) -> None:
     _, state = landed.journal()
     store = open_store(
-        str(landed.into), Mode.CURRENT, landed.format, state["app_id"], StoreSettings(run_id="x")
+        str(landed.into),
+        Mode.CURRENT,
+        landed.format,
+        state["app_id"],
+        TableStoreSettings(run_id="x"),
     )
     table = TableName("shop", "items")
     for path in store.there(table).files:

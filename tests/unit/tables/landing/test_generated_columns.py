@@ -13,7 +13,7 @@ from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.table_definitions import TableColumn
-from binlane.tables.landing.column_values import NotToldError
+from binlane.tables.landing.column_values import UnknownValuesError
 from binlane.tables.landing.generated_columns import dependent, left_out, with_computed
 from binlane.tables.landing.journal import objects_as_json, objects_of_json
 
@@ -107,7 +107,7 @@ def test_texts_are_read_as_their_sessions_read_them() -> None:
 
 @pytest.mark.parametrize("expression", ["b + b", "b * 100", "u + 1", "i - u"])
 def test_numbers_that_are_out_of_range_are_not_known(expression: str) -> None:
-    with pytest.raises(NotToldError, match="out of range"):
+    with pytest.raises(UnknownValuesError, match="out of range"):
         computed(f"g BIGINT AS ({expression})", pa.int64())
 
 

@@ -21,10 +21,10 @@ from binlane.names import TableName
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions, table_of
+from binlane.tables.columnar.told import Statement
 from binlane.tables.ranges.history import FilterAt
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.ranges.read import read_range
-from binlane.tables.ranges.statements import Statement
 from tests.fixture_sets import fixture_set
 from tests.routed_files import written
 

@@ -13,7 +13,7 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 from binlane.tables.ranges.cutting import Cuts
-from binlane.tables.ranges.facts import FileFacts, Piece
+from binlane.tables.ranges.facts import FilePiece, LogFileFacts
 from binlane.tables.ranges.files import read_groups_of
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.plan import Planner, PlanOptions
@@ -99,7 +99,7 @@ class OnlyTable:
     def wants_file(self, name: str) -> bool:
         return name != "shop.000002"
 
-    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+    def wants_piece(self, name: str, facts: LogFileFacts, piece: FilePiece) -> bool:
         assert name != "shop.000002"
         tables = facts.tables(piece)
         return tables is None or self.table in tables

@@ -11,17 +11,17 @@ import pytest
 from binlane.errors import BinlaneError
 from binlane.names import TableName
 from binlane.tables.columnar.table_schema import table_of
-from binlane.tables.ranges.items import Trouble, TroubleKind
+from binlane.tables.columnar.told import Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.logged_rows import LoggedRows, logged_rows
+from binlane.tables.ranges.logged_rows import LoggedRowCounts, logged_rows
 from binlane.tables.ranges.read import read_range
 from tests.fixture_sets import fixture_names, fixture_set
 from tests.unit.tables.ranges.test_read import ALL, READABLE, cut, files_of
 
 
-def counted(pieces: list[LogRange], *, by_kernels: bool) -> LoggedRows:
+def counted(pieces: list[LogRange], *, by_kernels: bool) -> LoggedRowCounts:
     """What ranges hold together."""
-    found = LoggedRows()
+    found = LoggedRowCounts()
     for piece in pieces:
         one = logged_rows(piece, by_kernels=by_kernels)
         found.images.update(one.images)

@@ -18,8 +18,7 @@ from binlane.log.codec.format import MAGIC
 from binlane.positions import FilePosition, GtidPosition, parse_position
 from binlane.tables.ranges.cutting import RANGE_BYTES_MIN, Cuts, Part
 from binlane.tables.ranges.files import read_groups_of
-from binlane.tables.ranges.limits import Limits
-from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.plan import Planner, PlanOptions
 from tests import build

@@ -26,10 +26,9 @@ from binlane.log.grouping.walk import walk
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import CHANGE_TYPES, ReadOptions
-from binlane.tables.ranges.items import Trouble
+from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
-from binlane.tables.ranges.statements import Statement
 from tests.fixture_sets import fixture_names, fixture_set, server_sets
 from tests.kernel_reading import assert_same, told
 

@@ -18,8 +18,8 @@ from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 from binlane.statements.sql.logged_statements import is_about_rows_only
-from binlane.tables.ranges.facts import FileFacts
-from binlane.tables.ranges.files import LogFile
+from binlane.tables.ranges.facts import LogFileFacts
+from binlane.tables.ranges.files import StoredLogFile
 from binlane.tables.ranges.survey import first_facts, survey
 from tests.fixture_sets import fixture_names, fixture_set
 
@@ -79,7 +79,7 @@ def note_special(told: Told, group: EventGroup) -> None:
             told.statements.append((event.position, event.body.query, gtid))
 
 
-def by_survey(facts: FileFacts) -> Told:
+def by_survey(facts: LogFileFacts) -> Told:
     """The same from facts with a cut point behind every group."""
     groups = []
     for piece in facts.pieces:
@@ -99,8 +99,8 @@ def by_survey(facts: FileFacts) -> Told:
     return Told(groups, statements, xa, list(facts.incidents))
 
 
-def log_file(path: Path) -> LogFile:
-    return LogFile(uri=str(path), name=path.name, number=1, size_bytes=path.stat().st_size)
+def log_file(path: Path) -> StoredLogFile:
+    return StoredLogFile(uri=str(path), name=path.name, number=1, size_bytes=path.stat().st_size)
 
 
 PLAIN_SETS = [name for name in fixture_names() if "encrypted" not in name]

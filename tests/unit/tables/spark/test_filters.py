@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.spark.change_log import change_log_schema
-from binlane.tables.spark.filters import Condition, conditions
+from binlane.tables.spark.filters import PushedCondition, conditions
 from binlane.tables.spark.options import SourceOptions
 from binlane.tables.spark.source import FilteringReader
 from tests.shop_log import ShopLog, Table
@@ -44,9 +44,9 @@ def test_what_can_be_used() -> None:
         "_",
     )
     assert found == [
-        Condition("op", "equal", ("insert",)),
-        Condition("table", "is_in", ("orders",)),
-        Condition("pos", "greater", (4,)),
+        PushedCondition("op", "equal", ("insert",)),
+        PushedCondition("table", "is_in", ("orders",)),
+        PushedCondition("pos", "greater", (4,)),
     ]
     assert conditions([EqualTo(("_op",), "insert")], "log_") == []
 
@@ -64,9 +64,11 @@ def test_what_can_be_used() -> None:
 )
 def test_masks(comparison: str, kept: list[int]) -> None:
     values = pa.array([1, 2, 3, None])
-    mask = Condition("pos", comparison, (2,)).mask(values)
+    mask = PushedCondition("pos", comparison, (2,)).mask(values)
     assert values.filter(mask).to_pylist() == kept
-    allowed = [number for number in (1, 2, 3) if Condition("pos", comparison, (2,)).admits(number)]
+    allowed = [
+        number for number in (1, 2, 3) if PushedCondition("pos", comparison, (2,)).admits(number)
+    ]
     assert allowed == kept
 
 

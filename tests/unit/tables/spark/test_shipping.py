@@ -11,7 +11,7 @@ import pytest
 
 import binlane
 from binlane.log.kernels.load import FOLDER, is_compiled
-from binlane.tables.spark.shipping import write_archive
+from binlane.tables.spark.engine import write_archive
 from tests.fixture_sets import fixture_set
 from tests.standalone import bare_python
 

@@ -23,7 +23,7 @@ _CHOICES: Final = frozenset({ColumnType.ENUM, ColumnType.SET})
 def column_lines(
     table_map: TableMapEvent, *, flavor: Flavor, catalog: LoggedObjects | None
 ) -> Iterator[tuple[str, str]]:
-    """Name and type of each column, with all that is known of it."""
+    """Return name and type of each column, with all known facts of it."""
     columns = (
         table_columns(table_map, flavor=flavor)
         if catalog is None
@@ -67,7 +67,7 @@ def _rare_words(column: Column) -> Iterator[str]:
 def metadata_parts(
     table_map: TableMapEvent, *, flavor: Flavor
 ) -> Iterator[tuple[str, str, int, bytes]]:
-    """Name, meaning, offset in the optional metadata, and bytes of each part of it."""
+    """Return name, meaning, offset in the optional metadata, and bytes of each of its parts."""
     columns = table_columns(table_map, flavor=flavor)
     data = table_map.optional_metadata
     reader = Reader(data)
@@ -107,7 +107,7 @@ def _charset(column: Column) -> str:
 def _of_types(
     types: frozenset[ColumnType], tell: Callable[[Column], str], *, inside: bool = True
 ) -> Callable[[Column], str]:
-    """Tells of columns of some types only, or of all others."""
+    """Describes the columns of some types only, or of all other types."""
     return lambda column: tell(column) if (column.type in types) == inside else ""
 
 

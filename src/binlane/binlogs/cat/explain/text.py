@@ -20,7 +20,7 @@ _PLAIN, _BOLD, _DIM, _RED = "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m"
 
 
 def explanation_text(explanation: Explanation, *, width: int, color: bool) -> Iterator[str]:
-    """Lines for a terminal: offset in the event, bytes, what they mean.
+    """Return lines for a terminal: offset in the event, bytes, their meaning.
 
     Args:
         explanation: The explanation of one event.

@@ -1,4 +1,4 @@
-"""A log's bytes with what a filter leaves out marked, so that the text kernel passes over it.
+"""A log's bytes with the events that a filter leaves out marked, so that the kernel skips them.
 
 A first reader finds the groups and judges them, by arrays where they are rows and their brackets
 (`filters.runs`), else event by event; a second one gives the same bytes again, up to where the first
@@ -103,10 +103,9 @@ class FilteredBytes:
     """The bytes of one file, to be read once.
 
     Args:
-        source: Bytes of the file, for the reader that judges.
-        again: The same bytes, for the reader that gives them.
-        events: Filter that judges events; its state is that of `runs`.
-        runs: Filter that judges groups of rows.
+        sources: Bytes of the file, for the reader that judges; the same bytes, for the reader that
+            gives them.
+        filters: Filter that judges events; filter that judges groups of rows, with the same state.
         path: Path of the file as the user named it, for errors.
         name: Base name of the file.
         part: The groups that are printed; None for all.
@@ -115,12 +114,10 @@ class FilteredBytes:
         others: Events that are printed in the place of another, by position.
     """
 
-    def __init__(  # noqa: PLR0913  # two readers, two judges, two names, a part
+    def __init__(
         self,
-        source: ByteSource,
-        again: ByteSource,
-        events: EventFilter,
-        runs: RunFilter,
+        sources: tuple[ByteSource, ByteSource],
+        filters: tuple[EventFilter, RunFilter],
         *,
         path: str,
         name: str,
@@ -129,13 +126,13 @@ class FilteredBytes:
         self.others: dict[int, list[Event]] = {}
         self._part = part or LogPart()
         start = self._part.start
-        self._again = again.reread(start) if start else again
-        self._events = events
-        self._runs = runs
+        source, again = (each.reread(start) if start else each for each in sources)
+        self._again = again
+        self._events, self._runs = filters
         self._path = path
         self._name = name
         self._format = self._part.format
-        self._judged = self._judge(source.reread(start) if start else source)
+        self._judged = self._judge(source)
         self._given = self._known = start
         self._end: int | None = None
         self._error: BinlaneError | None = None
@@ -233,7 +230,7 @@ class FilteredBytes:
             yield run.base + end + run.format.checksum_length
 
     def _judge_rows(self, run: RawRun, first: int, stop: int) -> None:
-        """Mark what is left out of groups of rows, and end statements that lose their end."""
+        """Mark filtered-out events in groups of rows; end statements that lose their last event."""
         marks = self._runs.marks(run, first, stop)
         begin = int(run.groups[layout.GROUP_FIRST, first])
         offsets = run.events[layout.EVENT_OFFSET, begin : begin + marks.events.shape[0]]
@@ -252,7 +249,7 @@ class FilteredBytes:
         self._note(places, values)
 
     def _judge_group(self, group: EventGroup) -> int:
-        """Mark what is left out of a group that is decoded; where it ends."""
+        """Mark the filtered-out events of a decoded group; return the group's end."""
         first = group.events[0].body
         if isinstance(first, FormatDescriptionEvent):
             self._format = first.format

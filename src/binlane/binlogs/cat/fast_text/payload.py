@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import Final
 
 from binlane.binlogs.cat.fast_text.window import TextWindow
 from binlane.binlogs.store.byte_source import ChunkBytes
 from binlane.errors import CodecError
+from binlane.log.codec.buffer import Reader
+from binlane.log.codec.compression import decompress_record
 from binlane.log.codec.event import Event, EventHeader, decode_event
 from binlane.log.codec.format import HEADER_LENGTH, Format
 from binlane.log.codec.payload import TransactionPayloadEvent
-from binlane.log.codec.types import ChecksumAlgorithm
+from binlane.log.codec.types import ChecksumAlgorithm, EventType
 from binlane.log.grouping.inner import NEVER_INSIDE, expanded, payload_chunks
 
 
@@ -44,7 +48,7 @@ class Payload:
         self.source = ChunkBytes(self._chunks())
 
     def _chunks(self) -> Iterator[bytes]:
-        """Give as many bytes as the payload says that it has; fewer if it is broken."""
+        """Yield as many bytes as the payload announces; fewer if it is broken."""
         try:
             for chunk in self._pieces:
                 piece = chunk[: self._size - self._given]
@@ -79,7 +83,7 @@ class Payload:
         raise AssertionError("the reference reads what is none")
 
     def finish(self, number: int) -> None:
-        """Check that nothing is left behind the last event.
+        """Check that no bytes are left behind the last event.
 
         Raises:
             CodecError: If something is, or something is missing.
@@ -91,3 +95,36 @@ class Payload:
         events = expanded(self._carrier, self._format, file=self._file)
         for _ in islice(events, number + 1, None):
             pass
+
+
+_ROWS_POST_HEADER: Final = 8
+_TYPE_AT: Final = 4
+_SERVER_ID: Final = slice(5, 9)
+_END_AND_FLAGS: Final = slice(13, 19)
+
+
+def plain_rows(data: bytes, *, checksum_length: int) -> bytes:
+    """A compressed rows event of MariaDB → the plain one, which a BINLOG statement takes.
+
+    Raises:
+        CodecError: If its bytes are none.
+    """
+    reader = Reader(data, HEADER_LENGTH + _ROWS_POST_HEADER, len(data) - checksum_length)
+    bitmap_length = (reader.packed_int() + 7) // 8
+    type_code = data[_TYPE_AT] - (EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1)
+    reader.take(bitmap_length * (1 + (type_code == EventType.UPDATE_ROWS_V1)))
+    fixed = data[HEADER_LENGTH : reader.offset]
+    images = decompress_record(reader.rest())
+    length = HEADER_LENGTH + len(fixed) + len(images) + checksum_length
+    plain = b"".join(
+        (
+            data[:_TYPE_AT],
+            bytes((type_code,)),
+            data[_SERVER_ID],
+            length.to_bytes(4, "little"),
+            data[_END_AND_FLAGS],
+            fixed,
+            images,
+        )
+    )
+    return plain + zlib.crc32(plain).to_bytes(4, "little") if checksum_length else plain

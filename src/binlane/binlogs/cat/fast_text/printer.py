@@ -13,20 +13,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Write
-from binlane.binlogs.cat.fast_text.clock import zone_at
 from binlane.binlogs.cat.fast_text.context import SessionContext
 from binlane.binlogs.cat.fast_text.handover import Handover
-from binlane.binlogs.cat.fast_text.inflate import plain_rows
 from binlane.binlogs.cat.fast_text.layouts import Layouts
-from binlane.binlogs.cat.fast_text.payload import Payload
+from binlane.binlogs.cat.fast_text.payload import Payload, plain_rows
 from binlane.binlogs.cat.fast_text.window import TextWindow
 from binlane.binlogs.cat.text.event import printable_rows
 from binlane.binlogs.cat.text.lines import TextLines
@@ -47,6 +46,42 @@ from binlane.log.grouping.table_maps import TableMaps
 from binlane.log.grouping.walk import Walker
 from binlane.log.grouping.window import PIECE_BYTES, ByteReader, Window
 from binlane.log.kernels import text_layout as lay
+
+_DAY: Final = 86_400
+_QUARTER: Final = 900
+
+
+class Zone(NamedTuple):
+    """The local time of a stretch of time.
+
+    Attributes:
+        start: The first second of it, since 1970.
+        end: The first second behind it, since 1970.
+        offset: Seconds by which local time is ahead of UTC.
+        name: Name that the system gives it, such as `CEST`.
+    """
+
+    start: int
+    end: int
+    offset: int
+    name: str
+
+
+@lru_cache(maxsize=256)
+def zone_at(timestamp: int) -> Zone:
+    """The local time around a second since 1970."""
+    offset, name = _local(timestamp)
+    for span in (_DAY, _QUARTER):
+        start = timestamp - timestamp % span
+        if all(_local(edge) == (offset, name) for edge in (start, start + span - 1)):
+            return Zone(start, start + span, offset, name)
+    return Zone(timestamp, timestamp + 1, offset, name)
+
+
+def _local(timestamp: int) -> tuple[int, str]:
+    local = time.localtime(timestamp)
+    return local.tm_gmtoff, local.tm_zone
+
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -86,6 +121,23 @@ _FULL: Final[Mapping[int, int]] = MappingProxyType(
 )
 
 
+class PrinterSizes(NamedTuple):
+    """Sizes of a printer's buffers.
+
+    Attributes:
+        window_bytes: Bytes of a file that are looked at together.
+        buffer_bytes: Bytes of text that are kept together at first.
+        spill_bytes: Bytes of one statement's text that are kept in memory.
+    """
+
+    window_bytes: int = WINDOW_BYTES
+    buffer_bytes: int = _BUFFER_BYTES
+    spill_bytes: int = SPILL_BYTES
+
+
+_SIZES: Final = PrinterSizes()
+
+
 class FastText:
     """Prints the events of files, one file after the other.
 
@@ -94,21 +146,17 @@ class FastText:
         options: Options for which `can_print` is true.
         write: Function that takes text; it is done with it when it returns.
         kernel: The function `print_events` of the kernels.
-        window_bytes: Bytes of a file that are looked at together.
-        buffer_bytes: Bytes of text that are kept together at first.
-        spill_bytes: Bytes of one statement's text that are kept in memory.
+        sizes: Sizes of buffers, for tests.
     """
 
-    def __init__(  # noqa: PLR0913  # sizes are for tests
+    def __init__(
         self,
         renderer: TextLines,
         options: TextOptions,
         write: Write,
         *,
         kernel: Callable[..., int],
-        window_bytes: int = WINDOW_BYTES,
-        buffer_bytes: int = _BUFFER_BYTES,
-        spill_bytes: int = SPILL_BYTES,
+        sizes: PrinterSizes = _SIZES,
     ) -> None:
         self._renderer = renderer
         self._options = options
@@ -117,9 +165,11 @@ class FastText:
         self._state = np.zeros(lay.STATE_SIZE, np.int64)
         self._layouts = Layouts(with_types=options.verbose > 1)
         self._context = SessionContext(self._state, self._layouts)
-        self._parts = TextBuffers(self._state, write, size=buffer_bytes, spill_bytes=spill_bytes)
+        self._parts = TextBuffers(
+            self._state, write, size=sizes.buffer_bytes, spill_bytes=sizes.spill_bytes
+        )
         self._handover = Handover(renderer, self._state, self._parts)
-        self._window_bytes = window_bytes
+        self._window_bytes = sizes.window_bytes
         # The payload and events around the window, if it is not the log itself.
         self._payload: Payload | None = None
         self._others: dict[int, list[Event]] = {}
@@ -146,7 +196,7 @@ class FastText:
         head: bytes = b"",
         start: int = 0,
     ) -> None:
-        """Print all events of a file, or those that are not marked to be left out.
+        """Print all events of a file that are not marked as left out.
 
         Args:
             source: Bytes of the file, decrypted.
@@ -196,7 +246,7 @@ class FastText:
             self._state[[lay.NOTE_AT, lay.ROW_COUNT]] = 0
 
     def _print_window(self) -> bool:
-        """Go on until something is done that the kernel stopped for; False at the file's end."""
+        """Run the kernel, and do what it stopped for; False at the file's end."""
         state, layouts, parts = self._state, self._layouts, self._parts
         buffers = (*map(parts.__getitem__, range(lay.TEXTS)), layouts.texts, self._plain)
         status = self._kernel(self._window.data, state, buffers, layouts.tables, layouts.layouts)
@@ -253,7 +303,7 @@ class FastText:
         return next(walker.events())
 
     def _print_event(self) -> None:
-        """Let the reference print an event."""
+        """Print an event by the reference."""
         is_piece = self._window.event_type == EventType.PARTIAL_ROW_DATA
         if is_piece and self._format is not None and self._payload is None:
             # Pieces of an event stand one behind the other.
@@ -282,7 +332,7 @@ class FastText:
             self._print_payload(event, event.body)
 
     def _print_others(self, events: Sequence[Event]) -> None:
-        """Let the reference print what stands for an event."""
+        """Print the events that replace an event by the reference."""
         for event in events:
             self._handover.give(self._tables() if isinstance(event.body, RowsEvent) else ())
             self._print_lines(self._renderer.lines(event, file=self._name))
@@ -347,7 +397,7 @@ class FastText:
         self._layouts.add_layout(slot, int(state[lay.KIND]), bitmap, self._flavor)
 
     def _print_rows(self) -> None:
-        """Print the rows that the kernel leaves alone, but for those that it has printed."""
+        """Print the rows that the kernel does not print, without those that it has printed."""
         state = self._state
         event = self._decoded()
         assert isinstance(event.body, RowsEvent), "the kernel asks for nothing else"
@@ -395,7 +445,7 @@ class FastText:
         self._layouts.texts[start : start + len(name)] = np.frombuffer(name, np.uint8)
 
     def _end_statement(self) -> None:
-        """Print what the rows events of a statement have left, which is much."""
+        """Print the remaining lines of a statement of rows."""
         state, parts = self._state, self._parts
         has_encoded = self._parts.has(lay.ENCODED)
         parts.flush()
@@ -427,7 +477,7 @@ class FastText:
 
 
 def can_print_log(source: ByteReader, options: TextOptions) -> bool:
-    """True if the kernel prints a log, as far as its beginning tells; errors are told later."""
+    """True if the kernel can print a log, judged by its beginning; errors come later."""
     window = Window(source, size_bytes=PIECE_BYTES)
     first = description_in(window)
     return (
@@ -454,6 +504,6 @@ def _is_foreign(format_: Format, options: TextOptions) -> bool:
 
 
 def _begins_relay_log(head: bytes) -> bool:
-    """True if a file's first event says that the positions in it are those of other logs."""
+    """True if a file's first event says that its positions are those of other logs."""
     flags = head[len(MAGIC) + _FLAGS_AT : len(MAGIC) + HEADER_LENGTH]
     return bool(int.from_bytes(flags, "little") & HeaderFlag.RELAY_LOG)

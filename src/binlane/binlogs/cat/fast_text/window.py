@@ -43,7 +43,7 @@ class TextWindow:
 
     @property
     def data(self) -> npt.NDArray[np.uint8]:
-        """The buffer; the kernel's state says where the next event and the end are."""
+        """The buffer; the kernel's state has the offsets of the next event and of the end."""
         return self._window.data
 
     @property
@@ -69,7 +69,7 @@ class TextWindow:
         return self.left >= start + max(int.from_bytes(head[_LENGTH_AT], "little"), HEADER_LENGTH)
 
     def skip(self, position: int) -> None:
-        """Go on at another position."""
+        """Go on at a later position."""
         self._state[lay.OFFSET] = position - self._state[lay.BASE]
 
     def event_bytes(self) -> bytes:
@@ -95,7 +95,7 @@ class TextWindow:
         raise self._error
 
     def fill(self) -> bool:
-        """Drop what is printed and read on; False at the end of the file.
+        """Drop the printed bytes and read on; False at the end of the file.
 
         Raises:
             BinlaneError: If no more can be read, once everything before that was given.

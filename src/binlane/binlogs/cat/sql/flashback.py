@@ -7,6 +7,8 @@ its end, so memory does not grow with it, and nothing is printed of a log that c
 from __future__ import annotations
 
 import re
+import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.binlogs.cat.sql.literals import ROW_SQL_MODE
 from binlane.binlogs.cat.sql.rows import RowSqlCache
-from binlane.binlogs.cat.sql.spool import Spool
-from binlane.errors import CodecError, UnsupportedError
+from binlane.errors import CodecError, StoreError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.query import QueryEvent
@@ -28,6 +29,95 @@ from binlane.log.grouping.table_maps import TableMaps
 
 if TYPE_CHECKING:
     from binlane.statements.sql.logged_objects import LoggedObjects
+
+_LENGTH_BYTES: Final = 8
+_BLOCK_BYTES: Final = 1 << 20
+
+
+class Spool:
+    """Lines in a file, each with its length behind it, so that they can be read from the end.
+
+    Attributes:
+        size: Bytes so far; a place to cut back to.
+
+    Args:
+        directory: Directory of the file; the system's directory for temporary files by default.
+    """
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self.size = 0
+        try:
+            # Without a name: it is gone as soon as this process is.
+            self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  # closed below
+        except OSError as error:
+            raise self._error(error) from error
+        # The file is closed, too, if its writer gives up.
+        weakref.finalize(self, self._file.close)
+
+    def add(self, line: str) -> None:
+        """Write a line.
+
+        Raises:
+            StoreError: If there is no room.
+        """
+        data = line.encode("utf-8", "surrogateescape")
+        data += len(data).to_bytes(_LENGTH_BYTES, "little")
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise self._error(error) from error
+        self.size += len(data)
+
+    def cut(self, size: int) -> None:
+        """Forget everything that was written after `size` was this."""
+        self._file.seek(size)
+        self._file.truncate()
+        self.size = size
+
+    def backwards(self) -> Iterator[str]:
+        """All lines, last one first.
+
+        Raises:
+            StoreError: If what is still in memory cannot be written.
+        """
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise self._error(error) from error
+        end = self.size
+        while end:
+            start = max(0, end - _BLOCK_BYTES)
+            block = self._read(start, end)
+            length = int.from_bytes(block[-_LENGTH_BYTES:], "little")
+            if length + _LENGTH_BYTES > len(block):
+                start = end - _LENGTH_BYTES - length
+                block = self._read(start, end)
+            stop = len(block)
+            while stop:
+                length = int.from_bytes(block[stop - _LENGTH_BYTES : stop], "little")
+                first = stop - _LENGTH_BYTES - length
+                if stop < _LENGTH_BYTES or first < 0:
+                    break
+                yield block[first : stop - _LENGTH_BYTES].decode("utf-8", "surrogateescape")
+                stop = first
+            end = start + stop
+
+    def close(self) -> None:
+        """Give the file's room back."""
+        self._file.close()
+
+    def _read(self, start: int, end: int) -> bytes:
+        self._file.seek(start)
+        return self._file.read(end - start)
+
+    def _error(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"the temporary file cannot be written: {error.strerror or error}",
+            path=str(self._directory or tempfile.gettempdir()),
+            hint="make room there, or set TMPDIR to another directory",
+        )
+
 
 # Statements that leave every table as it was. Temporary tables are gone anyway.
 _HARMLESS: Final = re.compile(
@@ -69,7 +159,7 @@ class Flashback:
         self._is_ended = True
 
     def head(self) -> Iterator[str]:
-        """Nothing: it is not yet known whether there is anything to print."""
+        """Return nothing: it is not known yet if there is anything to print."""
         yield from ()
 
     def lines(self, event: Event, *, file: str) -> Iterator[str]:
@@ -95,7 +185,7 @@ class Flashback:
         yield from ()
 
     def finish(self) -> Iterator[str]:
-        """The whole script."""
+        """Return the whole script."""
         self._close_group()
         yield "-- SQL that takes a binlog back, made by binlane; tables must have no triggers."
         yield "SET NAMES utf8mb4;"
@@ -126,7 +216,7 @@ class Flashback:
             raise _cannot(f"an event of the unknown type {event.header.type_code}", "")
 
     def _begin(self, event: Event, place: Place, file: str) -> None:
-        """The first row of a group: its COMMIT, which comes last when read backwards."""
+        """Print a group's first row: its COMMIT, which comes last when read backwards."""
         if self._group_start is None:
             self._group_start = self._spool.size
             when = datetime.fromtimestamp(event.header.timestamp, UTC)

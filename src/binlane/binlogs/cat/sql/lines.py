@@ -1,4 +1,4 @@
-"""Events → SQL that makes the same changes: one statement a row, and logged statements as they are.
+"""Events → SQL that makes the same changes: one statement per row; logged statements unchanged.
 
 The output is for people and for servers of the log's flavor; it carries no GTIDs. A trigger's
 changes stand in the log as rows, so tables that the output is run on must have no triggers.
@@ -186,7 +186,7 @@ class SqlLines:
             yield from self._begin()
 
     def _detach_xa(self) -> Iterator[str]:
-        """Let the session go on after XA PREPARE, as replication does."""
+        """Detach the session from the transaction after XA PREPARE, as replication does."""
         if not self._detaches_xa:
             yield "SET pseudo_slave_mode = 1;"
         self._detaches_xa = True

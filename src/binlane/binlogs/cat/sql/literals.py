@@ -100,7 +100,7 @@ def literal(value: object, column: Column, *, flavor: Flavor) -> str:
 
 
 def condition(value: object, column: Column, *, flavor: Flavor) -> str:
-    """Make a condition for exactly this value in a column, whatever its collation holds for equal."""
+    """Return a condition for exactly this value of a column, in any collation."""
     name = quote(column.name or "")
     if value is None:
         return f"{name} IS NULL"

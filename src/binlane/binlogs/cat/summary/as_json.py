@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from binlane.binlogs.cat.summary.counts import FileCount, Transaction
+from binlane.binlogs.cat.summary.counts import FileCount, GroupSummary
 
 if TYPE_CHECKING:
     from binlane.binlogs.cat.summary.collect import Summary
@@ -78,7 +78,7 @@ def _file(file: FileCount) -> dict[str, object]:
     }
 
 
-def _transactions(transactions: Iterable[Transaction]) -> list[dict[str, object]]:
+def _transactions(transactions: Iterable[GroupSummary]) -> list[dict[str, object]]:
     return [
         {
             "gtid": transaction.gtid,

@@ -12,11 +12,11 @@ from typing import Final
 from binlane.binlogs.cat.summary.counts import (
     EventCount,
     FileCount,
+    GroupSummary,
     GtidRanges,
     TableCount,
     Timeline,
     Top,
-    Transaction,
 )
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
@@ -79,7 +79,7 @@ class Summary:
         self._tracker = GroupTracker()
         self._maps = TableMaps()
         self._flavor = Flavor.MARIADB
-        self._group: Transaction | None = None
+        self._group: GroupSummary | None = None
         self._is_ended = True
 
     def feed(self, event: Event, *, file: str) -> None:
@@ -140,8 +140,8 @@ class Summary:
         except CodecError as error:
             raise error.at(file, event.position) from None
 
-    def resume(self, group: Transaction | None, tracker: GroupTracker, maps: TableMaps) -> None:
-        """Go on behind events that somebody else has counted.
+    def resume(self, group: GroupSummary | None, tracker: GroupTracker, maps: TableMaps) -> None:
+        """Go on behind events that the kernel has counted.
 
         Args:
             group: The group that is open; None if none is.
@@ -152,7 +152,7 @@ class Summary:
         self._is_ended = group is None
 
     def finish(self) -> None:
-        """The log has ended: what is still open counts as it is."""
+        """End the log: groups that are still open count as they are."""
         self._end_group()
 
     @property
@@ -162,7 +162,7 @@ class Summary:
 
     @property
     def logged_as(self) -> str:
-        """`row`, `statement`, `mixed`; empty where nothing but definitions changed."""
+        """`row`, `statement`, `mixed`; empty if only definitions changed."""
         has_rows = any(table.rows for table in self.tables.values())
         has_statements = any(kind.encode() in _CHANGES for kind in self.statements)
         if has_rows and has_statements:
@@ -189,7 +189,7 @@ class Summary:
             self._end_group()
             if not place.is_control:
                 gtid = None if place.gtid is None else str(place.gtid)
-                self._group = Transaction(
+                self._group = GroupSummary(
                     gtid=gtid, file=file, position=event.position, first_time=time, last_time=time
                 )
                 if place.gtid is not None:
@@ -239,7 +239,7 @@ class Summary:
 
 
 def statement_kind(query: bytes) -> str:
-    """The first words of a statement that say what it does: `INSERT`, `CREATE TABLE`, `OTHER`."""
+    """Return the kind of a statement by its first words: `INSERT`, `CREATE TABLE`, `OTHER`."""
     head = query[:_HEAD_LENGTH]
     while comment := _COMMENT.match(head):
         head = head[comment.end() :]

@@ -49,13 +49,13 @@ class TableCount:
 
     @property
     def rows(self) -> int:
-        """Rows changed."""
+        """Number of changed rows."""
         return self.inserts + self.updates + self.deletes
 
 
 @dataclass(slots=True, kw_only=True)
 class FileCount:
-    """One file.
+    """Counts of one file.
 
     Attributes:
         name: Base name of the file.
@@ -75,8 +75,8 @@ class FileCount:
 
 
 @dataclass(slots=True, kw_only=True)
-class Transaction:
-    """One event group.
+class GroupSummary:
+    """Counts of one event group.
 
     Attributes:
         gtid: GTID of the group as text; None where the log has none.
@@ -109,10 +109,10 @@ class Top:
 
     def __init__(self, attribute: str) -> None:
         self._measure = attrgetter(attribute)
-        self._heap: list[tuple[int, int, Transaction]] = []
+        self._heap: list[tuple[int, int, GroupSummary]] = []
         self._count = 0
 
-    def add(self, transaction: Transaction) -> None:
+    def add(self, transaction: GroupSummary) -> None:
         """Keep it if it is among them; of equal ones the earlier stays."""
         measure = self._measure(transaction)
         self._count += 1
@@ -126,8 +126,8 @@ class Top:
         """The figure that a transaction must exceed to be kept; -1 while every one is kept."""
         return -1 if len(self._heap) < TOP_COUNT else self._heap[0][0]
 
-    def __iter__(self) -> Iterator[Transaction]:
-        """Biggest first; those that have nothing of it are left out."""
+    def __iter__(self) -> Iterator[GroupSummary]:
+        """Iterate from the biggest to the smallest; entries with nothing are left out."""
         return (entry[2] for entry in sorted(self._heap, reverse=True) if entry[0])
 
 
@@ -140,7 +140,7 @@ class Bucket:
     transactions: int = 0
 
     def add(self, other: Bucket) -> None:
-        """Count another's too."""
+        """Add the counts of another counter."""
         self.size_bytes += other.size_bytes
         self.rows += other.rows
         self.transactions += other.transactions

@@ -1,4 +1,4 @@
-"""A summary as one HTML page without scripts that loads nothing, in light and dark; pure."""
+"""A summary as one HTML page in light and dark, without scripts or loaded parts; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from binlane.binlogs.cat.summary.as_json import time_text
-from binlane.binlogs.cat.summary.counts import TableCount, Transaction
+from binlane.binlogs.cat.summary.counts import GroupSummary, TableCount
 from binlane.binlogs.cat.summary.words import count_text, duration_text, facts, notes, size_text
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def summary_html(summary: Summary) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped; what no page can hold becomes a replacement character."""
+    """Escape a text; characters that no page can hold become replacement characters."""
     return escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
@@ -196,7 +196,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
 
 
 def _cell(heading: str, cell: str) -> str:
-    """A cell, which says what it is where its heading is not seen."""
+    """Return a cell that names its column, for narrow pages without headings."""
     kind = ' class="bars"' if cell.startswith("<svg") else ""
     kind = ' class="long"' if len(cell) > _LONG and not kind else kind
     return f'<td role="cell"{kind} data-label="{_text(heading)}">{cell}</td>'
@@ -275,7 +275,7 @@ def _statements(summary: Summary) -> Iterator[str]:
     yield from _table(("kind", "count"), rows)
 
 
-def _transactions(title: str, transactions: Iterable[Transaction]) -> Iterator[str]:
+def _transactions(title: str, transactions: Iterable[GroupSummary]) -> Iterator[str]:
     rows = [
         (
             _text(f"{transaction.file}:{transaction.position}"),

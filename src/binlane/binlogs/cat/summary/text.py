@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from binlane.binlogs.cat.summary.as_json import time_text
-from binlane.binlogs.cat.summary.counts import Bucket, Transaction
+from binlane.binlogs.cat.summary.counts import Bucket, GroupSummary
 from binlane.binlogs.cat.summary.words import count_text, duration_text, facts, notes, size_text
 from binlane.visible import visible
 
@@ -26,7 +26,7 @@ _WIDTH_MIN: Final = 40
 
 
 def summary_text(summary: Summary, *, width: int = 80, color: bool = False) -> str:
-    """Everything, one table below the other.
+    """Return the summary as text, one table below the other.
 
     Args:
         summary: Summary of a log that was read to its end.
@@ -90,7 +90,7 @@ def _facts(summary: Summary) -> Table:
 
 
 def _table(*headings: str, first: str = "") -> Table:
-    """A table whose first column is text and takes what room there is; the others are numbers."""
+    """Return a table whose first column is text and takes the free room; the others are numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     table.add_column(first, overflow="fold", ratio=None)
     for heading in headings:
@@ -128,7 +128,7 @@ def _statements(summary: Summary) -> Table:
     return table
 
 
-def _transactions(transactions: Sequence[Transaction]) -> Table:
+def _transactions(transactions: Sequence[GroupSummary]) -> Table:
     table = _table("bytes", "rows", "events", "took", first="at")
     for transaction in transactions:
         at = f"{visible(transaction.file)}:{transaction.position}"
@@ -170,7 +170,7 @@ def _bucket_cells(bucket: Bucket, seconds: int) -> tuple[str, str, str, str]:
 
 
 def sparkline(values: Sequence[int]) -> str:
-    """One block a value, the highest one full; nothing is a blank."""
+    """Return one block per value, the highest full, zero as a blank."""
     highest = max(values, default=0) or 1
     steps = len(_BLOCKS)
     return "".join(

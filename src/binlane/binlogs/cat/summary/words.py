@@ -56,7 +56,7 @@ def notes(summary: Summary) -> Iterator[str]:
 
 
 def facts(summary: Summary) -> Iterator[tuple[str, str]]:
-    """Name and value of what is true of the whole log."""
+    """Return name and value of the facts of the whole log."""
     names = [file.name for file in summary.files]
     if names:
         more = f" … {names[-1]} ({len(names)} files)" if len(names) > 1 else ""

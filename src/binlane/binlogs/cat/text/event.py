@@ -36,7 +36,7 @@ _RESTORE_CHARSET: Final = (
 
 
 class EventText(ABC):
-    """The text of one run of events, and what a reader of it knows so far.
+    """The text of a run of events, with the state that its reader has so far.
 
     Args:
         options: Options of the text to print.
@@ -68,7 +68,7 @@ class EventText(ABC):
         return self._progress
 
     def resume(self, progress: Progress, tables: Iterable[Event] = ()) -> None:
-        """Go on behind events that somebody else has printed.
+        """Go on behind events that the kernel has printed.
 
         Args:
             progress: Parts that the other has begun and not ended.
@@ -97,7 +97,7 @@ class EventText(ABC):
 
     @abstractmethod
     def cut(self) -> Iterator[str]:
-        """The end of an event group that damage cut off; what is held of it is forgotten."""
+        """Return the end of an event group that damage cut off, and forget its pending part."""
 
     @abstractmethod
     def finish(self) -> Iterator[str]:
@@ -131,7 +131,7 @@ class EventText(ABC):
         return event.next_position if event.inner else event.position
 
     def _event_line(self, event: Event, text: str) -> Iterator[str]:
-        """The line that says what an event is; its bytes stand inside of it with `hexdump`."""
+        """Return the line that describes an event; with `hexdump` its bytes stand inside it."""
         if self._options.short_form:
             return
         header = event.header

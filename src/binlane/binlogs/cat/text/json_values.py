@@ -9,7 +9,6 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.cat.text.escapes import MYSQL_ESCAPES
 from binlane.log.codec.json_binary import JsonDocument, JsonValue
 from binlane.log.codec.json_diff import JsonDiff, JsonOperation
 
@@ -92,7 +91,7 @@ def _function(diff: JsonDiff) -> str:
 
 
 def _argument(document: JsonDocument) -> str:
-    """A value as an argument: objects and arrays are cast, which nothing else needs."""
+    """Return a value as an argument: only objects and arrays need a cast."""
     value = document.value
     is_container = isinstance(value, dict | list)
     return f"CAST({_literal(json_text(value))} AS JSON)" if is_container else _scalar(value)
@@ -104,3 +103,18 @@ def _scalar(value: JsonValue) -> str:
 
 def _literal(text: str) -> str:
     return f"'{text.translate(MYSQL_ESCAPES)}'"
+
+
+# Control characters, quotes and backslashes of any literal that mysqlbinlog prints.
+MYSQL_ESCAPES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        **{code: f"\\x{code:02x}" for code in range(32)},
+        ord("\n"): "\\n",
+        ord("\r"): "\\r",
+        ord("\b"): "\\b",
+        ord("\t"): "\\t",
+        ord("\f"): "\\f",
+        ord("'"): "\\'",
+        ord("\\"): "\\\\",
+    }
+)

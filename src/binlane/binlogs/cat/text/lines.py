@@ -26,7 +26,7 @@ def _renamed(statement: QueryEvent, names: Mapping[str, str]) -> QueryEvent:
 
 
 def _dialect(flavor: Flavor) -> type[EventText]:
-    """The text of a flavor; that of the other is not imported."""
+    """Return the text module of a flavor; the other one is not imported."""
     if flavor is Flavor.MYSQL:
         from binlane.binlogs.cat.text.mysql import MysqlText  # noqa: PLC0415  # see above
 
@@ -51,7 +51,7 @@ class TextLines:
         self._held: list[tuple[Event, str]] = []
 
     def head(self) -> Iterable[str]:
-        """Nothing: the first lines depend on the flavor, which the first file tells."""
+        """Return nothing: the first lines depend on the flavor, which the first file shows."""
         return ()
 
     def lines(self, event: Event, *, file: str) -> Iterator[str]:
@@ -88,11 +88,11 @@ class TextLines:
 
     @property
     def progress(self) -> Progress:
-        """The parts that are begun and not ended; before a FORMAT_DESCRIPTION there are none."""
+        """The open parts of the text; none before a FORMAT_DESCRIPTION."""
         return Progress() if self._text is None else self._text.progress
 
     def resume(self, progress: Progress, tables: Iterable[Event] = ()) -> None:
-        """Go on behind events that somebody else has printed; see `EventText.resume`."""
+        """Go on behind events that the kernel has printed; see `EventText.resume`."""
         if self._text is not None:
             self._text.resume(progress, tables)
 

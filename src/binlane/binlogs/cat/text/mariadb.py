@@ -101,12 +101,12 @@ class MariadbText(EventText):
         )
 
     def head(self) -> Iterator[str]:
-        """The session's settings."""
+        """Return the statements that set the session."""
         yield from _HEAD
         yield from self._settings_head()
 
     def begin_file(self, file: str) -> Iterator[str]:
-        """Each file stands alone: nothing that was set before it counts."""
+        """Begin a file: settings from before do not count in it."""
         self._file = file
         self._session = self._new_session()
         self._skips_replication = False
@@ -118,13 +118,13 @@ class MariadbText(EventText):
         yield "DELIMITER ;"
 
     def cut(self) -> Iterator[str]:
-        """A rollback; what is held of the group's last statement is forgotten."""
+        """Return a rollback, and forget the pending rows of the group's last statement."""
         self._annotate, self._maps = None, TableMaps()
         self._progress = Progress()
         yield f"ROLLBACK /* added by binlane: the log is damaged here */{END}"
 
     def finish(self) -> Iterator[str]:
-        """The session's settings as they were."""
+        """Return the statements that reset the session."""
         yield "# End of log file"
         # The last file may have been cut within a transaction.
         yield "ROLLBACK /* added by mysqlbinlog */;"
@@ -133,7 +133,7 @@ class MariadbText(EventText):
             yield from _OWN_IDS
 
     def lines(self, event: Event) -> Iterator[str]:
-        """One event.
+        """Return the lines of one event.
 
         Raises:
             UnsupportedError: If the event changes data and has no text form.
@@ -321,7 +321,7 @@ class MariadbText(EventText):
             yield UNFINISHED
 
     def _flush_rows(self) -> Iterator[str]:
-        """The rows of a statement: what they are, a BINLOG statement of all, comments."""
+        """Return the rows of a statement: a description, one BINLOG statement, comments."""
         yield from self._take_row_heads()
         progress = self._progress
         if progress.row_bodies:

@@ -1,4 +1,4 @@
-"""The parts of a text that are begun and not ended: how it goes on depends on them.
+"""The open parts of a text, which decide how it goes on.
 
 A printer of some of the events by other means takes it over from the text before, and gives it back
 behind.

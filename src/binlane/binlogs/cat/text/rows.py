@@ -160,7 +160,7 @@ def _diff_line(line: _ColumnLine, index: int) -> _ColumnLine:
 
 
 def extra_lines(body: RowsEvent) -> Iterator[str]:
-    """MySQL: what an event tells of all its rows: their partitions, or what NDB adds."""
+    """Return MySQL's extra data of all rows of an event: their partitions, or NDB's."""
     if not body.extra:
         return
     if body.extra[0] == _EXTRA_NDB and len(body.extra) > _NDB_HEADER_LENGTH:
@@ -178,7 +178,7 @@ def extra_lines(body: RowsEvent) -> Iterator[str]:
 
 
 def row_count(body: RowsEvent, table_map: TableMapEvent, *, flavor: Flavor) -> int:
-    """Changes in an event; 0 where they cannot be told apart."""
+    """Return the number of changes in an event; 0 if they cannot be separated."""
     columns = table_columns(table_map, flavor=flavor)
     try:
         return count_rows(body, columns)

@@ -76,7 +76,7 @@ class WrittenSettings:
         self._flags2_names: tuple[_Switch, ...] = _FLAGS2_MARIADB if is_mariadb else _FLAGS2
 
     def set_writer(self, server_version: str) -> None:
-        """Leave alone what the server that wrote the file did not log yet."""
+        """Note the server of the file: variables that it did not log are left alone."""
         match = _VERSION.match(server_version)
         if match is None or self._flavor is Flavor.MYSQL:
             return
@@ -95,7 +95,7 @@ class WrittenSettings:
         return is_new
 
     def rewritten_use(self, event: Event, body: QueryEvent) -> Iterator[str]:
-        """MariaDB: a database that has another name now is told before the event is."""
+        """Return MariaDB's `use` of a renamed database, which it prints before the event."""
         database = body.database.decode("utf-8", "surrogateescape")
         is_new = database != self._database and database in self._rewrite_databases
         if is_new and not event.header.flags & HeaderFlag.SUPPRESS_USE:
@@ -175,7 +175,7 @@ class WrittenSettings:
 
 
 def is_of_transaction(query: bytes) -> bool:
-    """True if a statement begins or ends a transaction or a part of it."""
+    """True if a statement begins or ends a transaction or a part of one."""
     is_whole = query.upper() in {b"BEGIN", b"COMMIT"}
     return is_whole or query.upper().startswith(_STATEMENTS_OF_TRANSACTIONS)
 

@@ -105,7 +105,7 @@ def _column(column: Column, members: tuple[bytes, ...], flavor: Flavor) -> str:
 
 
 def _name(name: str | None, flavor: Flavor) -> str:
-    """MariaDB leaves backticks in a name as they are, and escapes the rest as in a string."""
+    """Return a name in MariaDB's form: backticks as they are, the rest escaped as in a string."""
     if name is None:
         return ""
     return quote(_one_line(name)) if flavor is Flavor.MYSQL else f"`{name.translate(_ESCAPES)}`"

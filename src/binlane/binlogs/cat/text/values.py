@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.cat.text.escapes import MYSQL_ESCAPES
+from binlane.binlogs.cat.text.json_values import MYSQL_ESCAPES
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec import numbers, strings, temporal
 from binlane.log.codec.buffer import Reader
@@ -78,7 +78,7 @@ def _quoted(data: bytes, escapes: Mapping[int, str]) -> str:
 
 
 def _integer(name: str, length: int) -> Callable[[Column], ColumnText]:
-    """The log need not tell the sign, so that a negative number is printed both ways."""
+    """Return an integer; the log need not have its sign, so a negative one is printed both ways."""
     modulus = 1 << 8 * length
 
     def value(reader: Reader) -> str:

@@ -19,7 +19,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from binlane.live.answers.port import Port
-from binlane.live.gateway.crowd import Crowd
+from binlane.live.gateway.crowd import ClientCounts
 from binlane.live.gateway.transport import Gateway
 from binlane.live.port.attribution_messages import AttributionSender
 from binlane.live.port.catalog_connections import CatalogConnections
@@ -43,7 +43,7 @@ class Worker:
     Args:
         sayings: The socket to which sessions' plans are sent.
         listening: Sockets that listen for clients.
-        memory: The memory that `Crowd` shares between workers.
+        memory: The memory that `ClientCounts` shares between workers.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Worker:
                 seen=handler.seen,
                 is_told=False,
             )
-        crowd = Crowd(self._memory, beginning.number)
+        crowd = ClientCounts(self._memory, beginning.number)
         tls = port_context(settings.listen, settings.data_dir, is_told=False)
         self._gateway = Gateway(settings.listen, handler, tls, crowd=crowd)
         await self._gateway.start(self._listening)

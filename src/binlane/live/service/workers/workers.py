@@ -21,7 +21,7 @@ from binlane.live.answers.port import Port
 from binlane.live.answers.statements import Statements
 from binlane.live.gateway.answers import RowsInParts
 from binlane.live.gateway.counts import PortCounts
-from binlane.live.gateway.crowd import Crowd
+from binlane.live.gateway.crowd import ClientCounts
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import cannot_listen
 from binlane.live.loop.binlogs import Binlogs
@@ -160,7 +160,7 @@ class Workers:
         )
         self._workers = [_Worker(number) for number in range(settings.port.workers)]
         self._memory = os.memfd_create("binlane-workers")
-        os.ftruncate(self._memory, Crowd.bytes_for(len(self._workers)))
+        os.ftruncate(self._memory, ClientCounts.bytes_for(len(self._workers)))
         self._sockets: Sequence[socket.socket] = ()
         self._told = BinlogsNow()
         self._looking: asyncio.Task[None] | None = None
@@ -375,7 +375,7 @@ class Workers:
             await each.parts.aclose()
         worker.before.add(worker.report.counts)
         worker.report = Report()
-        crowd = bytes(Crowd.bytes_for(1))
+        crowd = bytes(ClientCounts.bytes_for(1))
         os.pwrite(self._memory, crowd, worker.number * len(crowd))
 
     def _tell_all(self, what: str, *arguments: object) -> None:

@@ -20,7 +20,7 @@ Bound = tuple[str, ...]
 """A key's values as literals, one a column."""
 
 
-class LiteralKind(Enum):
+class KeyLiteralKind(Enum):
     """Forms in which a value is written as a literal."""
 
     NUMBER = "number"
@@ -77,7 +77,7 @@ class KeyColumn:
     """
 
     name: str
-    kind: LiteralKind
+    kind: KeyLiteralKind
     selected: str
     compared: str
     introducer: str = ""
@@ -85,11 +85,11 @@ class KeyColumn:
     def literal(self, cell: bytes | None) -> str:
         """A value as the server sent it → as it is written in a statement."""
         assert cell is not None, "a key is never NULL"
-        if self.kind is LiteralKind.NUMBER:
+        if self.kind is KeyLiteralKind.NUMBER:
             return cell.decode()
-        if self.kind is LiteralKind.QUOTED:
+        if self.kind is KeyLiteralKind.QUOTED:
             return f"'{cell.decode()}'"
-        if self.kind is LiteralKind.BYTES:
+        if self.kind is KeyLiteralKind.BYTES:
             return f"0x{cell.hex()}" if cell else "''"
         return f"_{self.introducer} 0x{cell.hex()}" if cell else "''"
 
@@ -109,15 +109,15 @@ def key_column(column: Column) -> KeyColumn:
     )
 
 
-def _kind(column: Column) -> tuple[LiteralKind, str]:
+def _kind(column: Column) -> tuple[KeyLiteralKind, str]:
     if column.type in _NUMBERS:
-        return LiteralKind.NUMBER, ""
+        return KeyLiteralKind.NUMBER, ""
     if column.type in _TEMPORAL or column.logical is not None:
-        return LiteralKind.QUOTED, ""
+        return KeyLiteralKind.QUOTED, ""
     charset = None if column.collation_id is None else charset_of(column.collation_id)
     if charset is None or charset == BINARY:
-        return LiteralKind.BYTES, ""
-    return LiteralKind.TEXT, charset
+        return KeyLiteralKind.BYTES, ""
+    return KeyLiteralKind.TEXT, charset
 
 
 def between(key: Sequence[KeyColumn], low: Bound | None, high: Bound | None) -> str:

@@ -38,7 +38,7 @@ SESSION: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SnapshotPlace:
     """A place in a server's log.
 
     Attributes:
@@ -71,7 +71,7 @@ def set_up(session: ServerSession) -> None:
     session.ask("SET SESSION character_set_results = NULL")
 
 
-def settled_place(session: ServerSession) -> Place:
+def settled_place(session: ServerSession) -> SnapshotPlace:
     """A place in the log of which all that precedes is visible to every read from now on.
 
     Raises:
@@ -86,7 +86,7 @@ def settled_place(session: ServerSession) -> Place:
     return place
 
 
-def open_snapshot(session: ServerSession) -> Place:
+def open_snapshot(session: ServerSession) -> SnapshotPlace:
     """Begin a transaction that sees exactly what precedes a place in the log.
 
     Raises:
@@ -111,7 +111,7 @@ def open_snapshot(session: ServerSession) -> Place:
     )
 
 
-def place_behind(session: ServerSession) -> Place:
+def place_behind(session: ServerSession) -> SnapshotPlace:
     """A place in the log that is behind all that was visible to reads until now.
 
     Raises:
@@ -122,17 +122,17 @@ def place_behind(session: ServerSession) -> Place:
     return _mysql_place(session)
 
 
-def _open_mariadb(session: ServerSession) -> Place:
+def _open_mariadb(session: ServerSession) -> SnapshotPlace:
     session.ask(_MARIADB_OPEN)
     rows = session.ask("SHOW STATUS LIKE 'binlog_snapshot_%'")
     found = {(name or "").lower(): value or "" for name, value in rows}
     file = found.get("binlog_snapshot_file", "")
     if not file:
         raise _no_log(session)
-    return Place(file=file, position=int(found["binlog_snapshot_position"]))
+    return SnapshotPlace(file=file, position=int(found["binlog_snapshot_position"]))
 
 
-def _mysql_place(session: ServerSession) -> Place:
+def _mysql_place(session: ServerSession) -> SnapshotPlace:
     number = tuple(int(part) for part in re.findall(r"\d+", session.version)[:2])
     statement = "SHOW BINARY LOG STATUS" if number >= (8, 2) else "SHOW MASTER STATUS"
     try:
@@ -149,7 +149,7 @@ def _mysql_place(session: ServerSession) -> Place:
         raise
     if not rows:
         raise _no_log(session)
-    return Place(file=rows[0][0] or "", position=int(rows[0][1] or 0))
+    return SnapshotPlace(file=rows[0][0] or "", position=int(rows[0][1] or 0))
 
 
 def _no_log(session: ServerSession) -> PeerError:

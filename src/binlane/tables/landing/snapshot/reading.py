@@ -18,9 +18,14 @@ from binlane.errors import PeerError, UnsupportedError
 from binlane.log.codec.format import flavor_of
 from binlane.names import TableName
 from binlane.tables.landing.engine import Engine
-from binlane.tables.landing.progress import Progress
+from binlane.tables.landing.progress import LandingProgress
 from binlane.tables.landing.snapshot.keys import Bound, bound_statement
-from binlane.tables.landing.snapshot.places import Place, place_behind, set_up, settled_place
+from binlane.tables.landing.snapshot.places import (
+    SnapshotPlace,
+    place_behind,
+    set_up,
+    settled_place,
+)
 from binlane.tables.landing.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
 from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.tables.landing.snapshot.work import (
@@ -58,10 +63,12 @@ class SnapshotTarget:
     Attributes:
         into: The target's URI or absolute path.
         modes: The kinds of tables that get rows.
+        chunk_rows: Rows of a range; None for as many as have about 48 MB.
     """
 
     into: str
     modes: frozenset[Mode]
+    chunk_rows: int | None = None
 
 
 @dataclass(slots=True)
@@ -96,21 +103,19 @@ class SnapshotReader:
         engine: The engine that runs the works.
         progress: Told of rows, and of tables that cannot be had.
         observe: Called when there is progress.
-        chunk_rows: Rows of a range; by default as many as have about 48 MB.
 
     Raises:
         PeerError: If the server cannot be reached or refuses the account.
     """
 
-    def __init__(  # noqa: PLR0913 - what is read, where to, and by whom
+    def __init__(
         self,
         server: str,
         *,
         records: SnapshotRecords,
         target: SnapshotTarget,
         engine: Engine,
-        progress: Progress,
-        chunk_rows: int | None = None,
+        progress: LandingProgress,
         observe: Callable[[], None] = lambda: None,
     ) -> None:
         self._server = server
@@ -118,7 +123,6 @@ class SnapshotReader:
         self._target = target
         self._engine = engine
         self._progress = progress
-        self._chunk_rows = chunk_rows
         self._observe = observe
         place = ServerPlace.parse(server)
         self.session = ServerSession(place.url, place.password())
@@ -131,7 +135,7 @@ class SnapshotReader:
     def begin(
         self,
         is_wanted: Callable[[TableName], bool],
-        check: Callable[[Place], None],
+        check: Callable[[SnapshotPlace], None],
         named: Collection[TableName] = (),
     ) -> None:
         """Begin the snapshots of tables, and see to those that were begun before.
@@ -202,7 +206,7 @@ class SnapshotReader:
     # One table ------------------------------------------------------------------------------------
 
     def _begun(
-        self, name: TableName, place: Place, rows: int, before: SnapshotRecord | None
+        self, name: TableName, place: SnapshotPlace, rows: int, before: SnapshotRecord | None
     ) -> SnapshotRecord | None:
         """A record of a new snapshot; None where there can be none, which is told."""
         attempt = 1 if before is None else before.attempt + 1
@@ -316,7 +320,7 @@ class SnapshotReader:
             return None
         table, low = reading.table, reading.low
         row_bytes = table.row_bytes or _ROW_BYTES_GUESS
-        rows = self._chunk_rows or min(_CHUNK_ROWS_MAX, max(1, CHUNK_BYTES // row_bytes))
+        rows = self._target.chunk_rows or min(_CHUNK_ROWS_MAX, max(1, CHUNK_BYTES // row_bytes))
         high = self._bound(table, low, rows) if table.key else None
         work = ChunkWork(
             table=table,

@@ -19,14 +19,14 @@ from pyarrow import fs
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.tables.columnar.told import Statement
 from binlane.tables.landing.journal import Journal, write_file_whole
 from binlane.tables.landing.places import resolve, snapshot_uri
-from binlane.tables.landing.snapshot.places import Place
+from binlane.tables.landing.snapshot.places import SnapshotPlace
 from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.tables.landing.snapshot.work import ChunkResult
 from binlane.tables.landing.work import Mode
 from binlane.tables.ranges.offset import Offset
-from binlane.tables.ranges.statements import Statement
 
 _SUFFIX: Final = ".jsonl"
 
@@ -84,9 +84,9 @@ class SnapshotRecord:
         return TableName(self.database, self.table)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SnapshotPlace:
         """In the log, of its rows."""
-        return Place(file=self.file, position=self.position)
+        return SnapshotPlace(file=self.file, position=self.position)
 
     @property
     def definition(self) -> SnapshotTable:

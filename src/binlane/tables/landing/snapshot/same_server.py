@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from binlane.client.session import ServerSession
 from binlane.errors import ConfigError, PeerError
 from binlane.tables.columnar.selection import file_number
-from binlane.tables.landing.snapshot.places import Place
-from binlane.tables.ranges.files import LogFile
+from binlane.tables.landing.snapshot.places import SnapshotPlace
+from binlane.tables.ranges.files import StoredLogFile
 
 _HINT = "name the server whose log is landed: --snapshot SERVER"
 _ACCESS_DENIED = 1227
 
 
 def check_same_server(
-    session: ServerSession, files: Sequence[LogFile], written_by: int | None
+    session: ServerSession, files: Sequence[StoredLogFile], written_by: int | None
 ) -> None:
     """See that a log's files are the server's.
 
@@ -63,7 +63,7 @@ def check_same_server(
         raise _another(session, f"the log is at {newest.name}, the server at {last}")
 
 
-def check_place(place: Place, files: Sequence[LogFile], landed: int) -> None:
+def check_place(place: SnapshotPlace, files: Sequence[StoredLogFile], landed: int) -> None:
     """See that the log comes to a place, from where it is landed now.
 
     Args:

@@ -15,15 +15,15 @@ from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
 from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.places import snapshot_uri
-from binlane.tables.landing.progress import Progress
+from binlane.tables.landing.progress import LandingProgress
 from binlane.tables.landing.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
 from binlane.tables.landing.snapshot.work import file_schemas
 from binlane.tables.landing.steps import (
     AbandonAll,
     Create,
     CreateLike,
-    Drop,
     DropDatabase,
+    DropTable,
     Step,
     Truncate,
     tables_of,
@@ -73,7 +73,7 @@ class Snapshots:
 
         Args:
             place: The place in the log that is reached.
-            definitions: LoggedObjects of the tables at the place; gets those of the tables that are
+            definitions: Definitions of the tables at the place; gets those of the tables that are
                 landed.
 
         Raises:
@@ -101,7 +101,7 @@ class Snapshots:
                     continue
             elif record.name not in tables_of(step) or isinstance(step, Truncate):
                 continue
-            if isinstance(step, Drop | DropDatabase | Create | CreateLike):
+            if isinstance(step, DropTable | DropDatabase | Create | CreateLike):
                 self._records.remove(record)  # what follows is all in the log
                 continue
             if self._current is not None:
@@ -112,7 +112,7 @@ class Snapshots:
         """True if snapshots wait to be taken again from the server."""
         return any(each.stage == Stage.AGAIN.value for each in self._records)
 
-    def report(self, progress: Progress) -> None:
+    def report(self, progress: LandingProgress) -> None:
         """Tell which tables are not current yet."""
         for record in self._records:
             table = progress.of(record.name)

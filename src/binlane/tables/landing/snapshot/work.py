@@ -20,7 +20,12 @@ from binlane.errors import BinlaneError, PeerError, UnsupportedError
 from binlane.tables.landing.places import snapshot_uri
 from binlane.tables.landing.snapshot.cells import cell_converter
 from binlane.tables.landing.snapshot.keys import Bound, between
-from binlane.tables.landing.snapshot.places import NeverQuietError, Place, open_snapshot, set_up
+from binlane.tables.landing.snapshot.places import (
+    NeverQuietError,
+    SnapshotPlace,
+    open_snapshot,
+    set_up,
+)
 from binlane.tables.landing.snapshot.table import SnapshotTable, without_counter
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.keys import sorted_by_key
@@ -63,7 +68,7 @@ class ChunkWork:
     low: Bound | None
     high: Bound | None
     server: str
-    place: Place | None
+    place: SnapshotPlace | None
     taken: int
     modes: frozenset[Mode]
     into: str
@@ -85,7 +90,7 @@ class ChunkResult:
 
     number: int
     high: Bound | None
-    place: Place
+    place: SnapshotPlace
     rows: int
     invalid_dates: int
     files: dict[Mode, tuple[DataFile, ...]]
@@ -111,7 +116,7 @@ class ChunkResult:
         return cls(
             number=value["number"],
             high=None if high is None else tuple(high),
-            place=Place(file=file, position=position),
+            place=SnapshotPlace(file=file, position=position),
             rows=value["rows"],
             invalid_dates=value["invalid_dates"],
             files={
@@ -215,7 +220,7 @@ def check_definition(session: ServerSession, table: SnapshotTable) -> None:
 class _ChunkFiles:
     """The files of one range."""
 
-    def __init__(self, work: ChunkWork, place: Place) -> None:
+    def __init__(self, work: ChunkWork, place: SnapshotPlace) -> None:
         self._work = work
         self._place = place
         self._converters = [cell_converter(column) for column in work.table.columns]

@@ -40,8 +40,8 @@ from binlane.tables.landing.tables.delta_log import (
     write_first,
 )
 from binlane.tables.landing.tables.directories import Directories
-from binlane.tables.landing.tables.formats import Change, Snapshot, What, after, note_of
-from binlane.tables.landing.work import DataFile, Format, Mode
+from binlane.tables.landing.tables.formats import Snapshot, TableCommit, What, after, note_of
+from binlane.tables.landing.work import DataFile, FormatName, Mode
 from binlane.version import __version__
 
 # delta-rs keeps the order of columns where only that would change; one column more makes it write.
@@ -73,7 +73,7 @@ class DeltaFormat:
             makes new ones without.
     """
 
-    format = Format.DELTA
+    format = FormatName.DELTA
     may_lack_columns = True
 
     def __init__(
@@ -138,7 +138,7 @@ class DeltaFormat:
         except (DeltaError, OSError) as error:
             raise _unwritable(table, uri, error) from error
 
-    def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
+    def commit(self, table: TableName, now: Snapshot, change: TableCommit) -> Snapshot:
         """Change a table, all at once."""
         uri = self._directories.uri(table)
         try:
@@ -151,7 +151,7 @@ class DeltaFormat:
             raise
         return after(now, change, {file.path: LiveFile.of(file) for file in change.add})
 
-    def _commit(self, found: DeltaTable, now: Snapshot, change: Change) -> None:
+    def _commit(self, found: DeltaTable, now: Snapshot, change: TableCommit) -> None:
         schema = now.schema if change.schema is None else change.schema
         mode = "append"
         if change.schema is not None:
@@ -197,7 +197,7 @@ class DeltaFormat:
         )
         found.update_incremental()
 
-    def _transactions(self, now: Snapshot, change: Change) -> list[tuple[str, int]]:
+    def _transactions(self, now: Snapshot, change: TableCommit) -> list[tuple[str, int]]:
         """The transactions by which a commit says how much of the log is in the table; none if no news."""
         if change.applied is None and change.images is None:
             return []
@@ -209,7 +209,7 @@ class DeltaFormat:
         return found
 
     def _entry(
-        self, found: DeltaTable, now: Snapshot, change: Change, moment: int
+        self, found: DeltaTable, now: Snapshot, change: TableCommit, moment: int
     ) -> list[dict[str, Any]]:
         """A commit with the rows that it changes, as Delta's log has it."""
         told = _told(now, change)
@@ -384,7 +384,7 @@ def _stats(file: DataFile) -> str:
     return json.dumps(file.stats, ensure_ascii=False)
 
 
-def _told(now: Snapshot, change: Change) -> dict[str, Any]:
+def _told(now: Snapshot, change: TableCommit) -> dict[str, Any]:
     """The figures of a commit for DESCRIBE HISTORY, under the names of its columns."""
     metrics = {
         "numAddedFiles": len(change.add),

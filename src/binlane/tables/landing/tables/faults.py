@@ -12,7 +12,8 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -174,3 +175,29 @@ def _text(error: BaseException) -> str:
         .removeprefix("cannot be written: ")
         .removeprefix("cannot be read: ")
     )
+
+
+_Owner = TypeVar("_Owner", bound="HasFaults")
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
+class HasFaults(Protocol):
+    """An object whose methods are about one table each."""
+
+    faults: Faults
+
+
+def one_by_one(
+    method: Callable[Concatenate[_Owner, TableName, _Given], _Made],
+) -> Callable[Concatenate[_Owner, TableName, _Given], _Made]:
+    """Have a method raise `UnusableTableError` where an error is the table's own."""
+
+    @wraps(method)
+    def wrapped(
+        self: _Owner, table: TableName, /, *args: _Given.args, **options: _Given.kwargs
+    ) -> _Made:
+        with self.faults.of(table):
+            return method(self, table, *args, **options)
+
+    return wrapped

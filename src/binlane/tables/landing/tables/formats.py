@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from binlane.names import TableName
 from binlane.tables.landing.tables.bounds import LiveFile
-from binlane.tables.landing.work import DataFile, Format
+from binlane.tables.landing.work import DataFile, FormatName
 from binlane.version import __version__
 
 
@@ -70,7 +70,7 @@ class What(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CommitSource:
     """The place in the log that a commit comes from: of the last change in it, or of a statement.
 
     Attributes:
@@ -90,7 +90,7 @@ class Source:
         return found if self.gtid is None else {"gtid": self.gtid, **found}
 
 
-def note_of(source: Source | None) -> str:
+def note_of(source: CommitSource | None) -> str:
     """Return a note for a table's history on the origin of a commit, as JSON."""
     told = {} if source is None else source.told
     return json.dumps({"binlane": __version__, **told}, ensure_ascii=False)
@@ -113,7 +113,7 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class TableCommit:
     """The change of a table that one commit makes.
 
     Attributes:
@@ -138,10 +138,10 @@ class Change:
     schema: pa.Schema | None = None
     feed: Sequence[DataFile] = ()
     rows: RowCounts | None = None
-    source: Source | None = None
+    source: CommitSource | None = None
 
 
-def told_of(change: Change) -> dict[str, str]:
+def told_of(change: TableCommit) -> dict[str, str]:
     """Return a commit's facts by name, with the place it comes from, for formats that keep such a list."""
     told = {} if change.source is None else change.source.told
     rows = {} if change.rows is None else asdict(change.rows)
@@ -156,7 +156,7 @@ class TableFormat(Protocol):
         may_lack_columns: Whether readers take a column for NULL that a file does not have.
     """
 
-    format: Format
+    format: FormatName
     may_lack_columns: bool
 
     def uri(self, table: TableName) -> str:
@@ -171,7 +171,7 @@ class TableFormat(Protocol):
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table without rows."""
 
-    def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
+    def commit(self, table: TableName, now: Snapshot, change: TableCommit) -> Snapshot:
         """Change a table, all at once.
 
         Args:
@@ -203,7 +203,7 @@ class TableFormat(Protocol):
         """
 
 
-def after(now: Snapshot, change: Change, added: Mapping[str, LiveFile]) -> Snapshot:
+def after(now: Snapshot, change: TableCommit, added: Mapping[str, LiveFile]) -> Snapshot:
     """A table after a change."""
     gone = set(change.remove)
     kept = {path: file for path, file in now.files.items() if path not in gone}
@@ -215,3 +215,11 @@ def after(now: Snapshot, change: Change, added: Mapping[str, LiveFile]) -> Snaps
         version=now.version + 1,
         has_feed=now.has_feed,
     )
+
+
+def reshaped(
+    now: Snapshot, add: Sequence[DataFile], schema: pa.Schema, applied: int | None = None
+) -> TableCommit:
+    """Return the change that gives a table other files with other columns in the place of all."""
+    gone = list(now.files)
+    return TableCommit(what=What.RESHAPE, add=add, remove=gone, schema=schema, applied=applied)

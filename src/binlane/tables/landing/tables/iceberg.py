@@ -40,8 +40,8 @@ from binlane.names import TableName
 from binlane.tables.landing.places import FOLDER, name_of, resolve, segment, table_uri
 from binlane.tables.landing.tables.bounds import LiveFile
 from binlane.tables.landing.tables.directories import drop_empty_above
-from binlane.tables.landing.tables.formats import Change, Snapshot, after, told_of
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.formats import Snapshot, TableCommit, after, told_of
+from binlane.tables.landing.work import FormatName, Mode
 
 _SUFFIXES: Final = {Mode.CURRENT: "", Mode.CHANGES: "_changes", Mode.HISTORY: "_history"}
 _FIELD_ID: Final = b"PARQUET:field_id"
@@ -114,7 +114,7 @@ class IcebergFormat:
         catalog: The catalog of the tables; closed with what is made of it here.
     """
 
-    format = Format.ICEBERG
+    format = FormatName.ICEBERG
     may_lack_columns = True
 
     def __init__(self, into: str, mode: Mode, app_id: str, catalog: Catalog) -> None:
@@ -182,7 +182,7 @@ class IcebergFormat:
             _map_names(transaction)
         self._open.pop(table, None)
 
-    def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
+    def commit(self, table: TableName, now: Snapshot, change: TableCommit) -> Snapshot:
         """Change a table, all at once."""
         found = self._table(table)
         assert found is not None, "it was loaded"

@@ -11,7 +11,7 @@ from binlane.errors import StoreError, StoreLockedError
 from binlane.names import TableName
 from binlane.tables.landing.tables.bounds import LiveFile
 from binlane.tables.landing.tables.faults import Faults, UnusableTableError
-from binlane.tables.landing.tables.formats import Change, Snapshot, Source, TableFormat
+from binlane.tables.landing.tables.formats import CommitSource, Snapshot, TableCommit, TableFormat
 from binlane.tables.landing.tables.parquet_files import footer_bounds
 
 
@@ -32,7 +32,7 @@ class KnownTables:
         tables: TableFormat,
         fence: Callable[[], None],
         faults: Faults,
-        source: Callable[[], Source | None],
+        source: Callable[[], CommitSource | None],
     ) -> None:
         self._tables = tables
         self._fence = fence
@@ -79,7 +79,7 @@ class KnownTables:
             self._tables.create(table, schema)
         return self.there(table)
 
-    def commit(self, table: TableName, now: Snapshot, change: Change) -> None:
+    def commit(self, table: TableName, now: Snapshot, change: TableCommit) -> None:
         """Change a table."""
         self.forget(table)
         self._fence()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 import pyarrow as pa
 
-from binlane.tables.landing.tables.formats import RowCounts
-from binlane.tables.landing.work import DataFile, Format
+from binlane.tables.landing.tables.formats import RowCounts, TableCommit, What
+from binlane.tables.landing.work import DataFile, FormatName
 
-Change = Callable[[pa.Table], pa.Table]
+RowChange = Callable[[pa.Table], pa.Table]
 """Function from any rows of a table to the same rows with other columns or values. It can be
 pickled; it raises ValueError or NotImplementedError, or pyarrow's kinds of them, where it
 cannot."""
@@ -81,7 +81,7 @@ class MergeWork:
 
     how: How
     directory: str
-    format: Format
+    format: FormatName
     run_id: str
     base: tuple[str, ...]
     runs: tuple[RunSlice, ...] = ()
@@ -89,7 +89,7 @@ class MergeWork:
     key: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     schema: pa.Schema
-    change: Change | None = None
+    change: RowChange | None = None
     target_bytes: int
     size_bytes: int
     rows: int
@@ -118,3 +118,27 @@ class MergeResult:
     rows: RowCounts = field(default_factory=RowCounts)
     feed: tuple[DataFile, ...] = ()
     error: str = ""
+
+
+def change_of(
+    results: Sequence[MergeResult], what: What, applied: int | None, images: int | None
+) -> TableCommit:
+    """Return the change that lets a table be what works made of it.
+
+    Args:
+        results: The results of all works of one plan.
+        what: The kind of the commit.
+        applied: The `_seq` up to which the table is complete then; None leaves it as it is.
+        images: How many row images of the log are in the table then; None leaves that as it is.
+    """
+    remove = [path for result in results for path in result.remove]
+    return TableCommit(
+        what=what,
+        add=[file for result in results for file in result.add],
+        remove=remove,
+        applied=applied,
+        images=images,
+        # If no file goes, the rows of the files that come are the rows that come.
+        feed=[file for result in results for file in result.feed] if remove else [],
+        rows=sum((result.rows for result in results), RowCounts()) if what is What.MERGE else None,
+    )

@@ -8,18 +8,19 @@ from typing import Final
 from binlane.errors import ConfigError
 from binlane.tables.landing.tables.formats import TableFormat
 from binlane.tables.landing.tables.plain import PlainFormat
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import FormatName, Mode
 
 _NEEDS: Final = {
-    Format.DELTA: ("binlane.tables.landing.tables.delta", "delta"),
-    Format.ICEBERG: ("binlane.tables.landing.tables.iceberg", "iceberg"),
+    FormatName.DELTA: ("binlane.tables.landing.tables.delta", "delta"),
+    FormatName.ICEBERG: ("binlane.tables.landing.tables.iceberg", "iceberg"),
 }
 """The module of a format, and the extra that brings what it imports."""
 
 
 def open_store(
-    into: str, mode: Mode, table_format: Format, app_id: str, settings: StoreSettings
+    into: str, mode: Mode, table_format: FormatName, app_id: str, settings: TableStoreSettings
 ) -> TableStore:
     """The tables of one kind of a target.
 
@@ -37,7 +38,7 @@ def open_store(
     return TableStore(into, mode, tables, settings)
 
 
-def check_format(table_format: Format) -> None:
+def check_format(table_format: FormatName) -> None:
     """See that what a format needs is installed.
 
     Raises:
@@ -58,13 +59,13 @@ def check_format(table_format: Format) -> None:
 
 
 def _tables(
-    into: str, mode: Mode, table_format: Format, app_id: str, settings: StoreSettings
+    into: str, mode: Mode, table_format: FormatName, app_id: str, settings: TableStoreSettings
 ) -> TableFormat:
     check_format(table_format)
-    if table_format is Format.PARQUET:
+    if table_format is FormatName.PARQUET:
         return PlainFormat(into, mode, app_id)
     # Only who lands such tables needs these, and they take a second.
-    if table_format is Format.DELTA:
+    if table_format is FormatName.DELTA:
         from binlane.tables.landing.tables.delta import DeltaFormat  # noqa: PLC0415 - as said
 
         feed = settings.feed if mode is Mode.CURRENT else None

@@ -28,8 +28,8 @@ from binlane.tables.landing.journal import read_json, write_json
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.bounds import LiveFile
 from binlane.tables.landing.tables.directories import Directories
-from binlane.tables.landing.tables.formats import Change, Snapshot, after, told_of
-from binlane.tables.landing.work import DataFile, Format, Mode
+from binlane.tables.landing.tables.formats import Snapshot, TableCommit, after, told_of
+from binlane.tables.landing.work import DataFile, FormatName, Mode
 
 MANIFEST: Final = "_manifest.json"
 _VERSION: Final = 1
@@ -46,7 +46,7 @@ class PlainFormat:
         app_id: Name of the landing in the manifests.
     """
 
-    format = Format.PARQUET
+    format = FormatName.PARQUET
     may_lack_columns = False
 
     def __init__(self, into: str, mode: Mode, app_id: str) -> None:
@@ -93,7 +93,7 @@ class PlainFormat:
             self._see_ours(table)
             self._write(table, Snapshot(schema=schema, images=0), [], [], {})
 
-    def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
+    def commit(self, table: TableName, now: Snapshot, change: TableCommit) -> Snapshot:
         """Change a table, all at once."""
         if table not in self._details:
             self.load(table)

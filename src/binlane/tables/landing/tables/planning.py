@@ -8,12 +8,16 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 
+from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
+from binlane.tables.landing.tables.formats import Snapshot
+from binlane.tables.landing.tables.versions import holding
+from binlane.tables.landing.work import Mode
 
 TARGET_BYTES_MIN = 1 << 20
 TARGET_BYTES_MAX = 16 << 20
@@ -30,7 +34,7 @@ def target_bytes(total: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MergePart:
     """The share of a merge that one task does.
 
     Attributes:
@@ -51,7 +55,7 @@ def parts(
     target: int,
     *,
     is_whole: bool = False,
-) -> list[Part]:
+) -> list[MergePart]:
     """Plan a merge.
 
     Args:
@@ -70,7 +74,7 @@ def parts(
         max([begin[-1][each], *(spans[each][1] for spans in reach)]) if ordered else 0
         for each in range(len(runs))
     ]
-    found: list[Part] = []
+    found: list[MergePart] = []
     for number, file in enumerate(ordered):
         is_last = number + 1 == len(ordered)
         own = [
@@ -84,7 +88,7 @@ def parts(
         if is_last and sum(ends) - sum(behind) <= _APPEND_ROWS:
             behind = ends
             own = list(zip(begin[number], behind, strict=True))
-        part = Part((file,), tuple(reach[number]), tuple(own))
+        part = MergePart((file,), tuple(reach[number]), tuple(own))
         apart = len(found)
         if is_whole:
             apart = next((i for i, each in enumerate(found) if _reaches(each, part)), apart)
@@ -94,7 +98,7 @@ def parts(
     return found + _appended(runs, behind)
 
 
-def _reaches(part: Part, following: Part) -> bool:
+def _reaches(part: MergePart, following: MergePart) -> bool:
     """True if keys that another part writes may be in the files of a part."""
     return any(
         max(drop[0], add[0]) < min(drop[1], add[1])
@@ -102,7 +106,7 @@ def _reaches(part: Part, following: Part) -> bool:
     )
 
 
-def _can_join(part: Part, following: Part, target: int) -> bool:
+def _can_join(part: MergePart, following: MergePart, target: int) -> bool:
     files = (*part.files, *following.files)
     is_small = sum(file.size_bytes for file in files) <= target
     return (
@@ -114,8 +118,8 @@ def _can_join(part: Part, following: Part, target: int) -> bool:
     )
 
 
-def _joined(first: Part, second: Part) -> Part:
-    return Part(
+def _joined(first: MergePart, second: MergePart) -> MergePart:
+    return MergePart(
         (*first.files, *second.files),
         tuple(_hull(one, two) for one, two in zip(first.drop, second.drop, strict=True)),
         tuple((one[0], two[1]) for one, two in zip(first.add, second.add, strict=True)),
@@ -129,7 +133,7 @@ def _hull(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
     return min(each[0] for each in spans), max(each[1] for each in spans)
 
 
-def _appended(runs: Sequence[SortedKeys], behind: Sequence[int]) -> list[Part]:
+def _appended(runs: Sequence[SortedKeys], behind: Sequence[int]) -> list[MergePart]:
     """New rows only, cut into parts where there are many."""
     left = [(start, len(run)) for start, run in zip(behind, runs, strict=True)]
     if not any(start < stop for start, stop in left):
@@ -149,7 +153,7 @@ def _appended(runs: Sequence[SortedKeys], behind: Sequence[int]) -> list[Part]:
     cuts.append([stop for _, stop in left])
     nothing = tuple((0, 0) for _ in runs)
     return [
-        Part((), nothing, tuple(zip(first, second, strict=True)))
+        MergePart((), nothing, tuple(zip(first, second, strict=True)))
         for first, second in pairwise(cuts)
         if first != second
     ]
@@ -177,3 +181,26 @@ def crowded(files: Sequence[LiveFile], key: Sequence[str], target: int) -> list[
         if file.path in is_small:
             groups[-1].append(file)
     return [group for group in groups if len(group) > 1]
+
+
+def joined(
+    now: Snapshot,
+    mode: Mode,
+    key: tuple[str, ...],
+    bounded: Callable[[Sequence[LiveFile], Sequence[str]], list[LiveFile]],
+) -> Iterator[tuple[list[LiveFile], tuple[str, ...]]]:
+    """Give the groups of a table's files that are to be joined, each with the order of its rows.
+
+    Args:
+        now: The table's files.
+        mode: The kind of the table.
+        key: Names of the columns by which rows that hold are ordered.
+        bounded: Gives files with their first and last values of an order.
+    """
+    target = target_bytes(now.size_bytes)
+    kept = holding(now, mode)
+    paths = {file.path for file in kept}
+    over = [file for path, file in now.files.items() if path not in paths]
+    for files, order in ((kept, key), (over, (SEQUENCE_COLUMN,))):
+        for group in crowded(bounded(files, order), order, target):
+            yield group, order

@@ -6,45 +6,50 @@ table is one commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial, wraps
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
 
 import pyarrow as pa
 
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
-from binlane.tables.columnar.unify import conform_table, is_same_value, unify_schemas
+from binlane.tables.columnar.unify import (
+    conform_table,
+    in_front,
+    is_same_value,
+    spelled_alike,
+    unify_schemas,
+)
 from binlane.tables.landing.places import file_name
 from binlane.tables.landing.table_files import move_file, write_file
-from binlane.tables.landing.tables import merge_work
 from binlane.tables.landing.tables.bounds import LiveFile
-from binlane.tables.landing.tables.faults import Faults, UnusableTableError
+from binlane.tables.landing.tables.faults import Faults, UnusableTableError, one_by_one
 from binlane.tables.landing.tables.formats import (
-    Change,
-    RowCounts,
     Snapshot,
-    Source,
+    TableCommit,
     TableFormat,
     What,
     note_of,
+    reshaped,
 )
 from binlane.tables.landing.tables.known import KnownTables
-from binlane.tables.landing.tables.merge_work import How, MergeResult, MergeWork
-from binlane.tables.landing.tables.mergers import MergeOrder, Merger
+from binlane.tables.landing.tables.merge_work import (
+    How,
+    MergeResult,
+    MergeWork,
+    RowChange,
+    change_of,
+)
 from binlane.tables.landing.tables.merging import DELETED_AT, MOMENT, known_columns, merge_file
 from binlane.tables.landing.tables.parquet_files import read_rows
-from binlane.tables.landing.tables.planning import crowded, target_bytes
-from binlane.tables.landing.tables.versions import VALID_TO, VERSION_COLUMNS, ended
+from binlane.tables.landing.tables.planning import joined
+from binlane.tables.landing.tables.store_settings import MergeOrder, Merger, TableStoreSettings
+from binlane.tables.landing.tables.versions import VERSION_COLUMNS, ended, holding
 from binlane.tables.landing.tables.works import Works
-from binlane.tables.landing.work import DataFile, Format, Mode
-
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
-Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Runs a function over works, as an engine does."""
+from binlane.tables.landing.work import DataFile, FormatName, Mode
 
 NOTHING: Final[Mapping[str, str]] = {}
 _VACUUM_VERSIONS: Final = 100
@@ -56,54 +61,6 @@ _OWN_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
 ]
 OWN_COLUMNS: Final = pa.schema(_OWN_COLUMNS)
 """Columns that a current table has behind the source's columns: of the change that made each row."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSettings:
-    """Settings of a store of tables.
-
-    Attributes:
-        run_id: Name of this landing in the files that it writes.
-        run: Runs works; the default runs them here, one after the other.
-        fence: Raises if the target is not ours any more; asked before each change of a table.
-        keep_hours: How long files of earlier versions are kept.
-        catalog: Settings of the catalog of Iceberg tables, see `iceberg.open_catalog`.
-        merger: Merges into current tables that have a key instead of tasks, where it can.
-        app_id: Name of the landing in the merger's commits, as it is in those of the format.
-        soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
-        feed: Whether current tables shall tell which rows their commits change; None leaves them as
-            they are.
-        source: The place in the log that the next commits come from, where that is known.
-        is_read_only: Whether nothing is written; then no file is written either to try the target
-            where a table cannot be read.
-    """
-
-    run_id: str
-    run: Run = map
-    fence: Callable[[], None] = lambda: None
-    merger: Merger | None = None
-    app_id: str = ""
-    soft_deletes: bool = False
-    keep_hours: float = 168.0
-    catalog: Mapping[str, str] = field(default_factory=dict)
-    feed: bool | None = None
-    source: Callable[[], Source | None] = lambda: None
-    is_read_only: bool = False
-
-
-def _alone(
-    method: Callable[Concatenate[TableStore, TableName, Given], Made],
-) -> Callable[Concatenate[TableStore, TableName, Given], Made]:
-    """Have a method raise `UnusableTableError` where an error is the table's own."""
-
-    @wraps(method)
-    def wrapped(
-        self: TableStore, table: TableName, /, *args: Given.args, **options: Given.kwargs
-    ) -> Made:
-        with self.faults.of(table):
-            return method(self, table, *args, **options)
-
-    return wrapped
 
 
 class TableStore:
@@ -120,7 +77,9 @@ class TableStore:
             `UnusableTableError`.
     """
 
-    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+    def __init__(
+        self, into: str, mode: Mode, tables: TableFormat, settings: TableStoreSettings
+    ) -> None:
         self._into = into
         self._mode = mode
         self._tables = tables
@@ -166,7 +125,7 @@ class TableStore:
 
     def has_versions(self, table: TableName) -> bool:
         """True if a history table, which exists, has any version that holds."""
-        return bool(self._holding(self._known.there(table)))
+        return bool(holding(self._known.there(table), self._mode))
 
     def applied(self, table: TableName) -> int:
         """The `_seq` up to which the log is applied to a table; 0 if there is no such table."""
@@ -186,7 +145,7 @@ class TableStore:
         """The columns and files of a table that exists."""
         return self._known.there(table)
 
-    @_alone
+    @one_by_one
     def read(self, table: TableName) -> pa.Table:
         """All rows of a table."""
         found = self._known.there(table)
@@ -209,7 +168,7 @@ class TableStore:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    @_alone
+    @one_by_one
     def append(
         self,
         table: TableName,
@@ -232,18 +191,18 @@ class TableStore:
         """
         now = self.snapshot(table)
         known = [] if now is None else now.schema.names
-        schemas = _spelled_alike(known, (self._tables.storable(file.schema) for file in files))
+        schemas = spelled_alike(known, (self._tables.storable(file.schema) for file in files))
         if now is None:
             now = self._known.create(table, unify_schemas(schemas))
-        wider = _in_front(now.schema, unify_schemas([*schemas, now.schema]))
+        wider = in_front(now.schema, unify_schemas([*schemas, now.schema]))
         if not wider.equals(now.schema):
             now = self._widen(table, now, wider)
         add = self._fitted(table, files, wider)
-        change = Change(what=What.APPEND, add=add, applied=applied, images=images)
+        change = TableCommit(what=What.APPEND, add=add, applied=applied, images=images)
         self._known.commit(table, now, change)
         self._tidy_committed(table)
 
-    @_alone
+    @one_by_one
     def plan_merge(
         self, table: TableName, runs: Sequence[DataFile], key: Sequence[str], schema: pa.Schema
     ) -> list[MergeWork]:
@@ -269,10 +228,10 @@ class TableStore:
         how = How.VERSIONS if self._mode is Mode.HISTORY else How.MERGE
         like = self._works.rewriting(table, [], now.schema, key=tuple(key))
         like = replace(like, how=how, names=tuple(schema.names))
-        live = self._known.bounded(table, self._holding(now), key)
+        live = self._known.bounded(table, holding(now, self._mode), key)
         return self._works.merging(table, now, live, runs, like)
 
-    @_alone
+    @one_by_one
     def commit_merge(
         self,
         table: TableName,
@@ -300,26 +259,11 @@ class TableStore:
         now = self.snapshot(table)
         if now is None:
             now = self._known.create(table, results[0].schema)
-        add = [file for result in results for file in result.add]
-        remove = [path for result in results for path in result.remove]
-        # If no file goes, the rows of the files that come are the rows that come.
-        feed = [file for result in results for file in result.feed] if remove else []
-        rows = None
-        if what is What.MERGE:
-            rows = sum((result.rows for result in results), RowCounts())
-        change = Change(
-            what=what,
-            add=add,
-            remove=remove,
-            applied=applied,
-            images=images,
-            feed=feed,
-            rows=rows,
-        )
+        change = change_of(results, what, applied, images)
         self._known.commit(table, now, change)
         return sum(result.missing for result in results)
 
-    @_alone
+    @one_by_one
     def merge(
         self,
         table: TableName,
@@ -350,7 +294,7 @@ class TableStore:
             self._known.forget(table)
             if images is not None:  # what the engine's own commit does not say
                 now = self._known.there(table)
-                self._known.commit(table, now, Change(what=What.COUNT, images=images))
+                self._known.commit(table, now, TableCommit(what=What.COUNT, images=images))
             return 0
         works = self.plan_merge(table, runs, key, schema)
         missing = self.commit_merge(table, list(self._run(works)), applied, images)
@@ -366,7 +310,7 @@ class TableStore:
 
     # Snapshots ------------------------------------------------------------------------------------
 
-    @_alone
+    @one_by_one
     def seed(
         self,
         table: TableName,
@@ -374,7 +318,7 @@ class TableStore:
         key: Sequence[str],
         schema: pa.Schema,
         applied: int,
-        change: merge_work.Change | None = None,
+        change: RowChange | None = None,
     ) -> None:
         """Replace the rows of a table by those of some files; the table is made if there is none.
 
@@ -398,10 +342,10 @@ class TableStore:
         self._keys[table] = tuple(key)
         if self._mode is Mode.HISTORY:  # what was before stays
             add = self._fitted(table, self.adopt(table, files), now.schema, change)
-            seeded = Change(what=What.SNAPSHOT, add=add, applied=applied, images=0)
+            seeded = TableCommit(what=What.SNAPSHOT, add=add, applied=applied, images=0)
         else:
             add = self._fitted(table, self.adopt(table, files), whole, change)
-            seeded = Change(
+            seeded = TableCommit(
                 what=What.SNAPSHOT,
                 add=add,
                 remove=list(now.files),
@@ -414,7 +358,7 @@ class TableStore:
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
         """Move files that lie elsewhere to a table, which does not know them yet."""
         folder = self.uri(table)
-        is_hidden = self._tables.format is Format.PARQUET
+        is_hidden = self._tables.format is FormatName.PARQUET
         moved = []
         for file in files:
             name = file.path.rpartition("/")[2]
@@ -426,7 +370,7 @@ class TableStore:
         table: TableName,
         files: Sequence[DataFile],
         schema: pa.Schema,
-        change: merge_work.Change | None = None,
+        change: RowChange | None = None,
     ) -> list[DataFile]:
         """Files in a table's directory, those written anew that do not have its columns."""
         is_fit = [change is None and self._fits(file.schema, schema) for file in files]
@@ -460,15 +404,15 @@ class TableStore:
         self._keys.pop(new, None)
         self._known.rename(old, new)
 
-    @_alone
+    @one_by_one
     def truncate(self, table: TableName) -> None:
         """Remove all rows of a table, if there is one."""
         now = self.snapshot(table)
         if now is not None and (now.files or now.images):
-            emptied = Change(what=What.TRUNCATE, remove=list(now.files), images=0)
+            emptied = TableCommit(what=What.TRUNCATE, remove=list(now.files), images=0)
             self._known.commit(table, now, emptied)
 
-    @_alone
+    @one_by_one
     def end_versions(self, table: TableName, moment: pa.TimestampScalar[Any, Any]) -> None:
         """Let all versions of a history table's rows end: its source has none any more."""
         now = self.snapshot(table)
@@ -476,16 +420,15 @@ class TableStore:
             return
         change = partial(ended, moment=moment)
         works = [
-            self._works.rewriting(table, [file], now.schema, change) for file in self._holding(now)
+            self._works.rewriting(table, [file], now.schema, change)
+            for file in holding(now, self._mode)
         ]
         results = list(self._run(works))
         if results or now.images:
             self.commit_merge(table, results, None, 0, what=What.END)
 
-    @_alone
-    def rewrite(
-        self, table: TableName, change: merge_work.Change, applied: int | None = None
-    ) -> str:
+    @one_by_one
+    def rewrite(self, table: TableName, change: RowChange, applied: int | None = None) -> str:
         """Give all rows of a table other columns or values.
 
         Args:
@@ -514,10 +457,10 @@ class TableStore:
                 return result.error
         add = [file for result in results for file in result.add]
         if add or applied is not None or not schema.equals(now.schema):
-            self._known.commit(table, now, _reshaped(now, add, schema, applied))
+            self._known.commit(table, now, reshaped(now, add, schema, applied))
         return ""
 
-    @_alone
+    @one_by_one
     def conform(
         self, table: TableName, schema: pa.Schema, aside: Mapping[str, str] = NOTHING
     ) -> str:
@@ -542,7 +485,7 @@ class TableStore:
                 return f"{each.name} was {before} and is {each.type}, the log does not tell how"
         return self.rewrite(table, partial(_conformed, schema=whole, aside=aside))
 
-    @_alone
+    @one_by_one
     def replace(self, table: TableName, rows: pa.Table) -> None:
         """Replace all rows and columns by others; up to where it is complete stays."""
         now = self._known.there(table)
@@ -552,7 +495,7 @@ class TableStore:
             name = file_name(self._tables.format, self._settings.run_id)
             known = known_columns(schema, self._keys.get(table, ()))
             add = [write_file(conform_table(rows, schema), self.uri(table), name, known)]
-        self._known.commit(table, now, _reshaped(now, add, schema))
+        self._known.commit(table, now, reshaped(now, add, schema))
 
     def whole(self, schema: pa.Schema) -> pa.Schema:
         """The columns of a table of which the source's are known.
@@ -575,17 +518,10 @@ class TableStore:
             key = (SEQUENCE_COLUMN,)
         if now is None or key is None:
             return []
-        target = target_bytes(now.size_bytes)
-        holding = self._holding(now)
-        paths = {file.path for file in holding}
-        over = [file for path, file in now.files.items() if path not in paths]
-        works = []
-        for files, order in ((holding, key), (over, (SEQUENCE_COLUMN,))):
-            groups = crowded(self._known.bounded(table, files, order), order, target)
-            works += [
-                self._works.rewriting(table, group, now.schema, key=order) for group in groups
-            ]
-        return works
+        groups = joined(now, self._mode, key, partial(self._known.bounded, table))
+        return [
+            self._works.rewriting(table, group, now.schema, key=order) for group, order in groups
+        ]
 
     def _tidy_committed(self, table: TableName) -> None:
         try:
@@ -604,7 +540,7 @@ class TableStore:
             self._vacuumed[table] = version // _VACUUM_VERSIONS
             self.vacuum(table, self._settings.keep_hours)
 
-    @_alone
+    @one_by_one
     def compact(self, table: TableName) -> int:
         """Join small files where there are many; how many there were."""
         results = list(self._run(self.plan_compaction(table)))
@@ -612,7 +548,7 @@ class TableStore:
             self.commit_merge(table, results, None, what=What.COMPACT)
         return sum(len(result.remove) for result in results)
 
-    @_alone
+    @one_by_one
     def vacuum(self, table: TableName, keep_hours: float) -> int:
         """Delete files that no version of the last hours needs; how many there were."""
         self._known.forget(table)
@@ -642,11 +578,11 @@ class TableStore:
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
         if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
-            self._known.commit(table, now, Change(what=What.RESHAPE, schema=schema))
+            self._known.commit(table, now, TableCommit(what=What.RESHAPE, schema=schema))
         else:
             works = [self._works.rewriting(table, [file], schema) for file in now.files.values()]
             add = [each for result in self._run(works) for each in result.add]
-            self._known.commit(table, now, _reshaped(now, add, schema))
+            self._known.commit(table, now, reshaped(now, add, schema))
         return self._known.there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
@@ -656,44 +592,8 @@ class TableStore:
             return False
         return all(wider.field(field.name).type.equals(field.type) for field in schema)
 
-    def _holding(self, now: Snapshot) -> list[LiveFile]:
-        """Files of rows that hold; versions in a history table that ended are left alone."""
-        files = list(now.files.values())
-        if self._mode is not Mode.HISTORY:
-            return files
-        return [file for file in files if file.nulls.get(VALID_TO, file.rows) > 0]
-
 
 def _conformed(rows: pa.Table, schema: pa.Schema, aside: Mapping[str, str]) -> pa.Table:
     return conform_table(
         rows.rename_columns([aside.get(name, name) for name in rows.column_names]), schema
     )
-
-
-def _spelled_alike(known: Sequence[str], schemas: Iterable[pa.Schema]) -> list[pa.Schema]:
-    """Schemas whose names are spelled as those that are known, or as the first one that has them."""
-    spelled = {name.lower(): name for name in known} | {name: name for name in known}
-    return [
-        pa.schema(
-            [
-                field.with_name(
-                    spelled.get(field.name) or spelled.setdefault(field.name.lower(), field.name)
-                )
-                for field in schema
-            ]
-        )
-        for schema in schemas
-    ]
-
-
-def _reshaped(
-    now: Snapshot, add: Sequence[DataFile], schema: pa.Schema, applied: int | None = None
-) -> Change:
-    gone = list(now.files)
-    return Change(what=What.RESHAPE, add=add, remove=gone, schema=schema, applied=applied)
-
-
-def _in_front(known: pa.Schema, wider: pa.Schema) -> pa.Schema:
-    """A schema with the columns that are known first."""
-    new = [field for field in wider if field.name not in set(known.names)]
-    return pa.schema([*(wider.field(name) for name in known.names), *new])

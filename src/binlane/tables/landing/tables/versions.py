@@ -17,7 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.tables.landing.net_changes import GONE
+from binlane.tables.landing.tables.bounds import LiveFile
+from binlane.tables.landing.tables.formats import Snapshot
 from binlane.tables.landing.tables.keys import Places, is_same_as_next, places
+from binlane.tables.landing.work import Mode
 
 VALID_FROM: Final = "valid_from"
 VALID_TO: Final = "valid_to"
@@ -130,3 +133,11 @@ def _as_versions(
 
 def _taken(values: Any, at: Places) -> Any:
     return values.take(pa.array(at.astype(np.int64)))
+
+
+def holding(now: Snapshot, mode: Mode) -> list[LiveFile]:
+    """Files of rows that hold; versions in a history table that ended are left alone."""
+    files = list(now.files.values())
+    if mode is not Mode.HISTORY:
+        return files
+    return [file for file in files if file.nulls.get(VALID_TO, file.rows) > 0]

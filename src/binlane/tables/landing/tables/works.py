@@ -12,7 +12,7 @@ from binlane.names import TableName
 from binlane.tables.landing.net_changes import COUNT
 from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
 from binlane.tables.landing.tables.formats import Snapshot, TableFormat
-from binlane.tables.landing.tables.merge_work import Change, How, MergeWork, RunSlice
+from binlane.tables.landing.tables.merge_work import How, MergeWork, RowChange, RunSlice
 from binlane.tables.landing.tables.parquet_files import read_columns
 from binlane.tables.landing.tables.planning import parts, target_bytes
 from binlane.tables.landing.work import DataFile
@@ -37,7 +37,7 @@ class Works:
         table: TableName,
         base: Sequence[LiveFile],
         schema: pa.Schema,
-        change: Change | None = None,
+        change: RowChange | None = None,
         key: tuple[str, ...] = (),
     ) -> MergeWork:
         """All rows of some files become one file's, in the order of a key if there is one."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.cat.fast_text.filtered import FilteredBytes, LogPart
-from binlane.binlogs.cat.fast_text.printer import FastText, can_print_log
+from binlane.binlogs.cat.fast_text.printer import FastText, PrinterSizes, can_print_log
 from binlane.binlogs.cat.text.lines import TextLines
 from binlane.binlogs.cat.text.options import TextOptions
 from binlane.binlogs.filters.events import EventFilter, GroupFilter
@@ -83,7 +83,7 @@ def by_kernel(
         options,
         lambda text: parts.append(bytes(text)),
         kernel=kernels().print_events,
-        **sizes,
+        sizes=PrinterSizes(**sizes),
     )
     state = FilterState(terms)
     events = EventFilter(state, lambda _: None)
@@ -94,7 +94,7 @@ def by_kernel(
                 part = LogPart.of(found, *span)
             assert part is not None
             with closing(FileBytes(path)) as one, closing(FileBytes(path)) as two:
-                source = FilteredBytes(one, two, events, runs, path=path, name=file, part=part)
+                source = FilteredBytes((one, two), (events, runs), path=path, name=file, part=part)
                 printer.print_file(
                     source,
                     path=path,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from binlane.binlogs.cat.filters.selection import IdList, Selection, Selector
+from binlane.binlogs.cat.filters.selection import EventSelection, IdList, Selector
 from binlane.errors import CodecError
 from binlane.log.codec.types import EventType
 from binlane.log.grouping.walk import walk
@@ -16,7 +16,9 @@ from tests.fixture_sets import fixture_set
 SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
-def chosen(name: str, selection: Selection, files: Iterable[int] = (0,)) -> list[tuple[int, int]]:
+def chosen(
+    name: str, selection: EventSelection, files: Iterable[int] = (0,)
+) -> list[tuple[int, int]]:
     """Number of the file, and position, of each event that is printed, but FORMAT_DESCRIPTIONs."""
     selector = Selector(selection)
     numbers, binlogs = list(files), fixture_set(name).binlogs
@@ -34,11 +36,11 @@ def chosen(name: str, selection: Selection, files: Iterable[int] = (0,)) -> list
     return found
 
 
-def positions(name: str, selection: Selection) -> list[int]:
+def positions(name: str, selection: EventSelection) -> list[int]:
     return [position for _, position in chosen(name, selection)]
 
 
-def gtids(name: str, selection: Selection) -> list[str]:
+def gtids(name: str, selection: EventSelection) -> list[str]:
     """GTIDs of the groups that are printed, from the server's own list of events."""
     taken = set(chosen(name, selection, range(len(fixture_set(name).binlogs))))
     numbers = {file: number for number, (file, _) in enumerate(fixture_set(name).binlogs)}
@@ -53,12 +55,12 @@ def gtids(name: str, selection: Selection) -> list[str]:
 def test_everything_by_default() -> None:
     name, data = fixture_set("md1011_txn").binlogs[0]
     everything = [event.position for event in walk([data], file=name)]
-    assert positions("md1011_txn", Selection()) == everything[1:]
+    assert positions("md1011_txn", EventSelection()) == everything[1:]
 
 
 def test_positions_are_of_the_first_and_the_last_file() -> None:
-    everything = chosen("md1011_gtid", Selection(), range(3))
-    window = Selection(start_position=829, stop_position=400)
+    everything = chosen("md1011_gtid", EventSelection(), range(3))
+    window = EventSelection(start_position=829, stop_position=400)
     assert chosen("md1011_gtid", window, range(3)) == [
         (number, position)
         for number, position in everything
@@ -76,12 +78,12 @@ def test_positions_are_of_the_first_and_the_last_file() -> None:
 )
 def test_a_start_that_is_no_event_is_an_error(start: int, message: str, place: int) -> None:
     with pytest.raises(CodecError) as caught:
-        positions("md1011_gtid", Selection(start_position=start))
+        positions("md1011_gtid", EventSelection(start_position=start))
     assert (caught.value.message, caught.value.position) == (message, place)
 
 
 def test_the_end_of_a_file_is_a_start() -> None:
-    assert positions("md1011_gtid", Selection(start_position=4138)) == []
+    assert positions("md1011_gtid", EventSelection(start_position=4138)) == []
 
 
 def test_times_are_looked_for_once() -> None:
@@ -91,37 +93,39 @@ def test_times_are_looked_for_once() -> None:
     assert len(times) > 1
     start = times[len(times) // 2]
     first = next(index for index, event in enumerate(events) if event.header.timestamp >= start)
-    assert positions("md1011_types_temporal", Selection(start_time=start)) == [
+    assert positions("md1011_types_temporal", EventSelection(start_time=start)) == [
         event.position for event in events[first:]
     ]
     stop = next(index for index, event in enumerate(events) if event.header.timestamp >= start)
-    assert positions("md1011_types_temporal", Selection(stop_time=start)) == [
+    assert positions("md1011_types_temporal", EventSelection(stop_time=start)) == [
         event.position for event in events[:stop]
     ]
 
 
 def test_offset_counts_every_event() -> None:
     # As mariadb-binlog 10.11 prints this file with --offset=5.
-    assert positions("md1011_gtid", Selection(offset=5))[:2] == [456, 498]
+    assert positions("md1011_gtid", EventSelection(offset=5))[:2] == [456, 498]
 
 
 def test_server_ids() -> None:
     rows = [row for row in fixture_set("md1011_gtid").events() if row["file"] == "binlog.000001"]
     of_77 = [row["pos"] for row in rows if row["server_id"] == 77]
     rotate = rows[-1]["pos"]
-    assert positions("md1011_gtid", Selection(server_ids=IdList(do=frozenset({77})))) == [
+    assert positions("md1011_gtid", EventSelection(server_ids=IdList(do=frozenset({77})))) == [
         *of_77,
         rotate,
     ]
-    others = positions("md1011_gtid", Selection(server_ids=IdList(ignore=frozenset({77}))))
+    others = positions("md1011_gtid", EventSelection(server_ids=IdList(ignore=frozenset({77}))))
     assert set(others) == {row["pos"] for row in rows[1:]} - set(of_77)
-    masked = Selection(server_ids=IdList(do=frozenset({77 & 7})), server_id_mask=7)
+    masked = EventSelection(server_ids=IdList(do=frozenset({77 & 7})), server_id_mask=7)
     assert set(of_77) <= set(positions("md1011_gtid", masked))
 
 
 def test_domains() -> None:
-    assert gtids("md1011_gtid", Selection(domain_ids=IdList(do=frozenset({4}))))[:1] == ["4-1-1"]
-    found = gtids("md1011_gtid", Selection(domain_ids=IdList(ignore=frozenset({0, 4}))))
+    assert gtids("md1011_gtid", EventSelection(domain_ids=IdList(do=frozenset({4}))))[:1] == [
+        "4-1-1"
+    ]
+    found = gtids("md1011_gtid", EventSelection(domain_ids=IdList(ignore=frozenset({0, 4}))))
     assert found[:2] == ["4294967295-1-1", "4294967295-77-2"]
     assert all(gtid.startswith("4294967295-") for gtid in found)
 
@@ -136,7 +140,7 @@ def test_domains() -> None:
     ],
 )
 def test_gtid_positions(start: str, stop: str, expected: list[str]) -> None:
-    selection = Selection(
+    selection = EventSelection(
         start_gtids=GtidPosition.parse(start), stop_gtids=GtidPosition.parse(stop)
     )
     assert gtids("md1011_gtid", selection) == expected
@@ -145,40 +149,40 @@ def test_gtid_positions(start: str, stop: str, expected: list[str]) -> None:
 def test_nothing_is_read_behind_the_last_stop() -> None:
     window = {"stop_gtids": GtidPosition.parse("0-1-3,4-1-1")}
     files = range(3)
-    found = chosen("md1011_gtid", Selection(**window), files)  # type: ignore[arg-type]
+    found = chosen("md1011_gtid", EventSelection(**window), files)  # type: ignore[arg-type]
     assert found[-1] == (0, 2553)
-    not_strict = Selection(**window, is_gtid_strict=False)  # type: ignore[arg-type]
+    not_strict = EventSelection(**window, is_gtid_strict=False)  # type: ignore[arg-type]
     assert chosen("md1011_gtid", not_strict, files)[-1][0] == 2
 
 
 def test_no_group_of_one_server_is_among_gtids_of_the_other() -> None:
-    assert gtids("md1011_gtid", Selection(include_gtids=GtidSet.parse(f"{SOURCE}:1"))) == []
-    assert gtids("my97_gtid", Selection(stop_gtids=GtidPosition.parse("0-1-5"))) == []
-    assert gtids("my97_gtid", Selection(domain_ids=IdList(do=frozenset({0})))) == []
+    assert gtids("md1011_gtid", EventSelection(include_gtids=GtidSet.parse(f"{SOURCE}:1"))) == []
+    assert gtids("my97_gtid", EventSelection(stop_gtids=GtidPosition.parse("0-1-5"))) == []
+    assert gtids("my97_gtid", EventSelection(domain_ids=IdList(do=frozenset({0})))) == []
 
 
 def test_domains_that_a_start_does_not_name_are_printed_whole() -> None:
-    found = gtids("md1011_gtid", Selection(start_gtids=GtidPosition.parse("0-1-5,4-1-1")))
+    found = gtids("md1011_gtid", EventSelection(start_gtids=GtidPosition.parse("0-1-5,4-1-1")))
     assert found[:3] == ["0-1-6", "4294967295-1-1", "4294967295-77-2"]
 
 
 def test_files_in_the_wrong_order_are_an_error_in_strict_mode() -> None:
     window = {"start_gtids": GtidPosition.parse("0-1-1")}
     with pytest.raises(CodecError, match="sequence numbers do not grow"):
-        chosen("md1011_gtid", Selection(**window), (1, 0))  # type: ignore[arg-type]
-    assert chosen("md1011_gtid", Selection(**window, is_gtid_strict=False), (1, 0))  # type: ignore[arg-type]
+        chosen("md1011_gtid", EventSelection(**window), (1, 0))  # type: ignore[arg-type]
+    assert chosen("md1011_gtid", EventSelection(**window, is_gtid_strict=False), (1, 0))  # type: ignore[arg-type]
 
 
 def test_gtid_sets_of_mysql() -> None:
-    only = Selection(include_gtids=GtidSet.parse(f"{SOURCE}:2-3"))
+    only = EventSelection(include_gtids=GtidSet.parse(f"{SOURCE}:2-3"))
     assert gtids("my97_gtid", only) == [f"{SOURCE}:2", f"{SOURCE}:3"]
-    others = gtids("my97_gtid", Selection(exclude_gtids=GtidSet.parse(f"{SOURCE}:1-5")))
+    others = gtids("my97_gtid", EventSelection(exclude_gtids=GtidSet.parse(f"{SOURCE}:1-5")))
     assert others[:2] == [f"{SOURCE}:6", "aaaaaaaa-bbbb-cccc-dddd-0096ab1aafee:9"]
     first = fixture_set("my97_gtid").binlogs[0]
     types = {
         event.header.type_code
         for event in walk([first[1]], file=first[0])
-        if Selector(Selection(skips_gtids=True)).takes(event)
+        if Selector(EventSelection(skips_gtids=True)).takes(event)
     }
     assert types.isdisjoint({EventType.GTID_LOG, EventType.PREVIOUS_GTIDS_LOG})
     assert EventType.QUERY in types

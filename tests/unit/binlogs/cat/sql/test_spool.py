@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.cat.sql.spool import Spool
+from binlane.binlogs.cat.sql.flashback import Spool
 from binlane.errors import StoreError
 
 

@@ -10,7 +10,7 @@ import pytest
 from binlane.binlogs.cat.summary import Summary
 from binlane.binlogs.cat.summary.as_json import summary_json
 from binlane.binlogs.cat.summary.collect import statement_kind
-from binlane.binlogs.cat.summary.counts import GtidRanges, Timeline, Top, Transaction
+from binlane.binlogs.cat.summary.counts import GroupSummary, GtidRanges, Timeline, Top
 from binlane.binlogs.cat.summary.html import summary_html
 from binlane.binlogs.cat.summary.text import sparkline, summary_text
 from binlane.binlogs.cat.summary.words import duration_text, size_text
@@ -133,7 +133,7 @@ def test_nothing_has_a_summary_too() -> None:
 def test_only_the_ten_biggest_are_kept() -> None:
     top = Top("rows")
     for rows in range(1000):
-        top.add(Transaction(gtid=None, file="f", position=rows, rows=rows % 500))
+        top.add(GroupSummary(gtid=None, file="f", position=rows, rows=rows % 500))
     assert [one.rows for one in top] == [499, 499, 498, 498, 497, 497, 496, 496, 495, 495]
     assert [one.position for one in top][:2] == [499, 999]
 

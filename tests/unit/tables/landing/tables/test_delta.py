@@ -17,7 +17,7 @@ from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.delta import DeltaFormat
-from binlane.tables.landing.tables.formats import Change, What
+from binlane.tables.landing.tables.formats import TableCommit, What
 from binlane.tables.landing.work import Mode
 
 TABLE = TableName("shop", "orders")
@@ -34,7 +34,7 @@ def test_a_column_of_times_without_zone_comes_with_its_feature(tmp_path: Path) -
     tables.create(TABLE, DAYS)
     before = tables.load(TABLE)
     assert before is not None
-    tables.commit(TABLE, before, Change(what=What.RESHAPE, schema=TIMES, applied=1))
+    tables.commit(TABLE, before, TableCommit(what=What.RESHAPE, schema=TIMES, applied=1))
     found = DeltaTable(tables.uri(TABLE))
     assert found.protocol().reader_features == ["timestampNtz"]
     assert found.to_pyarrow_table().schema.field("d").type == pa.timestamp("us")
@@ -67,7 +67,7 @@ def test_rows_that_somebody_marked_as_deleted_do_not_come_back(tmp_path: Path) -
     assert now is not None
     rows = pa.table({"id": pa.array(range(40), pa.int32()), "d": [None] * 40}).cast(DAYS)
     file = write_file(rows, tables.uri(TABLE), "a.parquet", ["id"])
-    tables.commit(TABLE, now, Change(what=What.MERGE, add=[file], applied=1))
+    tables.commit(TABLE, now, TableCommit(what=What.MERGE, add=[file], applied=1))
     log = Path(tables.uri(TABLE)) / "_delta_log"
     add = next(
         action["add"]

@@ -15,8 +15,8 @@ from binlane.errors import ConfigError, PeerError, StoreError, StoreFullError, S
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.faults import Faults, UnusableTableError, is_own
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import FormatName, Mode
 from tests.runs import TABLE, images, merge, run_of
 from tests.unit.tables.landing.tables.test_store import (
     OF_ALL_FORMATS,
@@ -109,21 +109,21 @@ def test_who_has_lost_the_lease_gives_no_table_up(tmp_path: Path) -> None:
 
 
 def test_a_catalog_that_is_down_gives_no_table_up(tmp_path: Path) -> None:
-    store = opened(tmp_path, Format.ICEBERG)
+    store = opened(tmp_path, FormatName.ICEBERG)
     merge(store, [run_of(tmp_path, images(ORDERS, inserts([(1, "a")]), 1), ["id"])], ["id"], 1)
     database = tmp_path / "_binlane/iceberg.db"
     database.write_bytes(b"no database" * 1000)
-    error = caught(lambda: opened(tmp_path, Format.ICEBERG).applied(TABLE))
+    error = caught(lambda: opened(tmp_path, FormatName.ICEBERG).applied(TABLE))
     assert not isinstance(error, UnusableTableError)
 
 
 @pytest.mark.parametrize(
-    "table_format", [Format.DELTA, Format.ICEBERG], ids=lambda each: each.value
+    "table_format", [FormatName.DELTA, FormatName.ICEBERG], ids=lambda each: each.value
 )
-def test_a_commit_of_somebody_else_in_between(table_format: Format, tmp_path: Path) -> None:
+def test_a_commit_of_somebody_else_in_between(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format)
     merge(store, [run_of(tmp_path, images(ORDERS, inserts([(1, "a")]), 1), ["id"])], ["id"], 1)
-    if table_format is Format.DELTA:
+    if table_format is FormatName.DELTA:
         there = tmp_path / "current/shop/orders"
         rows = pa.table({"id": [7], "state": ["x"], "_gtid": [""], "_seq": [1]})
         write_deltalake(str(there), rows, mode="append")
@@ -141,10 +141,10 @@ def test_a_commit_of_somebody_else_in_between(table_format: Format, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "table_format", [Format.DELTA, Format.ICEBERG], ids=lambda each: each.value
+    "table_format", [FormatName.DELTA, FormatName.ICEBERG], ids=lambda each: each.value
 )
 def test_a_commit_of_a_driver_that_lost_the_lease_gives_no_table_up(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     store = opened(tmp_path, table_format)
     merge(store, [run_of(tmp_path, images(ORDERS, inserts([(1, "a")]), 1), ["id"])], ["id"], 1)
@@ -158,9 +158,11 @@ def test_a_commit_of_a_driver_that_lost_the_lease_gives_no_table_up(
 
 @OF_ALL_FORMATS
 def test_what_failed_before_a_commit_can_be_done_again(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
-    store = open_store(str(tmp_path), Mode.CURRENT, table_format, "app", StoreSettings(run_id="r"))
+    store = open_store(
+        str(tmp_path), Mode.CURRENT, table_format, "app", TableStoreSettings(run_id="r")
+    )
     merge(store, [run_of(tmp_path, images(ORDERS, inserts([(1, "a")]), 1), ["id"])], ["id"], 1)
     file = next(iter(store.there(TABLE).files))
     filesystem, folder = fs.FileSystem.from_uri(store.uri(TABLE))

@@ -17,8 +17,9 @@ from binlane.errors import StoreError
 from binlane.tables.columnar.unify import conform_table
 from binlane.tables.landing.tables import planning
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import FormatName, Mode
 from tests.feeds import check_replay, feed_of, is_change
 from tests.runs import TABLE, Image, images, merge, run_of, schema_of, staged
 
@@ -29,8 +30,8 @@ KEY = ["tenant", "id"]
 def opened(into: Path, *, feed: bool | None = True, soft_deletes: bool = False) -> TableStore:
     """The current tables, as a new process opens them."""
     (into / "_binlane").mkdir(exist_ok=True)
-    keeping = StoreSettings(run_id="run", feed=feed, soft_deletes=soft_deletes)
-    return open_store(str(into), Mode.CURRENT, Format.DELTA, "app", keeping)
+    keeping = TableStoreSettings(run_id="run", feed=feed, soft_deletes=soft_deletes)
+    return open_store(str(into), Mode.CURRENT, FormatName.DELTA, "app", keeping)
 
 
 def logged(

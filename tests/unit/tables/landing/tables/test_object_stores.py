@@ -17,8 +17,9 @@ from binlane.names import TableName
 from binlane.tables.landing import lease as lease_module
 from binlane.tables.landing.lease import Lease
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
-from binlane.tables.landing.work import Format, Mode
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.work import FormatName, Mode
 from tests.runs import TABLE, images, merge, run_of, schema_of
 
 ORDERS = schema_of(id=pa.int64(), state=pa.string())
@@ -55,16 +56,22 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "table_format",
-    [Format.DELTA, Format.PARQUET, pytest.param(Format.ICEBERG, marks=pytest.mark.slow)],
+    [
+        FormatName.DELTA,
+        FormatName.PARQUET,
+        pytest.param(FormatName.ICEBERG, marks=pytest.mark.slow),
+    ],
 )
-def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path: Path) -> None:
+def test_tables_in_an_object_store(table_format: FormatName, endpoint: str, tmp_path: Path) -> None:
     catalog = {
         "type": "sql",
         "uri": f"sqlite:///{tmp_path}/catalog.db",
         "warehouse": "s3://tables/any",
         "s3.endpoint": endpoint,
     }
-    keeping = StoreSettings(run_id="run", catalog=catalog, feed=table_format is Format.DELTA)
+    keeping = TableStoreSettings(
+        run_id="run", catalog=catalog, feed=table_format is FormatName.DELTA
+    )
 
     def opened() -> TableStore:
         into = f"s3://tables/{table_format.value}"
@@ -74,7 +81,7 @@ def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path
     merge(opened(), [run_of(tmp_path, first, ["id"])], ["id"], 2)
     second = images(ORDERS, [("delete", (1, "a")), ("insert", (3, "c"))], 3)
     merge(opened(), [run_of(tmp_path, second, ["id"])], ["id"], 4)
-    if table_format is Format.DELTA:
+    if table_format is FormatName.DELTA:
         # Another process: while it reads a feed, delta-rs lets no thread of Python run.
         command = [sys.executable, "-c", READ_FEED, opened().uri(TABLE)]
         read = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
@@ -92,9 +99,9 @@ def test_a_feed_needs_what_writes_a_file_once(
     endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "obstore.store", None)
-    keeping = StoreSettings(run_id="run", feed=True)
+    keeping = TableStoreSettings(run_id="run", feed=True)
     with pytest.raises(ConfigError, match="needs obstore") as caught:
-        open_store("s3://tables/x", Mode.CURRENT, Format.DELTA, "app", keeping)
+        open_store("s3://tables/x", Mode.CURRENT, FormatName.DELTA, "app", keeping)
     assert caught.value.hint == "pip install 'binlane[delta]'"
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from binlane.tables.landing.table_files import write_file
-from binlane.tables.landing.work import DataFile, Format, Mode
+from binlane.tables.landing.work import DataFile, FormatName, Mode
 from tests.runs import TABLE, images, merge, run_of, schema_of
 from tests.unit.tables.landing.tables.test_store import OF_ALL_FORMATS, ORDERS, opened, rows_of
 
@@ -34,7 +34,7 @@ def waiting(folder: Path, rows: list[tuple[int, str]], schema: pa.Schema = ORDER
 
 @OF_ALL_FORMATS
 def test_a_table_has_the_rows_of_a_snapshot_and_no_others(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     store = opened(tmp_path, table_format)
     old = images(ORDERS, [("insert", (1, "old")), ("insert", (99, "old"))], 1)
@@ -51,7 +51,7 @@ def test_a_table_has_the_rows_of_a_snapshot_and_no_others(
 
 @OF_ALL_FORMATS
 def test_a_snapshot_may_have_other_columns_and_no_rows(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     store = opened(tmp_path, table_format)
     old = images(ORDERS, [("insert", (1, "old"))], 1)
@@ -64,15 +64,15 @@ def test_a_snapshot_may_have_other_columns_and_no_rows(
 
 @pytest.mark.parametrize("moved", [0, 1, 2])
 def test_files_that_were_moved_before_a_crash_are_found(moved: int, tmp_path: Path) -> None:
-    store = opened(tmp_path, Format.DELTA)
+    store = opened(tmp_path, FormatName.DELTA)
     files = [waiting(tmp_path / "snap", [(number, "a")]) for number in (1, 2)]
     store.adopt(TABLE, files[:moved])
-    opened(tmp_path, Format.DELTA).seed(TABLE, files, ["id"], ORDERS, 10)
-    assert rows_of(tmp_path, Format.DELTA) == [(1, "a"), (2, "a")]
+    opened(tmp_path, FormatName.DELTA).seed(TABLE, files, ["id"], ORDERS, 10)
+    assert rows_of(tmp_path, FormatName.DELTA) == [(1, "a"), (2, "a")]
 
 
 @OF_ALL_FORMATS
-def test_change_tables_take_rows_of_a_snapshot(table_format: Format, tmp_path: Path) -> None:
+def test_change_tables_take_rows_of_a_snapshot(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format, Mode.CHANGES)
     file = waiting(tmp_path / "snap", [(1, "a"), (2, "b")])
     store.append(TABLE, store.adopt(TABLE, [file]), 10)

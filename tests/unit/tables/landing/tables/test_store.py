@@ -25,26 +25,29 @@ from binlane.tables.landing.tables import planning
 from binlane.tables.landing.tables.merging import merge_file
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.plain import PlainFormat
-from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.tables.versions import first_versions
-from binlane.tables.landing.work import DataFile, Format, Mode
+from binlane.tables.landing.work import DataFile, FormatName, Mode
 from tests.landed import plain_rows
 from tests.runs import TABLE, Image, images, merge, moment, run_of, schema_of, staged, versions_of
 
-FORMATS = list(Format)
+FORMATS = list(FormatName)
 ORDERS = schema_of(id=pa.int64(), state=pa.string())
 OF_ALL_FORMATS = pytest.mark.parametrize("table_format", FORMATS, ids=lambda each: each.value)
 
 
 def opened(
-    into: Path, table_format: Format, mode: Mode = Mode.CURRENT, *, soft_deletes: bool = False
+    into: Path, table_format: FormatName, mode: Mode = Mode.CURRENT, *, soft_deletes: bool = False
 ) -> TableStore:
     """A store as a new process opens it."""
-    keeping = StoreSettings(run_id="run", soft_deletes=soft_deletes)
+    keeping = TableStoreSettings(run_id="run", soft_deletes=soft_deletes)
     return open_store(str(into), mode, table_format, "app", keeping)
 
 
-def rows_of(into: Path, table_format: Format, mode: Mode = Mode.CURRENT) -> list[tuple[Any, ...]]:
+def rows_of(
+    into: Path, table_format: FormatName, mode: Mode = Mode.CURRENT
+) -> list[tuple[Any, ...]]:
     """What a reader of the table sees of the source's columns, sorted."""
     table = plain_rows(into, table_format, mode, TABLE)
     own = [name for name in table.column_names if not name.startswith("_")]
@@ -56,7 +59,7 @@ def inserts(rows: Sequence[tuple[Any, ...]]) -> list[Image]:
 
 
 @OF_ALL_FORMATS
-def test_rows_come_change_and_go_by_key(table_format: Format, tmp_path: Path) -> None:
+def test_rows_come_change_and_go_by_key(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format)
     first = images(ORDERS, inserts([(1, "a"), (2, "b"), (3, None)]), 1)
     merge(store, [run_of(tmp_path, first, ["id"])], ["id"], 3)
@@ -81,7 +84,7 @@ def test_rows_come_change_and_go_by_key(table_format: Format, tmp_path: Path) ->
 
 
 @OF_ALL_FORMATS
-def test_the_last_of_several_runs_counts(table_format: Format, tmp_path: Path) -> None:
+def test_the_last_of_several_runs_counts(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format)
     merge(store, [run_of(tmp_path, images(ORDERS, inserts([(1, "x")]), 1), ["id"])], ["id"], 1)
     runs = [
@@ -119,7 +122,7 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 @OF_ALL_FORMATS
 @pytest.mark.parametrize("name", KEYS)
-def test_keys_of_every_type(name: str, table_format: Format, tmp_path: Path) -> None:
+def test_keys_of_every_type(name: str, table_format: FormatName, tmp_path: Path) -> None:
     data_type, values = KEYS[name]
     schema = schema_of(k=data_type, v=pa.string())
     for number, value in enumerate(values):  # each time opened anew: bounds come from the log
@@ -135,7 +138,7 @@ def test_keys_of_every_type(name: str, table_format: Format, tmp_path: Path) -> 
 
 
 @OF_ALL_FORMATS
-def test_rows_without_a_key_are_counted(table_format: Format, tmp_path: Path) -> None:
+def test_rows_without_a_key_are_counted(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format)
     first = images(ORDERS, inserts([(1, "a"), (1, "a"), (1, None), (2, "b")]), 1)
     assert merge(store, [run_of(tmp_path, first, [])], [], 4) == 0
@@ -149,7 +152,7 @@ def test_rows_without_a_key_are_counted(table_format: Format, tmp_path: Path) ->
 
 
 @OF_ALL_FORMATS
-def test_deleted_rows_may_stay(table_format: Format, tmp_path: Path) -> None:
+def test_deleted_rows_may_stay(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format, soft_deletes=True)
     first = images(ORDERS, inserts([(1, "a"), (2, "b"), (3, "c")]), 1)
     merge(store, [run_of(tmp_path, first, ["id"])], ["id"], 3)
@@ -164,7 +167,7 @@ def test_deleted_rows_may_stay(table_format: Format, tmp_path: Path) -> None:
 
 
 @OF_ALL_FORMATS
-def test_history_keeps_every_version(table_format: Format, tmp_path: Path) -> None:
+def test_history_keeps_every_version(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format, Mode.HISTORY)
     first = [
         ("insert", (1, "a")),
@@ -204,7 +207,7 @@ def test_history_keeps_every_version(table_format: Format, tmp_path: Path) -> No
 @OF_ALL_FORMATS
 @pytest.mark.parametrize("mode", [Mode.CURRENT, Mode.HISTORY])
 def test_a_table_is_seeded_and_gone_on_with(
-    mode: Mode, table_format: Format, tmp_path: Path
+    mode: Mode, table_format: FormatName, tmp_path: Path
 ) -> None:
     """The files of a snapshot become the table's, moved as they are where they fit."""
     store = opened(tmp_path, table_format, mode)
@@ -233,7 +236,7 @@ def test_a_table_is_seeded_and_gone_on_with(
 
 @OF_ALL_FORMATS
 def test_a_merge_reads_and_writes_the_files_it_touches(
-    table_format: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table_format: FormatName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "TARGET_BYTES_MIN", 2000)
     store = opened(tmp_path, table_format)
@@ -255,7 +258,7 @@ def test_a_merge_reads_and_writes_the_files_it_touches(
 
 
 @OF_ALL_FORMATS
-def test_columns_change_in_all_rows(table_format: Format, tmp_path: Path) -> None:
+def test_columns_change_in_all_rows(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format)
     merge(
         store,
@@ -279,7 +282,7 @@ def test_columns_change_in_all_rows(table_format: Format, tmp_path: Path) -> Non
 
 @OF_ALL_FORMATS
 def test_change_tables_take_values_of_types_that_no_type_holds(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     store = opened(tmp_path, table_format, Mode.CHANGES)
     values: list[tuple[pa.DataType, Any]] = [
@@ -299,7 +302,7 @@ def test_change_tables_take_values_of_types_that_no_type_holds(
 
 @OF_ALL_FORMATS
 def test_columns_of_change_tables_are_spelled_as_they_were_first(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     store = opened(tmp_path, table_format, Mode.CHANGES)
     for seq, name in enumerate(["state", "STATE", "State"], 1):
@@ -311,7 +314,7 @@ def test_columns_of_change_tables_are_spelled_as_they_were_first(
 
 
 @OF_ALL_FORMATS
-def test_change_tables_take_files_of_every_shape(table_format: Format, tmp_path: Path) -> None:
+def test_change_tables_take_files_of_every_shape(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format, Mode.CHANGES)
     narrow = pa.schema([pa.field("id", pa.int32())])
     shapes = [
@@ -335,9 +338,9 @@ def test_change_tables_take_files_of_every_shape(table_format: Format, tmp_path:
     assert opened(tmp_path, table_format, Mode.CHANGES).applied(TABLE) == 4
 
 
-@pytest.mark.parametrize("table_format", [Format.DELTA, Format.ICEBERG])
+@pytest.mark.parametrize("table_format", [FormatName.DELTA, FormatName.ICEBERG])
 def test_who_was_overtaken_before_its_commit_commits_nothing(
-    table_format: Format, tmp_path: Path
+    table_format: FormatName, tmp_path: Path
 ) -> None:
     """Both have looked at the table before either commits: no look at the lease can tell."""
     stores = [opened(tmp_path, table_format, Mode.CHANGES) for _ in range(2)]
@@ -355,13 +358,13 @@ def test_who_was_overtaken_before_its_commit_commits_nothing(
     assert rows_of(tmp_path, table_format, Mode.CHANGES) == [(1, "a"), (2, "b")]
 
 
-def changes_file(store: TableStore, table_format: Format, rows: pa.Table) -> DataFile:
+def changes_file(store: TableStore, table_format: FormatName, rows: pa.Table) -> DataFile:
     name = file_name(table_format, "run")
     return write_file(rows, store.uri(TABLE), name, ["_seq"])
 
 
 @OF_ALL_FORMATS
-def test_statements_about_tables(table_format: Format, tmp_path: Path) -> None:
+def test_statements_about_tables(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format)
     other = TableName("shop", "other")
     store.create(TABLE, ORDERS)
@@ -387,7 +390,9 @@ def test_statements_about_tables(table_format: Format, tmp_path: Path) -> None:
     "name",
     ["plain", "sp ace", 'q"uote', "per%cent", "a/b", "😀", ".", "имя", "a@b", "`", "_delta_log"],
 )
-def test_names_become_paths_and_come_back(name: str, table_format: Format, tmp_path: Path) -> None:
+def test_names_become_paths_and_come_back(
+    name: str, table_format: FormatName, tmp_path: Path
+) -> None:
     table = TableName("shop", name)
     schema = pa.schema([pa.field(f"{name} ,;{{}}()=", pa.int64())])
     opened(tmp_path, table_format).create(table, schema)
@@ -399,7 +404,7 @@ def test_names_become_paths_and_come_back(name: str, table_format: Format, tmp_p
 
 
 @OF_ALL_FORMATS
-def test_small_files_become_few_and_dead_ones_go(table_format: Format, tmp_path: Path) -> None:
+def test_small_files_become_few_and_dead_ones_go(table_format: FormatName, tmp_path: Path) -> None:
     store = opened(tmp_path, table_format)
     for number in range(1, 21):
         rows = images(ORDERS, inserts([(number, "a"), (number + 1000, "b")]), 2 * number)
@@ -424,7 +429,7 @@ def found_files(store: TableStore) -> list[str]:
 
 def test_a_directory_that_was_not_brought_to_its_manifest_is(tmp_path: Path) -> None:
     """Whoever dies between the commit of a plain table and its renames leaves them to the next."""
-    store = opened(tmp_path, Format.PARQUET)
+    store = opened(tmp_path, FormatName.PARQUET)
     merge(store, [run_of(tmp_path, images(ORDERS, inserts([(1, "a")]), 1), ["id"])], ["id"], 1)
     run = run_of(tmp_path, images(ORDERS, [("update_after", (1, "b"))], 2), ["id"])
 
@@ -435,9 +440,9 @@ def test_a_directory_that_was_not_brought_to_its_manifest_is(tmp_path: Path) -> 
         patch.setattr(PlainFormat, "_settle", die)
         with pytest.raises(KeyboardInterrupt):
             merge(store, [run], ["id"], 2)
-    assert rows_of(tmp_path, Format.PARQUET) == [(1, "a")]
-    assert opened(tmp_path, Format.PARQUET).applied(TABLE) == 2
-    assert rows_of(tmp_path, Format.PARQUET) == [(1, "b")]
+    assert rows_of(tmp_path, FormatName.PARQUET) == [(1, "a")]
+    assert opened(tmp_path, FormatName.PARQUET).applied(TABLE) == 2
+    assert rows_of(tmp_path, FormatName.PARQUET) == [(1, "b")]
 
 
 CHANGES = st.lists(
@@ -477,7 +482,11 @@ def logged(
 
 @pytest.mark.parametrize(
     "table_format",
-    [Format.DELTA, Format.PARQUET, pytest.param(Format.ICEBERG, marks=pytest.mark.slow)],
+    [
+        FormatName.DELTA,
+        FormatName.PARQUET,
+        pytest.param(FormatName.ICEBERG, marks=pytest.mark.slow),
+    ],
 )
 @settings(
     max_examples=10,
@@ -489,7 +498,7 @@ def test_any_changes_give_the_model(
     batches: list[list[tuple[str, int]]],
     cuts: list[int],
     crash: int,
-    table_format: Format,
+    table_format: FormatName,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Keys of two columns, several runs a batch, tiny files, and one task's work done for nothing."""

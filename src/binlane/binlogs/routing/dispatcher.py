@@ -1,0 +1,370 @@
+"""Each group's form in each binlog, decided once: an item of a log and a binlog's state → its parts.
+
+A binlog has a group in one of these forms, of which the first that can is taken:
+
+- `spans`: as the bytes that it is, without those that are out of scope;
+- `planned_spans`: as the texts of its session's plan, made as bytes;
+- `planned_route` and `route`: as texts or rows, event by event, for every group there is;
+- `large`: in pieces, if it is too large to be held.
+
+The dispatcher reads a binlog's state and writes nothing: whoever drives it writes each part before
+it asks for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final, Protocol
+
+from binlane.binlogs.routing.large import LargePart, feed_parts
+from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.routing.planned_spans import RawGroup, planned_bytes, raw_group
+from binlane.binlogs.routing.routed_group import BinlogPart, RoutedBinlog, Routing, prepared_with
+from binlane.binlogs.routing.spans import SpanRouter
+from binlane.errors import CodecError
+from binlane.log.codec.event import Event
+from binlane.log.codec.payload import TransactionPayloadEvent
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.grouping.event_group import EventGroup, group_events
+from binlane.log.grouping.raw import LargeGroup, RawRun
+from binlane.log.kernels import route_layout as lay
+from binlane.names import TableName
+from binlane.positions import AnyGtid, Position
+from binlane.statements.scope.definition import Definition
+from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
+
+if TYPE_CHECKING:
+    from binlane.binlogs.routing.planned_route import Threads
+
+TOO_LARGE: Final = "its rows are too many to be held at once"
+
+
+class PlanPendingError(Exception):
+    """A group's plan is not known yet: the binlog's groups from it on are asked for again later."""
+
+
+class PlanLookup(Protocol):
+    """The plans that sessions gave for the groups of one binlog."""
+
+    @property
+    def numbers(self) -> Iterable[int]:
+        """Numbers of a run's groups that plans may concern or that hold marks, in order."""
+        ...
+
+    @property
+    def threads(self) -> Threads:
+        """Connections with temporary tables, as the groups before left them."""
+        ...
+
+    def known(self, gtid: AnyGtid) -> GroupPlan | None:
+        """The plan of a group if it is known by now."""
+        ...
+
+    def require(self, gtid: AnyGtid) -> None:
+        """See that the plan of a group is known before the group is decoded.
+
+        Raises:
+            PlanPendingError: If it is not known, and is not waited for.
+        """
+        ...
+
+    def find(self, group: EventGroup | LargeGroup) -> GroupPlan | str:
+        """The plan of a group, or the reason why rows stand in the places of its statements.
+
+        Returns:
+            An empty reason if the binlog has rows anyway.
+
+        Raises:
+            PlanPendingError: If it is not known, and is not waited for.
+        """
+        ...
+
+
+class RunGroups:
+    """The groups of a run, each cut or decoded once at most.
+
+    Attributes:
+        run: The run as it was read.
+    """
+
+    def __init__(self, run: RawRun) -> None:
+        self.run = run
+        self._groups: dict[int, EventGroup] = {}
+        self._raw: dict[int, RawGroup | None] = {}
+        self._kept: tuple[RunGroups, int] | None = None
+
+    def kept(self, first: int) -> tuple[RunGroups, int]:
+        """The groups from one on, or more of them, to be kept; the number of the first of them."""
+        if self._kept is None or self._kept[1] > first:
+            self._kept = RunGroups(self.run.kept(first)), first
+        return self._kept
+
+    def raw(self, number: int) -> RawGroup | None:
+        """A group as bytes; None if it is one for the reference."""
+        if number not in self._raw:
+            self._raw[number] = raw_group(self.run, number)
+        return self._raw[number]
+
+    def group(self, number: int) -> EventGroup:
+        """A group, decoded.
+
+        Raises:
+            CodecError: If an event of the group cannot be decoded.
+        """
+        if number not in self._groups:
+            self._groups[number] = self.run.group(number)
+        return self._groups[number]
+
+
+class Dispatcher:
+    """Decides in which form each of some binlogs gets the groups of one log."""
+
+    def __init__(self) -> None:
+        self._definitions: list[Definition] | None = None
+        self._binlogs: Sequence[RoutedBinlog] = ()
+        self._spans: SpanRouter
+        self._routings: dict[tuple[int, int], Routing] = {}
+
+    def read(self, run: RawRun, binlogs: Sequence[RoutedBinlog]) -> bool:
+        """Learn the tables and texts of a run before parts of it are asked for.
+
+        Args:
+            run: The run of the source.
+            binlogs: The binlogs that get it, each meant by its place in the sequence.
+
+        Returns:
+            True if that could be done; else the groups are to be given one by one.
+        """
+        definitions = [binlog.definition for binlog in binlogs]
+        if definitions != self._definitions:
+            self._spans = SpanRouter(
+                definitions,
+                [binlog.memory for binlog in binlogs],
+                has_tables_info=any(binlog.may_have_tables_info for binlog in binlogs),
+            )
+            self._definitions = definitions
+        self._binlogs, self._routings = binlogs, {}
+        return self._spans.read(run)
+
+    def route_ahead(self, groups: RunGroups) -> tuple[int, CodecError] | None:
+        """Route the groups of a run that are for `route` before anything of the run is written.
+
+        Returns:
+            The first group that is damaged, and its error; None if all can be routed.
+        """
+        run, following = groups.run, 0
+        known = [(binlog.prepared, binlog.memory) for binlog in self._binlogs]
+        for number in self._spans.odd_groups(run):
+            empty = frozenset[TableName]().union(*(memory.empty_tables for _, memory in known))
+            tables = self._spans.mapped(run, range(following, number), empty)
+            following = number
+            for place, binlog in enumerate(self._binlogs):
+                prepared, memory = known[place][0], known[place][1].with_rows(tables)
+                try:
+                    routing = _route(groups.group(number), binlog, prepared, memory)
+                except CodecError as error:
+                    return number, error
+                self._routings[place, number] = routing
+                memory = memory if routing.memory is None else routing.memory
+                known[place] = prepared_with(prepared, routing.group), memory
+        return None
+
+    def run_parts(
+        self,
+        groups: RunGroups,
+        place: int,
+        plans: PlanLookup | None,
+        after: Position,
+        first: int = 0,
+    ) -> Iterator[BinlogPart]:
+        """Give a binlog its parts of the run that was read last.
+
+        Args:
+            groups: The groups of the run.
+            place: Place of the binlog in the sequence that was given with the run.
+            plans: Plans of the binlog's groups; None if there are no sessions, and marks stay.
+            after: Position of the source behind the run.
+            first: Number of the first group that the binlog does not have.
+
+        Raises:
+            PlanPendingError: If the group that follows the last part has no plan yet.
+            CodecError: If the group that follows the last part is damaged.
+        """
+        run, binlog, following, is_done = groups.run, self._binlogs[place], first, False
+        stops = () if plans is None else plans.numbers
+        for stop in (*stops, run.count):
+            while following < stop:
+                wanted = range(following, stop)
+                part, status = self._spans.select(run, place, binlog, wanted, after)
+                yield part
+                following, is_done = part.next_group, part.done is after
+                if status == lay.ROTATE and not binlog.room_bytes:
+                    yield BinlogPart(rotates_at=run.timestamp(following), next_group=following)
+                elif status == lay.ASK:
+                    routing = self._routings.get((place, following))
+                    if routing is not None:
+                        yield _part(groups.group(following), routing, following + 1)
+                    else:
+                        yield from self.group_parts(groups, following, binlog, plans)
+                    following, is_done = following + 1, False
+            if first <= stop < run.count:
+                yield from self.group_parts(groups, stop, binlog, plans)
+                following, is_done = stop + 1, False
+        if not is_done:
+            yield BinlogPart(next_group=run.count, done=after)
+
+    def group_parts(
+        self, groups: RunGroups, number: int, binlog: RoutedBinlog, plans: PlanLookup | None
+    ) -> Iterator[BinlogPart]:
+        """Give a binlog its parts of one group of a run, by its plan or event by event.
+
+        Raises:
+            PlanPendingError: If the group has no plan yet.
+            CodecError: If the group is damaged.
+        """
+        gtid = groups.run.gtid(number)
+        if plans is not None and gtid is not None:
+            if binlog.reached.covers(gtid):
+                yield BinlogPart(next_group=number + 1)
+                return
+            plan, raw = plans.known(gtid), None
+            # The reference finds the tables that statements concern.
+            if plan is not None and not binlog.may_have_tables_info:
+                raw = groups.raw(number) if binlog.definition.name in plan.binlogs else None
+            if plan is not None and raw is not None:
+                made = _planned_bytes(raw, plan, binlog)
+                if made is not None and not binlog.room_bytes:
+                    yield BinlogPart(rotates_at=raw.timestamp, next_group=number)
+                    made = _planned_bytes(raw, plan, binlog)
+                if made is not None:
+                    data, events = made
+                    yield BinlogPart(data, None, 1, events, next_group=number + 1, gtid=gtid)
+                    return
+            plans.require(gtid)
+        yield self.group_part(groups.group(number), binlog, plans, number + 1)
+
+    def group_part(
+        self,
+        group: EventGroup,
+        binlog: RoutedBinlog,
+        plans: PlanLookup | None,
+        next_group: int = 1,
+    ) -> BinlogPart:
+        """Give a binlog its part of a decoded group.
+
+        Raises:
+            PlanPendingError: If the group has no plan yet.
+            CodecError: If the group is damaged.
+        """
+        if plans is None:
+            routing = _route(group, binlog, binlog.prepared, binlog.memory)
+            return _part(group, routing, next_group)
+        if group.gtid is not None and binlog.reached.covers(group.gtid):
+            return BinlogPart(next_group=next_group)
+        from binlane.binlogs.routing import planned_route  # noqa: PLC0415  # parses SQL
+
+        plan = plans.find(group)
+        target = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
+        if isinstance(plan, GroupPlan):
+            outcome = planned_route.route_planned(group, plan, *target, threads=plans.threads)
+            part = _part(group, outcome.routing, next_group)
+            return part._replace(reasons=outcome.reasons, made=outcome.made, lost=outcome.lost)
+        part = _part(group, planned_route.route_rows(group, *target), next_group)
+        return part._replace(reasons=(plan,)) if plan and _has_rows(part) else part
+
+    def large_parts(
+        self,
+        large: LargeGroup,
+        binlogs: Sequence[RoutedBinlog],
+        plans: Sequence[PlanLookup | None],
+        read: Callable[[], Iterator[Event]],
+    ) -> list[Iterator[BinlogPart]]:
+        """Give binlogs their parts of a group that is too large to be held.
+
+        Args:
+            large: The group, which is read from its bytes again.
+            binlogs: The binlogs that get it.
+            plans: Plans of each binlog's groups, which wait for what is not known.
+            read: Gives the group's events from its first on, each time anew.
+
+        Raises:
+            UnexpectedError: If nobody can route the group in pieces: it must be held.
+            CodecError: If the group is damaged.
+        """
+
+        @cache
+        def whole() -> EventGroup:
+            return next(group_events(large.events(), file=large.file))
+
+        def held(binlog: RoutedBinlog, lookup: PlanLookup | None) -> Iterator[BinlogPart]:
+            yield self.group_part(whole(), binlog, lookup)
+
+        streamed: list[LargePart] = []
+        made: list[Iterator[BinlogPart]] = []
+        for binlog, lookup in zip(binlogs, plans, strict=True):
+            plan = "" if lookup is None else lookup.find(large)
+            part = _streamed(large, binlog, plan)
+            if part is None:
+                made.append(held(binlog, lookup))
+            else:
+                streamed.append(part)
+                made.append(part.parts(read))
+        feed_parts(streamed, read, large)
+        return made
+
+
+def _streamed(large: LargeGroup, binlog: RoutedBinlog, plan: GroupPlan | str) -> LargePart | None:
+    """A binlog's part of a group that is not held; None if the group must be held for it."""
+    if isinstance(plan, str):
+        return LargePart(binlog, large, reason=plan)
+    from binlane.binlogs.routing.planned_route import CHANGED_DEFINITION  # noqa: PLC0415  # parses SQL
+
+    name = binlog.definition.name
+    parts = plan.binlogs.get(name)
+    if parts is None:
+        return LargePart(binlog, large)
+    if plan.bases.get(name) != basis_of(binlog.definition):
+        return LargePart(binlog, large, plan.image, CHANGED_DEFINITION)
+    if not parts:
+        return LargePart(binlog, large, is_left_out=True)
+    if {part.section for part in parts} != set(range(len(plan.sections))):
+        return None
+    has_text = any(isinstance(part, TextPart) for part in parts)
+    return LargePart(binlog, large, plan.image, TOO_LARGE if has_text else "")
+
+
+def _planned_bytes(
+    raw: RawGroup, plan: GroupPlan, binlog: RoutedBinlog
+) -> tuple[bytes, int] | None:
+    return planned_bytes(raw, plan, binlog.definition, binlog.memory, binlog.size_bytes)
+
+
+def _route(
+    group: EventGroup, binlog: RoutedBinlog, prepared: frozenset[str], memory: Memory
+) -> Routing:
+    from binlane.binlogs.routing.route import route  # noqa: PLC0415  # parses SQL
+
+    return route(group, binlog.definition, binlog.source_format, prepared, memory)
+
+
+def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:
+    """A binlog's part of a group that was routed event by event."""
+    routed = routing.group
+    events = () if routed is None else routed.events
+    return BinlogPart(
+        group=routed,
+        groups=int(routed is not None),
+        events=len(events),
+        rows_events=sum(isinstance(event.body, RowsEvent) for event in events),
+        next_group=next_group,
+        gtid=group.gtid,
+        memory=routing.memory,
+        omissions=tuple((omission, 1) for omission in routing.omissions),
+        incident=routing.incident,
+    )
+
+
+def _has_rows(part: BinlogPart) -> bool:
+    events = () if part.group is None else part.group.events
+    return any(isinstance(event.body, RowsEvent | TransactionPayloadEvent) for event in events)
