@@ -1,4 +1,4 @@
-"""Why statements are refused, and what a client is told: nothing of binlogs that it may not see."""
+"""Reasons to refuse statements; a client is told nothing of binlogs that it may not see."""
 
 from __future__ import annotations
 
