@@ -30,7 +30,7 @@ import pymysql
 
 from binlane.client.settings import ServerUrl
 from binlane.live.capture.settings import SourceSettings
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.machine import Relay
 from binlane.live.gateway.settings import GatewaySettings
@@ -160,7 +160,7 @@ async def _measure(
 
     judges: list[PortSession] = []
 
-    def judge(session: SessionContext) -> Judge:
+    def judge(session: HandlerSession) -> Judge:
         judges.append(PortSession(session, find))
         return judges[-1]
 

@@ -29,7 +29,7 @@ from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
-from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.packets.flags import DumpFlag
 from binlane.positions import Gtid, GtidPosition
@@ -167,7 +167,7 @@ async def first_packets(live: LiveBinlog, done: GtidPosition) -> None:
             sent.set()
         await asyncio.sleep(0)
 
-    request = DumpRequest(connect_state=done, flags=DumpFlag.NON_BLOCK)
+    request = ReplicaRequest(connect_state=done, flags=DumpFlag.NON_BLOCK)
     task = asyncio.create_task(_ignore(lambda: serve_dump(request, live, send)))
     await sent.wait()
     task.cancel()

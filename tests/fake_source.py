@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from binlane.client.questions import Answer, Asked, Question, asking
+from binlane.client.needed_objects import Question
+from binlane.client.questions import Answer, AskingContext, asking
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import SessionAge
-from binlane.live.gateway.judge import ClientStatement, Judge, Reply, Run, Verdict
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.judge import ClientStatement, Judge, RunVerdict, StatementReply, Verdict
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.parts import PortParts
@@ -125,7 +126,7 @@ class FakeSource:
             raise self.problem
         return Server.of("mariadb", VERSION)
 
-    def answer(self, question: Question, asked: Asked) -> Answer:
+    def answer(self, question: Question, asked: AskingContext) -> Answer:
         """Answer a question about objects."""
         self.asked.append(question)
         steps = asking(question, asked)
@@ -224,12 +225,12 @@ class FakeClient:
             raise StatementError(f"nobody told the fake of {unknown}", errno=1064)
         return result(names, [self.values[name] for name in names])
 
-    async def run_at_source(self, statement: str) -> Reply:
+    async def run_at_source(self, statement: str) -> StatementReply:
         """Take a statement that gives no rows."""
         self.statements.append(statement)
-        return Reply()
+        return StatementReply()
 
-    async def require(self, privilege: Privilege) -> None:
+    async def require(self, privilege: SourcePrivilege) -> None:
         """Do nothing: it has all of them."""
         del privilege
 
@@ -305,7 +306,7 @@ class Conversation:
         statements = [ClientStatement(text, is_prepared=is_prepared) for text in texts]
         return self.judge.judge(statements) or await self.judge.judge_later(statements)
 
-    async def run(self, text: str, reply: Reply | None = None) -> Verdict:
+    async def run(self, text: str, reply: StatementReply | None = None) -> Verdict:
         """Send a statement, and have the source answer it if it gets there.
 
         Args:
@@ -313,21 +314,21 @@ class Conversation:
             reply: The source's answer; None for one changed row whose group is logged.
         """
         verdict = await self.verdict(text)
-        if isinstance(verdict, Run):
+        if isinstance(verdict, RunVerdict):
             self.sent += [*verdict.before, verdict.text or text]
             await self.answer(self.wrote() if reply is None else reply)
         return verdict
 
-    async def answer(self, *replies: Reply) -> int:
+    async def answer(self, *replies: StatementReply) -> int:
         """Have the source answer the command under way; gives how many more warnings the client has."""
         done = self.judge.done(replies)
         if done.then is not None:
             await done.then()
         return done.warnings
 
-    def wrote(self, rows: int = 1, insert_id: int = 0) -> Reply:
+    def wrote(self, rows: int = 1, insert_id: int = 0) -> StatementReply:
         """The reply to a write whose group the source has logged."""
-        return Reply(
+        return StatementReply(
             affected_rows=rows,
             insert_id=insert_id,
             info=f"Rows matched: {rows}  Changed: {rows}  Warnings: 0",

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pymysql
 
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
@@ -167,7 +167,7 @@ def judging(
             await catalog.start()
         return parts
 
-    def judge(session: SessionContext) -> Any:
+    def judge(session: HandlerSession) -> Any:
         return PortSession(session, find)
 
     with JudgingPort(source, cast("Any", judge)) as port:

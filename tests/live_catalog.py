@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.client.questions import Question, Topic
+from binlane.client.needed_objects import Question, Topic
 from binlane.client.settings import ServerUrl
 from binlane.live.capture.capture import Capture
 from binlane.live.capture.settings import SourceSettings, StartAt

@@ -15,16 +15,16 @@ from pymysql.cursors import Cursor
 
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import Answer, RowsAnswer
-from binlane.live.gateway.handler import Send, SessionContext
+from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.judge import (
     NOTHING_LEFT,
     PASS,
     ClientStatement,
     Done,
     Judge,
-    Reading,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.live.gateway.settings import GatewaySettings
@@ -35,17 +35,17 @@ from binlane.log.codec.packets.results import ResultSet
 from binlane.positions import FilePosition, Position
 from binlane.statements.sql.servers import Dialect
 
-MARIADB: Final = Reading(Dialect(flavor="mariadb"), "utf8mb4")
-MYSQL: Final = Reading(Dialect(flavor="mysql"), "utf8mb4")
+MARIADB: Final = TextReading(Dialect(flavor="mariadb"), "utf8mb4")
+MYSQL: Final = TextReading(Dialect(flavor="mysql"), "utf8mb4")
 _TIMEOUT_S: Final = 60.0
 
 
 def _let_run(statements: Sequence[ClientStatement]) -> Verdict | None:
     del statements
-    return Run()
+    return RunVerdict()
 
 
-def _nothing_left(replies: Sequence[Reply]) -> Done:
+def _nothing_left(replies: Sequence[StatementReply]) -> Done:
     del replies
     return NOTHING_LEFT
 
@@ -72,17 +72,17 @@ class RecordingJudge:
         reads_long_texts: As of `Judge`.
     """
 
-    reading: Reading | None = MARIADB
-    learns: Reading = MARIADB
-    session: SessionContext | None = None
+    reading: TextReading | None = MARIADB
+    learns: TextReading = MARIADB
+    session: HandlerSession | None = None
     verdict: Callable[[Sequence[ClientStatement]], Verdict | None] = _let_run
     later: Callable[[Sequence[ClientStatement]], Awaitable[Verdict]] | None = None
-    after: Callable[[Sequence[Reply]], Done] = _nothing_left
+    after: Callable[[Sequence[StatementReply]], Done] = _nothing_left
     unknown: Verdict = PASS
     starting: Callable[[bool], Awaitable[None]] | None = None
     calls: list[str] = field(default_factory=list)
     statements: list[tuple[ClientStatement, ...]] = field(default_factory=list)
-    replies: list[tuple[Reply, ...]] = field(default_factory=list)
+    replies: list[tuple[StatementReply, ...]] = field(default_factory=list)
     content: list[bytes | None] = field(default_factory=list)
     databases: list[str] = field(default_factory=list)
     hides_gtids: bool = False
@@ -121,7 +121,7 @@ class RecordingJudge:
         del statement
         return RowsAnswer(result.heads, result.rows)
 
-    def done(self, replies: Sequence[Reply]) -> Done:
+    def done(self, replies: Sequence[StatementReply]) -> Done:
         """As of `Judge`."""
         self.calls.append("done")
         self.replies.append(tuple(replies))
@@ -156,7 +156,7 @@ class JudgingHandler:
         find: Gives the judge of a session.
     """
 
-    def __init__(self, find: Callable[[SessionContext], Judge | None]) -> None:
+    def __init__(self, find: Callable[[HandlerSession], Judge | None]) -> None:
         self._find = find
 
     @property
@@ -164,46 +164,46 @@ class JudgingHandler:
         """As of `Handler`."""
         return False
 
-    def judge(self, session: SessionContext) -> Judge | None:
+    def judge(self, session: HandlerSession) -> Judge | None:
         """As of `Handler`."""
         return self._find(session)
 
-    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+    async def answer(self, session: HandlerSession, statement: str) -> Answer | None:
         """As of `Handler`."""
         del session, statement
         return None
 
-    async def register(self, session: SessionContext) -> None:
+    async def register(self, session: HandlerSession) -> None:
         """All may."""
 
-    async def gtid_position(self, session: SessionContext) -> Position | None:
+    async def gtid_position(self, session: HandlerSession) -> Position | None:
         """As of `Handler`."""
         del session
         return None
 
-    async def binlog_format(self, session: SessionContext) -> str | None:
+    async def binlog_format(self, session: HandlerSession) -> str | None:
         """As of `Handler`."""
         del session
         return None
 
-    async def gtid_purged(self, session: SessionContext) -> Position | None:
+    async def gtid_purged(self, session: HandlerSession) -> Position | None:
         """As of `Handler`."""
         del session
         return None
 
     async def gtid_position_at(
-        self, session: SessionContext, place: FilePosition
+        self, session: HandlerSession, place: FilePosition
     ) -> Position | None:
         """As of `Handler`."""
         del session, place
         return None
 
-    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+    async def snapshot(self, session: HandlerSession, place: FilePosition) -> FilePosition | None:
         """As of `Handler`."""
         del session, place
         return None
 
-    async def answers(self, session: SessionContext, statement: str) -> bool:
+    async def answers(self, session: HandlerSession, statement: str) -> bool:
         """As of `Handler`."""
         del session, statement
         return False
@@ -212,7 +212,7 @@ class JudgingHandler:
         """As of `Handler`."""
 
     async def dump(
-        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+        self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
         """As of `Handler`."""
         del session, command, send
@@ -228,7 +228,7 @@ class JudgingPort:
     """
 
     def __init__(
-        self, source: PrivateServer, judge: Callable[[SessionContext], RecordingJudge | None]
+        self, source: PrivateServer, judge: Callable[[HandlerSession], RecordingJudge | None]
     ) -> None:
         self._source = source
         self._loop = asyncio.new_event_loop()
@@ -276,7 +276,7 @@ class JudgingPort:
         await self._gateway.start()
         self.port = self._gateway.port
 
-    def _find(self, session: SessionContext) -> RecordingJudge | None:
+    def _find(self, session: HandlerSession) -> RecordingJudge | None:
         judge = self.judge(session)
         if judge is not None:
             judge.session = session

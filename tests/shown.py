@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from binlane.live.web.history import SAMPLE_S, History, Rates, Written
 from binlane.live.web.status import (
-    BinlogState,
     BinlogStatus,
     IncidentStatus,
     PortStatus,
     ProcessStatus,
     ReaderState,
     ReaderStatus,
+    ShownFailure,
+    ShownState,
     SourceStatus,
     Status,
-    Trouble,
     WorkerStatus,
 )
 
@@ -60,9 +60,9 @@ BINLOG: Final = BinlogStatus(
 STOPPED: Final = replace(
     BINLOG,
     name="stopped",
-    state=BinlogState.STOPPED,
+    state=ShownState.STOPPED,
     reason="no room:\nNo space left",
-    last_failure=Trouble(text="no room:\nNo space left", at_s=NOW - 60),
+    last_failure=ShownFailure(text="no room:\nNo space left", at_s=NOW - 60),
     lag_bytes=None,
     readers=[],
 )

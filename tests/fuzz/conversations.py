@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.errors import BinlaneError, CodecError, StatementError
-from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.request import ReplicaRequest
 from binlane.live.gateway.answers import OkAnswer, RowsAnswer
 from binlane.live.gateway.judge import (
     ClientStatement,
@@ -22,8 +22,8 @@ from binlane.live.gateway.judge import (
     Give,
     Pass,
     Refuse,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
     Verdict,
 )
 from binlane.live.gateway.login import LoginRules
@@ -35,7 +35,7 @@ from binlane.live.gateway.questions import (
     Judging,
     Learning,
     Starting,
-    Statement,
+    StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import recognise
 from binlane.log.codec.packets.commands import (
@@ -87,15 +87,15 @@ _MISSING: Final = StatementError("there is no such thing", errno=1)
 _STEPS: Final = 10
 _LENGTHS: Final = 25
 _SLACK: Final = 1 << 16
-_UNSENT = Run(text="SELECT 1")
+_UNSENT = RunVerdict(text="SELECT 1")
 
 
 class _Verdicts(NamedTuple):
     """What a judge says by turns."""
 
     verdicts: Sequence[Verdict | None] = (
-        Run(),
-        Run(before=("SET @a = 1", "SET @b = 2")),
+        RunVerdict(),
+        RunVerdict(before=("SET @a = 1", "SET @b = 2")),
         Pass(),
         Refuse(_MISSING),
         Give(OkAnswer()),
@@ -127,7 +127,7 @@ def judged(data: bytes) -> None:
         number = sum(map(len, (one.text for one in statements))) + turns + len(data)
         return _Verdicts().verdicts[number % len(_Verdicts().verdicts)]
 
-    def after(replies: Sequence[Reply]) -> Done:
+    def after(replies: Sequence[StatementReply]) -> Done:
         return Done(warnings=len(replies), then=_nothing if turns % 3 == 0 else None)
 
     judge.verdict, judge.after = verdict, after
@@ -159,7 +159,7 @@ def dump_request(data: bytes) -> None:
         assert "\0" not in asked.file
         for flavor in Flavor:
             try:
-                DumpRequest.of(asked, variables, flavor=flavor)
+                ReplicaRequest.of(asked, variables, flavor=flavor)
             except StatementError as error:
                 str(error)
 
@@ -331,7 +331,7 @@ class _Conversation:
             else:
                 verdicts = [one for one in _Verdicts().verdicts if one is not None]
                 relay.decide(verdicts[choice % len(verdicts)])
-        elif isinstance(question, Statement):
+        elif isinstance(question, StatementQuestion):
             answers: list[Callable[[], None]] = [
                 relay.hand_on,
                 partial(relay.refuse, _MISSING),

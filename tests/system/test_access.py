@@ -12,8 +12,8 @@ import pymysql
 import pytest
 
 from binlane.live.answers.access import Access, BinlogAccess
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.provision.private_server import PrivateServer
 from tests.listening import ListeningPort
 from tests.rules import ROOT
@@ -224,7 +224,7 @@ def test_an_unknown_name_lists_no_more_than_the_account_sees(
     found = Access.find
 
     async def dropped(
-        self: Access, session: SessionContext, name: str, privilege: Privilege
+        self: Access, session: HandlerSession, name: str, privilege: SourcePrivilege
     ) -> str:
         name = await found(self, session, name, privilege)
         await port.binlogs.changes.drop(name, if_exists=False)

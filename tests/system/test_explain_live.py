@@ -15,7 +15,7 @@ from binlane.client.session import ServerSession, Texts
 from binlane.client.settings import ServerUrl
 from binlane.errors import StatementError
 from binlane.live.answers.explain import explain_binlog
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.private_server import PrivateServer
 from binlane.statements.scope.definition import Definition
@@ -88,7 +88,7 @@ async def explained(
     client: Client, catalog: LiveCatalog, model: Session, statement: str
 ) -> list[dict[str, Any]]:
     answer = await explain_binlog(
-        cast("SessionContext", client),
+        cast("HandlerSession", client),
         statement,
         model.definitions or (),
         live=catalog,

@@ -16,16 +16,16 @@ import pytest
 from binlane.api import read
 from binlane.errors import BinlaneError, StatementError
 from binlane.live.gateway.answers import OkAnswer, RowsAnswer
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Give,
     Pass,
-    Reading,
     Refuse,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.live.provision.private_server import PrivateServer
@@ -58,11 +58,11 @@ _READINGS: Final = {"mariadb": MARIADB, "mysql": MYSQL}
 _MULTI: Final = CAPABILITIES | Capability.MULTI_STATEMENTS
 
 
-def _flavor(session: SessionContext) -> str:
+def _flavor(session: HandlerSession) -> str:
     return "mariadb" if "MariaDB" in session.server_version else "mysql"
 
 
-def _judge(session: SessionContext) -> RecordingJudge:
+def _judge(session: HandlerSession) -> RecordingJudge:
     """One that has the source tell GTIDs."""
 
     async def start(is_reset: bool) -> None:  # noqa: FBT001 - as it is called
@@ -101,7 +101,7 @@ def port(source: PrivateServer) -> Iterator[JudgingPort]:
         yield judging
 
 
-def _reply(port: JudgingPort) -> Reply:
+def _reply(port: JudgingPort) -> StatementReply:
     """The last reply of the last session."""
     return port.judges[-1].replies[-1][-1]
 
@@ -196,9 +196,9 @@ def test_statements_of_binlanes_own(port: JudgingPort) -> None:
         assert session is not None
         asked.append((await session.query_source("SELECT @before")).texts()[0][0])
 
-    def judge(session: SessionContext) -> RecordingJudge:
+    def judge(session: HandlerSession) -> RecordingJudge:
         judging = _judge(session)
-        judging.verdict = lambda _: Run(before=("SET @before = 'b'", "SELECT 5"))
+        judging.verdict = lambda _: RunVerdict(before=("SET @before = 'b'", "SELECT 5"))
         judging.after = lambda replies: Done(then=then if replies else None)
         return judging
 
@@ -207,11 +207,11 @@ def test_statements_of_binlanes_own(port: JudgingPort) -> None:
         cursor = connection.cursor()
         cursor.execute("SELECT @before, 'of the client'")
         assert cursor.fetchall() == (("b", "of the client"),)
-        port.judges[-1].verdict = lambda _: Run(before=("DO 1", "SELEC"))
+        port.judges[-1].verdict = lambda _: RunVerdict(before=("DO 1", "SELEC"))
         with pytest.raises(pymysql.err.ProgrammingError, match="SELEC"):
             cursor.execute("INSERT INTO t (v) VALUES ('not run')")
         assert port.judges[-1].replies[-1] == ()
-        port.judges[-1].verdict = lambda _: Run()
+        port.judges[-1].verdict = lambda _: RunVerdict()
         cursor.execute("SELECT COUNT(*) FROM t WHERE v = 'not run'")
         assert cursor.fetchall() == ((0,),)
     assert asked
@@ -219,7 +219,7 @@ def test_statements_of_binlanes_own(port: JudgingPort) -> None:
 
 
 def test_warnings_that_binlane_adds(port: JudgingPort) -> None:
-    def judge(session: SessionContext) -> RecordingJudge:
+    def judge(session: HandlerSession) -> RecordingJudge:
         judging = _judge(session)
         judging.after = lambda _: Done(warnings=2)
         return judging
@@ -245,9 +245,11 @@ def test_warnings_that_binlane_adds(port: JudgingPort) -> None:
     ],
 )
 def test_clients_get_what_they_asked_for(port: JudgingPort, wanted: int) -> None:
-    def judge(session: SessionContext) -> RecordingJudge:
+    def judge(session: HandlerSession) -> RecordingJudge:
         judging = _judge(session)
-        judging.verdict = lambda statements: Pass() if "Pass" in statements[0].text else Run()
+        judging.verdict = lambda statements: (
+            Pass() if "Pass" in statements[0].text else RunVerdict()
+        )
         return judging
 
     port.judge = judge
@@ -353,9 +355,9 @@ def test_prepared_statements_are_judged_as_servers_log_them(
 ) -> None:
     flavor = source.url.partition(":")[0]
 
-    def judge(_: SessionContext) -> RecordingJudge:
+    def judge(_: HandlerSession) -> RecordingJudge:
         dialect = Dialect(flavor=flavor, no_backslash_escapes=bool(mode))
-        return RecordingJudge(reading=Reading(dialect, charset))
+        return RecordingJudge(reading=TextReading(dialect, charset))
 
     chance = random.Random(f"{charset} {mode}")
     values = _random_values(flavor, chance)
@@ -582,11 +584,11 @@ def test_statement_that_is_killed(port: JudgingPort, source: PrivateServer, what
 def test_client_that_goes_away(port: JudgingPort, when: str) -> None:
     started = threading.Event()
 
-    def judge(session: SessionContext) -> RecordingJudge:
+    def judge(session: HandlerSession) -> RecordingJudge:
         async def wait(_: object) -> Verdict:
             started.set()
             await session.query_source("SELECT SLEEP(60)")
-            return Run()
+            return RunVerdict()
 
         async def start(is_reset: bool) -> None:  # noqa: FBT001 - as it is called
             del is_reset
@@ -594,8 +596,8 @@ def test_client_that_goes_away(port: JudgingPort, when: str) -> None:
                 await wait(None)
 
         judging = RecordingJudge(starting=start, later=wait)
-        verdicts: dict[str, Verdict] = {"before": Run(before=("SELECT SLEEP(60)",))}
-        judging.verdict = lambda _: None if when == "judging" else verdicts.get(when, Run())
+        verdicts: dict[str, Verdict] = {"before": RunVerdict(before=("SELECT SLEEP(60)",))}
+        judging.verdict = lambda _: None if when == "judging" else verdicts.get(when, RunVerdict())
         return judging
 
     port.judge = judge
@@ -618,7 +620,7 @@ def test_client_that_does_not_wait(
 ) -> None:
     followed: list[int] = []
 
-    def judge(session: SessionContext) -> RecordingJudge:
+    def judge(session: HandlerSession) -> RecordingJudge:
         async def then() -> None:
             await session.query_source("SELECT SLEEP(0.2)")
             followed.append(1)
@@ -652,9 +654,9 @@ def test_source_that_goes_away(servers: ServerFactory) -> None:
 
     async def later(_: Sequence[ClientStatement]) -> Verdict:
         await session_of().query_source("SELECT SLEEP(60)")
-        return Run()
+        return RunVerdict()
 
-    def session_of() -> SessionContext:
+    def session_of() -> HandlerSession:
         session = port.judges[-1].session
         assert session is not None
         return session

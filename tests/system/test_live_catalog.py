@@ -16,7 +16,8 @@ from typing import Final
 import pymysql
 import pytest
 
-from binlane.client.questions import NotUnderstoodError, Question, Topic
+from binlane.client.needed_objects import Question, Topic
+from binlane.client.questions import NotUnderstoodError
 from binlane.client.settings import ServerUrl
 from binlane.errors import SourceDownError, StatementError
 from binlane.live.capture.settings import SourceSettings

@@ -12,8 +12,8 @@ from pymysql.constants import CLIENT
 
 from binlane.cli.main import main
 from binlane.live.gateway import prepared
-from binlane.live.gateway.client_statements import Uncut
-from binlane.live.gateway.judge import Reading
+from binlane.live.gateway.client_statements import UncutStatements
+from binlane.live.gateway.judge import TextReading
 from binlane.log.codec.packets.execution import Execution
 from binlane.log.codec.types import ColumnType
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
@@ -79,9 +79,9 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
             executed[turn] += 1
         return execute_it(self, text, outcome)
 
-    cut = Uncut.cut
+    cut = UncutStatements.cut
 
-    def noted_cut(self: Uncut) -> list[str]:
+    def noted_cut(self: UncutStatements) -> list[str]:
         cutters.extend(
             [threading.current_thread().name.rpartition("_")[0]] * (len(self.text) > LONG)
         )
@@ -100,7 +100,7 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
         await tasks[0]
 
     monkeypatch.setattr(PlanningSession, "execute", noted)
-    monkeypatch.setattr(Uncut, "cut", noted_cut)
+    monkeypatch.setattr(UncutStatements, "cut", noted_cut)
     tasks: list[asyncio.Future[None]] = []
     with (
         judging(source) as (port, _),
@@ -134,7 +134,7 @@ def test_many_values_are_put_into_a_text_in_a_thread(
     writers: list[str] = []
     find = prepared._find_parameters
 
-    def noted(one: prepared.Prepared, reading: Reading) -> None:
+    def noted(one: prepared.PreparedStatement, reading: TextReading) -> None:
         writers.append(threading.current_thread().name.rpartition("_")[0])
         find(one, reading)
 

@@ -10,15 +10,15 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 35,
-    "functions over 6 parameters": 46,
-    "classes with more than 15 fields changed outside __init__": 1,
-    "class names for more than one class": 99,
-    "file names for more than one module": 92,
-    "file names that say nothing in their folder": 34,
-    "riddling names of classes and modules": 26,
+    "modules over 600 lines": 16,
+    "functions over 6 parameters": 33,
+    "classes with more than 15 fields changed outside __init__": 0,
+    "class names for more than one class": 28,
+    "file names for more than one module": 55,
+    "file names that say nothing in their folder": 19,
+    "riddling names of classes and modules": 16,
     "docstrings that begin with a question word": 0,
-    "attribute and argument lines under five words": 2,
+    "attribute and argument lines under five words": 0,
 }
 
 

@@ -12,7 +12,7 @@ from types import TracebackType
 def _interrupted(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Say so of a Ctrl-C that comes before `main` can, while modules load."""
+    """Report a Ctrl-C that comes while modules load, before `main` runs."""
     if issubclass(kind, KeyboardInterrupt):
         sys.stderr.write("binlane: interrupted\n")
     else:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from binlane.cli.cat_options import IGNORED, OPTIONS, REFUSED
-from binlane.cli.client_options import ClientCommand, GroupedOption
+from binlane.cli.client_options import GroupedOption, ToolCommand
 from binlane.cli.talk import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from binlane.binlogs.cat.files import LogFile
+    from binlane.binlogs.cat.event_streams import LogFile
     from binlane.binlogs.cat.force import LeftOut
     from binlane.binlogs.cat.renderer import Renderer
     from binlane.cli.cat_request import CatRequest
@@ -65,7 +65,7 @@ class _Run:
         self._cut: Callable[[], None] = _nothing
 
     def render(self) -> None:
-        """Print events as the request says."""
+        """Print events in the form of the request."""
         from binlane.cli.cat_fast import is_worth_kernels  # noqa: PLC0415  # after --help
         from binlane.cli.cat_print import event_printer, file_opener  # noqa: PLC0415
         from binlane.cli.cat_renderers import catalog_for, renderer_for  # noqa: PLC0415
@@ -155,7 +155,7 @@ class _Run:
             from binlane.cli.cat_remote import remote_files  # noqa: PLC0415  # only with a server
 
             return remote_files(request)
-        from binlane.binlogs.cat.files import Reading, log_files  # noqa: PLC0415  # after --help
+        from binlane.binlogs.cat.event_streams import Reading, log_files  # noqa: PLC0415  # after --help
 
         reading = Reading(
             keys=self._keys(),
@@ -197,7 +197,7 @@ class _Run:
         say(f"binlane: left out {part}", err=True)
 
     def _note(self, text: str) -> None:
-        """Tell the first few; all of them would hide everything else."""
+        """Print the first few notes; all of them would hide everything else."""
         self._notes += 1
         if self._request.given["quiet"] or self._notes > _NOTES_MAX:
             return
@@ -207,7 +207,7 @@ class _Run:
 
 
 def _nothing() -> None:
-    """Do nothing where a group is cut off: for a renderer that holds nothing back."""
+    """Do nothing where a group is cut off: some renderers hold nothing back."""
 
 
 def _cutter(renderer: Renderer, output: TextIO) -> Callable[[], None]:
@@ -241,7 +241,7 @@ _VERSION = GroupedOption(
     help="Show the version and exit.",
 )
 
-command = ClientCommand(
+command = ToolCommand(
     "cat",
     callback=_cat,
     params=[

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from binlane.binlogs.cat.fast_text.filtered import LogPart
     from binlane.binlogs.cat.fast_text.printer import FastText
     from binlane.binlogs.cat.renderer import Renderer
-    from binlane.binlogs.cat.text.options import TextOptions
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.cat.text.text_options import TextOptions
+    from binlane.binlogs.filters.filter_state import FilterState
     from binlane.log.codec.encryption import KeyRing
 
 _WORTH_BYTES: Final = 1 << 20
 
 
 def is_worth_kernels(request: CatRequest) -> bool:
-    """True if the kernels can print what is asked for, are built, and are worth loading."""
+    """True if the kernels can print this request, are built, and are worth loading."""
     given = request.given
     is_plain = (
         (request.prints_all or (request.is_filtered_only and given["encryption_keys"] is None))
@@ -49,7 +49,7 @@ def is_worth_kernels(request: CatRequest) -> bool:
 
 
 def _can_be_filtered(path: str, options: TextOptions) -> bool:
-    """True if a file can be read twice, and the kernels print what is left of it."""
+    """True if a file can be read twice and the kernels can print its filtered rest."""
     from binlane.binlogs.cat.fast_text.printer import can_print_log  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.store.byte_source import FileBytes  # noqa: PLC0415
 
@@ -60,7 +60,7 @@ def _can_be_filtered(path: str, options: TextOptions) -> bool:
 
 
 def _parts(request: CatRequest) -> list[LogPart | None]:
-    """The groups of each file that positions choose; None where that is told event by event."""
+    """Return the groups of each file that positions select; None where the reference finds them."""
     from binlane.binlogs.cat.fast_text.filtered import LogPart  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.store.byte_source import FileBytes  # noqa: PLC0415
 
@@ -102,7 +102,7 @@ def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
         CodecError: At the first fault; what stands before it is printed.
     """
     from binlane.binlogs.cat.fast_text.printer import FastText  # noqa: PLC0415  # needs numpy
-    from binlane.binlogs.cat.text.lines import TextLines  # noqa: PLC0415
+    from binlane.binlogs.cat.text.text_lines import TextLines  # noqa: PLC0415
     from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
     from binlane.log.kernels.load import kernels  # noqa: PLC0415
@@ -131,7 +131,7 @@ def _print_filtered(
 ) -> None:
     from binlane.binlogs.cat.fast_text.filtered import FilteredBytes  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.filters.events import EventFilter, GroupFilter  # noqa: PLC0415
-    from binlane.binlogs.filters.runs import RunFilter  # noqa: PLC0415
+    from binlane.binlogs.filters.filtered_runs import RunFilter  # noqa: PLC0415
     from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from binlane.cli.cat_values import Gtids, Ids, Position, Rewrite, Time
+from binlane.cli.cat_values import Gtids, Ids, PositionValue, RewriteValue, Time
 from binlane.cli.client_options import GroupedOption
 from binlane.cli.filter_options import filter_options
 
@@ -80,14 +80,14 @@ OPTIONS: Final = (
         _WHAT,
         "-j",
         "--start-position",
-        type=Position(),
+        type=PositionValue(),
         metavar="POS|GTIDS",
         help="Start at this byte of the first file, or behind these MariaDB GTIDs.",
     ),
     _option(
         _WHAT,
         "--stop-position",
-        type=Position(),
+        type=PositionValue(),
         metavar="POS|GTIDS",
         help="Stop before this byte of the last file, or behind these MariaDB GTIDs.",
     ),
@@ -257,7 +257,7 @@ OPTIONS: Final = (
         _TEXT,
         "--rewrite-db",
         "rewrites",
-        type=Rewrite(),
+        type=RewriteValue(),
         multiple=True,
         metavar="FROM->TO",
         help="Another name for a database; repeatable.",

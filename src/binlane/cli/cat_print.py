@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from binlane.binlogs.cat.files import LogFile
-from binlane.binlogs.cat.filters.selection import Selector
+from binlane.binlogs.cat.event_selection import Selector
+from binlane.binlogs.cat.event_streams import LogFile
 from binlane.binlogs.cat.renderer import OpensFiles, Renderer
 from binlane.cli.cat_request import CatRequest
 from binlane.errors import CodecError
@@ -16,9 +16,9 @@ from binlane.log.codec.format import Format
 from binlane.log.codec.types import EventType
 
 if TYPE_CHECKING:
-    from binlane.binlogs.cat.filters.selection import NameFilter
+    from binlane.binlogs.cat.event_selection import NameFilter
     from binlane.binlogs.filters.events import EventFilter
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.filters.filter_state import FilterState
 
 
 class _Filter(Protocol):
@@ -56,7 +56,7 @@ class Pipeline:
         self._format: Format | None = None
 
     def run(self, files: Iterable[LogFile]) -> None:
-        """Print everything.
+        """Print everything that the request selects.
 
         Raises:
             CodecError: At damage that is not passed over.
@@ -90,7 +90,7 @@ class Pipeline:
         self._selector.end_file()
 
     def _feed_whole(self, event: Event, file: LogFile) -> None:
-        """An event, and the events inside of it."""
+        """Feed an event, and the events inside it."""
         is_carrier = event.header.type_code in (
             EventType.TRANSACTION_PAYLOAD,
             EventType.PARTIAL_ROW_DATA,
@@ -122,7 +122,7 @@ def _filters(
     if request.prints_all:
         return
     if request.is_filtered_by_name:
-        from binlane.binlogs.cat.filters.selection import NameFilter  # noqa: PLC0415  # needs SQL
+        from binlane.binlogs.cat.event_selection import NameFilter  # noqa: PLC0415  # needs SQL
 
         given = request.given
         yield NameFilter(
@@ -136,7 +136,7 @@ def _filters(
 
 
 def file_opener(renderer: Renderer, output: TextIO) -> Callable[[Event, str], None] | None:
-    """Return a writer of lines for a file none of whose events is printed; None if there are none."""
+    """Return the writer of the lines of files without printed events; None if there are none."""
     if not isinstance(renderer, OpensFiles):
         return None
 

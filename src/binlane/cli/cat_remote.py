@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.binlogs.cat.files import LogFile
+from binlane.binlogs.cat.event_streams import LogFile
 from binlane.cli import passwords
 from binlane.client.account import account_at
 from binlane.client.remote import read_remote
@@ -36,7 +36,7 @@ _SERVER_ID_RANDOM: Final = 1 << 24
 
 
 def remote_files(request: CatRequest) -> Iterator[LogFile]:
-    """The files that the command line names, one after the other, from its server.
+    """Yield the files that the command line names, one after the other, from its server.
 
     With `--to-last-log` the last one goes on up to the end of the server's log.
 
@@ -60,7 +60,7 @@ def remote_files(request: CatRequest) -> Iterator[LogFile]:
 
 
 def write_raw(request: CatRequest) -> None:
-    """Write the server's files as they are; `--result-file` is what their names begin with.
+    """Write the server's files unchanged; `--result-file` is the prefix of their names.
 
     Raises:
         StoreError: If a file cannot be written.
@@ -147,7 +147,7 @@ class _Server:
     def events(
         self, name: str, *, is_first: bool, is_last: bool
     ) -> Generator[RemoteEvent, None, None]:
-        """The events of a file, and behind the last one of those that follow, where asked for."""
+        """Yield the events of a file, and with `--to-last-log` those of the later files."""
         given, selection = self._given, self._request.selection
         goes_on = is_last and (given["to_last_log"] or given["stop_never"])
         kind = (given["remote_kind"] or "").upper()

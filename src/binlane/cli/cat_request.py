@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.binlogs.cat.filters.selection import EventSelection, IdList
+from binlane.binlogs.cat.event_selection import EventSelection, IdList
 from binlane.cli.filter_options import has_filter
 from binlane.log.codec.format import MAGIC
 from binlane.positions import GtidPosition
 
 if TYPE_CHECKING:
-    from binlane.binlogs.cat.text.options import TextOptions
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.cat.text.text_options import TextOptions
+    from binlane.binlogs.filters.filter_state import FilterState
     from binlane.binlogs.filters.terms import FilterTerms
 
 # Of each pair, one says the opposite of the other, or leaves nothing for it to do.
@@ -89,7 +89,7 @@ class CatRequest:
 
     @property
     def is_remote(self) -> bool:
-        """True if the log comes from a server."""
+        """True if the log is read from a server."""
         return self.given["read_from_remote_server"] or self.given["remote_kind"] is not None
 
     @property
@@ -115,7 +115,7 @@ class CatRequest:
 
     @property
     def is_filtered_only(self) -> bool:
-        """True if nothing but the filter by tables and kinds of statements leaves events out.
+        """True if only the filter by tables and kinds of statements leaves events out.
 
         Positions in the files may, beside it.
         """
@@ -146,13 +146,13 @@ class CatRequest:
         terms = None if self.prints_all else self.filter_terms()
         if terms is None or terms.is_everything:
             return None
-        from binlane.binlogs.filters.state import FilterState  # noqa: PLC0415  # as above
+        from binlane.binlogs.filters.filter_state import FilterState  # noqa: PLC0415  # as above
 
         return FilterState(terms)
 
     def text_options(self) -> TextOptions:
         """Return the options of the text that is printed."""
-        from binlane.binlogs.cat.text.options import Base64Output, TextOptions  # noqa: PLC0415  # as above
+        from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions  # noqa: PLC0415  # as above
 
         given, selection = self.given, self.selection
         return TextOptions(
@@ -177,7 +177,7 @@ class CatRequest:
 
 
 def _check_outputs(files: tuple[str, ...], given: Mapping[str, Any]) -> None:
-    """Check that what is written is none of the files that are read."""
+    """Check that no output file is one of the input files."""
     for option in ("result_file", "html_file"):
         path = given[option]
         if path is not None and any(_are_same(path, file) for file in files):

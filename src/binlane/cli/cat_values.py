@@ -29,7 +29,7 @@ class _Value(click.ParamType[Any], ABC):
 
     @abstractmethod
     def read(self, text: str) -> object:
-        """The value; ValueError says the fault in the text."""
+        """Parse the value; ValueError says what is wrong with the text."""
 
 
 class Time(_Value):
@@ -38,7 +38,7 @@ class Time(_Value):
     name = "time"
 
     def read(self, text: str) -> int:
-        """Read what servers take for a DATETIME, or ISO 8601 with a zone."""
+        """Parse a DATETIME as servers accept it, or ISO 8601 with a zone."""
         try:
             if text.isascii() and text.isdigit() and len(text) in _DIGITS_TO_FORMAT:
                 when = datetime.strptime(text, _DIGITS_TO_FORMAT[len(text)])  # noqa: DTZ007  # local
@@ -52,7 +52,7 @@ class Time(_Value):
         return max(0, int(when.timestamp()))
 
 
-class Position(_Value):
+class PositionValue(_Value):
     """A byte position in a file, or a MariaDB GTID list."""
 
     name = "position"
@@ -91,11 +91,11 @@ class Gtids(_Value):
     name = "gtid set"
 
     def read(self, text: str) -> GtidSet:
-        """`uuid:1-5:7,uuid:tag:1`."""
+        """Parse GTIDs such as `uuid:1-5:7,uuid:tag:1`."""
         return GtidSet.parse(text)
 
 
-class Rewrite(_Value):
+class RewriteValue(_Value):
     """`from->to` → both names."""
 
     name = "rewrite"

@@ -1,4 +1,4 @@
-"""`binlane check`: what each statement of a script would do to each binlog."""
+"""`binlane check`: the effect of each statement of a script on each binlog."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     explain: bool,
     quiet: bool,
 ) -> int:
-    """Tell what each statement of a script would do to each binlog, without running it.
+    """Show what each statement of a script would do to each binlog, without running it.
 
     SCRIPT.sql is - for standard input; scripts that it reads with SOURCE are read too. Exit status: 0 all is safe; 1 something is refused or
     unsafe; 2 something could not be analysed; 3 a file could not be read.
@@ -193,7 +193,7 @@ def command(  # noqa: PLR0913  # one parameter an option
 def _schemas(
     names: Sequence[str], password_file: Path | None
 ) -> tuple[list[Schema], dict[str, Server]]:
-    """The sources of definitions, and of which servers they say that they are, by their names.
+    """Return the sources of definitions by name, each with the server that it names.
 
     Raises:
         StoreError: If a file cannot be read.
@@ -233,7 +233,7 @@ def _objects_of(address: str, password_file: Path | None) -> ServerObjects:
 
 
 def _server(name: str | None, told: dict[str, Server]) -> Server:
-    """Return the server whose rules are followed: the option's, else what all of the schema tells.
+    """Return the server whose rules hold: the option's, else the only one that the schemas name.
 
     Raises:
         ConfigError: If nothing tells, or it contradicts itself.
@@ -284,7 +284,7 @@ def _stops_where_full() -> Iterator[None]:
 
 @contextmanager
 def _opened(path: str) -> Iterator[Script]:
-    """A script's bytes; those of a very large file stay on disk.
+    """Open a script; the bytes of a very large one stay on disk.
 
     Raises:
         StoreError: If it cannot be read.

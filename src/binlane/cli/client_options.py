@@ -48,13 +48,13 @@ class GroupedOption(click.Option):
         return "".join(short) + name + value, record[1]
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """Return the texts beside the help text; ranges are told where they are broken."""
+        """Return the texts beside the help text; ranges are described where they are broken."""
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
 
 
-class ClientCommand(click.Command):
+class ToolCommand(click.Command):
     """A command whose options are written as the tools' are.
 
     Attributes:
@@ -93,7 +93,7 @@ class ClientCommand(click.Command):
 class _Syntax:
     """Arguments as the tools take them → arguments as click does."""
 
-    def __init__(self, command: ClientCommand, context: click.Context) -> None:
+    def __init__(self, command: ToolCommand, context: click.Context) -> None:
         self._context = context
         self._refused = command.refused
         self._ignored = command.ignored
@@ -135,7 +135,7 @@ class _Syntax:
             yield f"--{name}{equals}{value}"
 
     def _short(self, argument: str) -> Iterator[str]:
-        """Letters; those of the password and of refused options are told apart here."""
+        """Read short options; those of the password and refused ones are handled here."""
         for index, letter in enumerate(argument[1:], start=1):
             if letter == "p":
                 if index > 1:
@@ -168,7 +168,7 @@ class _Syntax:
         raise click.NoSuchOption(f"--{typed}", possibilities=_near(plain, known), ctx=self._context)
 
     def _canonical(self, name: str) -> str:
-        """One name for all that set the same option the same way."""
+        """Return one name for all options that set the same value in the same way."""
         option = self._options.get(f"--{name}")
         if option is None:
             return name

@@ -27,7 +27,7 @@ def command() -> None:
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Only check; print errors only.")
 def check(*, config_path: Path | None, embedded: bool, quiet: bool) -> int:
-    """Print the value that each setting has, as TOML, and where it comes from.
+    """Print the value of each setting as TOML, and its origin.
 
     That is the file, an environment variable (BINLANE_LISTEN_PORT for port of [listen]) or the
     default. Passwords are in files of their own, and are not shown.

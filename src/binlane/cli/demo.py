@@ -18,8 +18,8 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import BinlaneError, PeerError
 
 if TYPE_CHECKING:
-    from binlane.live.provision.demo.stage import Stage
-    from binlane.live.provision.demo.story import BinlogFigures, Check, Story
+    from binlane.live.provision.demo.stage import DemoStage
+    from binlane.live.provision.demo.story import BinlogFigures, Claim, Story
 
 _INSTALLED = ""
 
@@ -45,7 +45,7 @@ _INSTALLED = ""
 def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) -> int:
     """Show everything at work on private servers, and check it. Exit code 0: all held."""
     from binlane.live.provision.demo import dialect as dialects  # noqa: PLC0415  # after --help
-    from binlane.live.provision.demo.stage import Stage  # noqa: PLC0415  # as above
+    from binlane.live.provision.demo.stage import DemoStage  # noqa: PLC0415  # as above
     from binlane.live.provision.demo.story import Story  # noqa: PLC0415  # as above
 
     console = Console(highlight=False)
@@ -57,11 +57,11 @@ def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) ->
     begin = time.monotonic()
     directory = Path(tempfile.mkdtemp(prefix="binlane-demo-"))
     signal.signal(signal.SIGTERM, _interrupt)
-    stage: Stage | None = None
+    stage: DemoStage | None = None
     done = False
     try:
         story_console.print(f"[bold]1/7  A private {dialect.name}[/bold]")
-        stage = Stage(directory, dialect)
+        stage = DemoStage(directory, dialect)
         voice = _Voice(story_console)
         story = Story(stage, voice, transactions=transactions)
         with voice.status:
@@ -81,14 +81,14 @@ def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) ->
 
 
 class _Voice:
-    """Tells the story on a console; on a terminal a line below it shows what goes on."""
+    """Prints the story on a console; on a terminal a line below it shows the progress."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.status = console.status("")
 
     def say(self, line: str, style: str | None = None) -> None:
-        """Print one line; where a terminal is narrower it goes on, further in, on the next ones."""
+        """Print one line; a narrow terminal gets it indented on several lines."""
         text = f"     {line}"
         if self._console.is_terminal and len(text) > self._console.width:
             text = "\n".join(
@@ -102,15 +102,15 @@ class _Voice:
         self._console.print(text, style=style, markup=False, soft_wrap=True)
 
     def progress(self, text: str) -> None:
-        """Show it in the line below; a pipe gets nothing."""
+        """Show progress in the line below; a pipe gets nothing."""
         self.status.update(text)
 
 
-def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> list[Check]:
-    """Run the steps; a failure says which step it was and where the logs are."""
+def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> list[Claim]:
+    """Run the steps; a failure names its step and the place of the logs."""
     from pymysql import MySQLError  # noqa: PLC0415  # an extra's, without which there is --help
 
-    checks: list[Check] = []
+    checks: list[Claim] = []
     for number, (title, step) in enumerate(story.steps, 2):
         console.print(f"[bold]{number}/7  {title}[/bold]")
         voice.progress(title)
@@ -132,7 +132,7 @@ def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> lis
 
 
 def _close(
-    console: Console, figures: list[BinlogFigures], checks: list[Check], seconds: float
+    console: Console, figures: list[BinlogFigures], checks: list[Claim], seconds: float
 ) -> None:
     table = Table(title="Binlogs", title_justify="left")
     for column in ("binlog", "files", "groups", "events", "rows", "bytes", "lag"):
@@ -146,7 +146,7 @@ def _close(
     console.print(f"[{style}]{held} of {len(checks)} checks held[/{style}] in {seconds:.0f} s")
 
 
-def _tell_how_to_connect(console: Console, stage: Stage) -> None:
+def _tell_how_to_connect(console: Console, stage: DemoStage) -> None:
     from binlane.live.provision.demo.stage import ADMIN, ADMIN_PASSWORD  # noqa: PLC0415  # as above
 
     client = stage.dialect.client

@@ -49,7 +49,7 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
 
 
 def table_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...]:
-    """Return those options that say which tables; arguments as in `filter_options`."""
+    """Return the options that select tables; arguments as in `filter_options`."""
     return (
         *(
             make([name], multiple=True, metavar=metavar, help=text, **attributes)
@@ -78,7 +78,7 @@ def takes_filter(command: _Command) -> _Command:
 
 
 def takes_tables(command: _Command) -> _Command:
-    """Give a command those options that say which tables."""
+    """Add the options that select tables to a command."""
     return _with(command, table_options(click.Option))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from binlane.tables.landing.engine import Engine
     from binlane.tables.landing.landing import Landing
-    from binlane.tables.landing.settings import LandingSettings
+    from binlane.tables.landing.landing_settings import LandingSettings
 
 _INTERVAL: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -160,7 +160,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     settings = _settings(options)
     places = [_with_password(source, options["password_file"]) for source in sources]
     from binlane.tables.landing.landing import Landing  # noqa: PLC0415 - after --help
-    from binlane.tables.landing.report import report_as, text_report  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.landing_report import report_as, text_report  # noqa: PLC0415 - after --help
 
     with ExitStack() as stack:
         shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
@@ -190,7 +190,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
 
 
 def _watch_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
-    """Interrupt as Python does, and stop in any case: an exception in a finalizer reaches nobody.
+    """Interrupt as Python does, and stop also if the exception gets lost in a finalizer.
 
     Returns:
         Raises KeyboardInterrupt if that was so.
@@ -240,11 +240,11 @@ def _write(path: str, text: str) -> None:
 
 
 def _settings(options: dict[str, Any]) -> LandingSettings:
-    from binlane.tables.landing.settings import (  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.landing_settings import (  # noqa: PLC0415 - after --help
         BATCH_BYTES_DEFAULT,
         LandingSettings,
     )
-    from binlane.tables.landing.work import FormatName, Mode  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.range_work import FormatName, Mode  # noqa: PLC0415 - after --help
 
     size = options["batch_bytes"]
     return LandingSettings(
@@ -270,7 +270,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
 def _with_password(place: str, file: Path | None) -> str:
     """The URL of a server, saying where its password is: in a file, or the environment."""
     from binlane.tables.ranges.filesystems import is_server  # noqa: PLC0415 - as above
-    from binlane.tables.ranges.servers import (  # noqa: PLC0415 - as above
+    from binlane.tables.ranges.served_logs import (  # noqa: PLC0415 - as above
         PASSWORD_FILE,
         PASSWORD_OPTIONS,
         server_uri,
@@ -287,10 +287,10 @@ def _with_password(place: str, file: Path | None) -> str:
 
 
 def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
-    """Spark's engine with its session, if it is asked for."""
+    """Return Spark's engine with its session, if the command line asks for it."""
     if options["engine"] == "spark":
-        from binlane.tables.spark.engine import spark_engine  # noqa: PLC0415 - after --help
-        from binlane.tables.spark.session import session_settings  # noqa: PLC0415 - as above
+        from binlane.tables.spark.spark_engine import spark_engine  # noqa: PLC0415 - after --help
+        from binlane.tables.spark.spark_session import session_settings  # noqa: PLC0415 - as above
 
         conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
         return spark_engine(options["master"] or "local[*]", conf)

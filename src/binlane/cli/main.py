@@ -1,4 +1,4 @@
-"""`binlane COMMAND`: the group, and what every error becomes."""
+"""`binlane COMMAND`: the group of commands, and the one place where errors are printed."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Open those that are closed, so that no file of ours gets their numbers.
+    """Open standard streams that are closed, so that no file of ours gets their numbers.
 
     What is written to a standard output that is closed fails as for any other program.
     """
@@ -172,7 +172,7 @@ def _open_standard_streams() -> None:
 
 
 def _let_go_of_stdout() -> None:
-    """Turn standard output away: what could not be written must not be tried again at exit."""
+    """Turn standard output away: failed writes must not be repeated at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -180,7 +180,7 @@ def _let_go_of_stdout() -> None:
 
 
 def _told(error: Exception) -> BinlaneError:
-    """The error that says in plain words what Python, or the system, raised."""
+    """Return the error that describes an exception of Python or the system in plain words."""
     if isinstance(error, ModuleNotFoundError) and (lacking := _lacking(error)):
         return lacking
     if isinstance(error, OSError):
@@ -214,7 +214,7 @@ def _lacking(error: ModuleNotFoundError) -> ConfigError | None:
 
 
 def report(error: BinlaneError) -> None:
-    """Write an error and its hint to standard error, and what else is wrong of that kind."""
+    """Write an error with its hint, and further errors of the same kind, to standard error."""
     others = error.others if isinstance(error, ConfigError) else ()
     for each in (error, *others):
         say(f"binlane: {each}", err=True)

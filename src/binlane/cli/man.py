@@ -1,4 +1,4 @@
-"""`binlane man`: manual pages, made of what `--help` says of the commands."""
+"""`binlane man`: manual pages, made from the `--help` texts of the commands."""
 
 from __future__ import annotations
 

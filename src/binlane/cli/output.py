@@ -15,7 +15,7 @@ from binlane.errors import StoreError, StoreFullError
 
 @contextmanager
 def open_output(path: str | None, *, errors: str) -> Iterator[TextIO]:
-    """A text stream in UTF-8 whose line ends stay as they are.
+    """Open a text stream in UTF-8 that keeps line ends as they are.
 
     Args:
         path: A file, which appears, or is replaced, when the block ends without an error; None for

@@ -1,4 +1,4 @@
-"""The password of a command: from a file, the environment, or whoever sits there."""
+"""The password of a command: from a file, the environment, or a prompt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _has_terminal() -> bool:
 
 
 def asked_for(prompt: str = "Enter password") -> str:
-    """Ask for a password; what somebody types does not show.
+    """Prompt for a password without showing it.
 
     Raises:
         click.UsageError: If nobody can: there is no terminal.
@@ -50,7 +50,7 @@ def asked_for(prompt: str = "Enter password") -> str:
 
 
 def password_of(path: Path | None, user: str) -> str:
-    """A password from a file, else from the environment, else from who sits at the terminal.
+    """Return the password from a file, else from the environment, else from a prompt.
 
     Raises:
         click.UsageError: If the file cannot be read.

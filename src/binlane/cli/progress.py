@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from binlane.tables.landing.progress import LandingProgress
+    from binlane.tables.landing.landing_progress import LandingProgress
 
 _QUIET_S: Final = 1.0
 _REFRESH_S: Final = 0.1
 
 
 class LandingMeter:
-    """Shows how far a landing is, on a terminal; elsewhere it does nothing."""
+    """Shows the progress of a landing on a terminal; elsewhere it does nothing."""
 
     def __init__(self, *, is_quiet: bool) -> None:
         self._is_seen = sys.stderr.isatty() and not is_quiet
@@ -136,7 +136,7 @@ class Meter:
 
 
 def meter_for(paths: Iterable[str], *, writes_to_terminal: bool, is_quiet: bool) -> Meter | None:
-    """A meter where somebody sees it and nothing else is written to the terminal, else None."""
+    """Return a meter if standard error is a terminal that nothing else writes to, else None."""
     is_seen = sys.stderr.isatty() and sys.stdin.isatty() and not writes_to_terminal
     if is_quiet or not is_seen:
         return None

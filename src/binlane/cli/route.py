@@ -153,7 +153,7 @@ def command(  # noqa: PLR0913  # one parameter an option
 
 
 def _links(path: Path | None) -> TableLinks:
-    """The links between the tables of SCHEMA.sql; those between others are not known without."""
+    """Return the links between the tables of SCHEMA.sql; without it other links are unknown."""
     from binlane.binlogs.routing.table_links import NO_LINKS, links_of  # noqa: PLC0415
     from binlane.binlogs.store.chunks import open_chunks  # noqa: PLC0415
     from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415  # after --help
@@ -170,7 +170,7 @@ def _links(path: Path | None) -> TableLinks:
 
 
 def _tell(report: Report) -> None:
-    """Say what was made, and what a user should know of it."""
+    """Print the result, and notes for the user."""
     for note in report.notes:
         say(f"note: {note}", err=True)
     for name, counts in report.counts.items():

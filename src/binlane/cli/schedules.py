@@ -17,7 +17,7 @@ _WHOLE: Final = b"CREATE BINLOG 'binlog';"
 
 
 def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Schedule:
-    """The definitions of DEFS.sql, or of one binlog of everything, and those that follow.
+    """Return the definitions of DEFS.sql, or one binlog of everything, and the later changes.
 
     Args:
         path: The file; None for the one binlog.

@@ -1,4 +1,4 @@
-"""`binlane serve`: capture, routing, store and listeners, until it is told to stop."""
+"""`binlane serve`: capture, routing, store and listeners, until a signal ends it."""
 
 from __future__ import annotations
 

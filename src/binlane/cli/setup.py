@@ -1,4 +1,4 @@
-"""`binlane setup`: a server becomes a source, or it is told what it lacks for that."""
+"""`binlane setup`: makes a server a source, or lists what it lacks."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def command(  # noqa: PLR0913  # its options
 
 
 def _silent(_line: str) -> None:
-    """Say nothing."""
+    """Print nothing."""
 
 
 def _password_in(path: Path, *, is_check: bool) -> str:

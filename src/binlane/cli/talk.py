@@ -28,7 +28,7 @@ def log_to_stderr(*, verbose: bool, quiet: bool, usual: int = logging.WARNING) -
 
 
 def say(text: object, *, err: bool = False) -> None:
-    """Print a line for people; whatever others made up stands in it as it is (`visible`)."""
+    """Print a line for people; foreign texts in it are made `visible`."""
     click.echo(visible(str(text)), err=err)
 
 

@@ -17,14 +17,14 @@ from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
     from binlane.binlogs.route.schedule import Schedule
-    from binlane.binlogs.store.verify import Fault, Tally
+    from binlane.binlogs.store.verify import CheckCounts, Fault
 
 _AGAINST: Final = "--against"
 STDIN: Final = "-"
 
 
 class _Command(click.Command):
-    """Takes all that follows `--against`, up to the next option, as files of the full log."""
+    """Takes all arguments behind `--against`, up to the next option, as files of the full log."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_spread(args)))
@@ -100,11 +100,11 @@ def command(
     quiet: bool,
     **of_lake: Any,
 ) -> int:
-    """Check binlog files, or a whole data directory; print each fault as file:position: what.
+    """Check binlog files or a whole data directory; print each fault as file:position: fault.
 
     A target of `land` is held against its log, table by table.
     """
-    from binlane.binlogs.store.verify import Tally  # noqa: PLC0415  # after --help
+    from binlane.binlogs.store.verify import CheckCounts  # noqa: PLC0415  # after --help
 
     if any(map(_is_lake, paths)):
         if len(paths) > 1 or not against or definitions_file is not None:
@@ -121,7 +121,7 @@ def command(
     if changes and definitions_file is None:
         raise click.UsageError("--at-gtid changes the definitions of --binlogs")
     schedule = None if definitions_file is None else read_schedule(definitions_file, changes)
-    start, tally = time.monotonic(), Tally()
+    start, tally = time.monotonic(), CheckCounts()
     return _told(
         map(str, _faults(paths, against, schedule, key_file, tally)),
         quiet=quiet,
@@ -130,7 +130,7 @@ def command(
 
 
 def _told(faults: Iterable[str], *, quiet: bool, figures: Callable[[], str]) -> int:
-    """Print faults as they are found, and how many they were; the exit status."""
+    """Print faults as they are found, and their number; return the exit status."""
     count = 0
     for fault in faults:
         say(fault)
@@ -176,7 +176,7 @@ def _faults(
     against: tuple[str, ...],
     schedule: Schedule | None,
     key_file: str | None,
-    tally: Tally,
+    tally: CheckCounts,
 ) -> Iterator[Fault]:
     from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415  # after --help
     from binlane.binlogs.store.verify import verify, verify_against  # noqa: PLC0415  # as above
@@ -198,8 +198,8 @@ def _faults(
         yield from verify(list(map(Path, paths)), keys=keys, tally=tally)
 
 
-def _figures(tally: Tally, seconds: float) -> str:
-    """Return the figures of what was looked at, for people."""
+def _figures(tally: CheckCounts, seconds: float) -> str:
+    """Return the figures of the checked logs, for people."""
     return (
         f" in {tally.files:,} files with {tally.groups:,} event groups of {tally.events:,} events, "
         f"{tally.size_bytes / 1e6:,.1f} MB, {seconds:,.1f} s"

@@ -1,4 +1,4 @@
-"""A blocking socket to a server, for whoever has nothing else to do than to read from it."""
+"""A blocking socket to a server, for callers that only read from it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ServerConnection:
         return data
 
     def do(self, step: Send | StartTls) -> None:
-        """Send bytes, or go on inside TLS."""
+        """Send bytes, or start TLS on the connection."""
         if isinstance(step, StartTls):
             self._start_tls()
             return
@@ -82,11 +82,11 @@ class ServerConnection:
         return self._socket.fileno()
 
     def stop_waiting(self) -> None:
-        """Make `read_into` take only bytes that have come."""
+        """Make `read_into` return at once, with the bytes that have arrived."""
         self._socket.setblocking(False)
 
     def read_into(self, view: memoryview) -> int:
-        """Take what has come, as far as it fits; 0 if nothing has.
+        """Read the bytes that have arrived, as far as they fit; 0 if none have.
 
         Raises:
             PeerError: If the server is gone.
@@ -103,15 +103,15 @@ class ServerConnection:
 
     @property
     def pending(self) -> int:
-        """Bytes that have come and that no selector tells of, being inside of TLS."""
+        """The number of decrypted bytes inside TLS, which no selector reports."""
         return self._pending()
 
     def close(self) -> None:
-        """Go away."""
+        """Close the connection."""
         self._socket.close()
 
     def abort(self) -> None:
-        """Let another thread wait no longer for what comes: it finds the connection closed."""
+        """End another thread's wait for bytes: that thread finds the connection closed."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -78,7 +78,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SendCommand:
     """Send the first packet of a command."""
 
     payload: bytes
@@ -86,10 +86,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeToTls:
-    """Go on inside TLS."""
+    """An action: start TLS on the connection."""
 
 
-Step = Reply | Command | UpgradeToTls
+Step = Reply | SendCommand | UpgradeToTls
 Dialogue = Generator[tuple[Step, ...], bytes, _Result]
 
 
@@ -116,7 +116,7 @@ class Account:
 
 
 def log_in(account: Account) -> Dialogue[Greeting]:
-    """Log in.
+    """Log in to the server.
 
     Raises:
         PeerError: If the server refuses, or wants what binlane cannot do.
@@ -228,7 +228,7 @@ def ask(statement: str, *, peer: str) -> Dialogue[ResultSet | None]:
     Raises:
         PeerError: If the server refuses it.
     """
-    payload = yield (Command(encode_query(statement)),)
+    payload = yield (SendCommand(encode_query(statement)),)
     reader = ReplyReader(_CAPABILITIES)
     while True:
         reply = reader.feed(payload)
@@ -245,7 +245,7 @@ def tell(command: bytes, *, peer: str, phase: str) -> Dialogue[None]:
     Raises:
         PeerError: If it is not.
     """
-    answer = yield (Command(command),)
+    answer = yield (SendCommand(command),)
     if not is_ok(answer):
         raise refusal(answer, peer=peer, phase=phase)
 

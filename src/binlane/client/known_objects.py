@@ -10,16 +10,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.client.questions import (
+from binlane.client.needed_objects import (
     BASE,
-    Answer,
-    Asked,
     Need,
-    NotUnderstoodError,
     Question,
     Topic,
-    is_of_server,
     questions_of,
+)
+from binlane.client.questions import (
+    Answer,
+    AskingContext,
+    NotUnderstoodError,
+    is_of_server,
 )
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, folded
@@ -63,7 +65,7 @@ _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
 def _has_table(answer: Answer) -> bool:
-    """True if the answer to what a table is tells of one, or of a view, be it understood or not."""
+    """True if the answer says that a table or a view exists, understood or not."""
     told = answer.objects
     return bool(told.tables or told.views or told.unknown)
 
@@ -96,9 +98,9 @@ class KnownObjects:
         self._facts: dict[tuple[int, str], StatementFacts] = {}
 
     @property
-    def asked(self) -> Asked:
-        """The facts that questions hang on, as they are now."""
-        return Asked(
+    def asked(self) -> AskingContext:
+        """The facts on which questions depend, as they are now."""
+        return AskingContext(
             flavor=self.flavor,
             version=self.server_version,
             store=ObjectStore(
@@ -144,7 +146,7 @@ class KnownObjects:
         return True
 
     def lacking(self, facts: StatementFacts, database: str) -> Iterator[Question]:
-        """Give the questions to ask next for a statement; more may come of the answers.
+        """Return the questions to ask next for a statement; their answers may raise more.
 
         Raises:
             NotUnderstoodError: If the answer to something was not understood.
@@ -156,7 +158,7 @@ class KnownObjects:
         yield from self._lacking(questions_of(facts, self._cased(database)))
 
     def lacking_of(self, questions: Iterable[Question]) -> Iterator[Question]:
-        """Give the questions to ask next about objects; more may come of the answers."""
+        """Return the questions to ask next about objects; their answers may raise more."""
         base = [one for one in BASE if one not in self._answers]
         if base:
             yield from base
@@ -171,7 +173,7 @@ class KnownObjects:
             return True
 
     def missed(self, names: Iterable[TableName]) -> tuple[Question, ...]:
-        """Return unasked questions about objects that were looked for, and are not among those known."""
+        """Return unasked questions about objects that were looked up and are not known."""
         questions = (
             Question(topic, name if topic is Topic.TABLE else small(name))
             for name in names
@@ -181,7 +183,7 @@ class KnownObjects:
         return tuple(one for one in questions if not self.is_asked(one))
 
     def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
-        """Return known answers about all that belongs to some things, but for what only keys refer to.
+        """Return the known answers about some objects and those they lead to, except by keys alone.
 
         Raises:
             NotUnderstoodError: If the answer to something was not understood.
@@ -266,7 +268,7 @@ class KnownObjects:
     # What comes and goes --------------------------------------------------------------------------
 
     def take(self, question: Question, answer: Answer) -> None:
-        """Know the answer to a question; nobody who shares the objects sees half of it."""
+        """Store the answer to a question, at once for all who share the objects."""
         self._answers[question] = answer
         if question.topic is Topic.PROGRAMS:
             self._programs[question.name.database] = answer
@@ -281,7 +283,7 @@ class KnownObjects:
             self.store.children.keys = None
 
     def give(self, store: ObjectStore, questions: Iterable[Question]) -> None:
-        """Add what was told of some things to objects that are somebody else's."""
+        """Copy the answers about some objects into another set of objects."""
         for question in questions:
             answer = self._answers.get(question)
             if answer is not None:
@@ -312,7 +314,7 @@ class KnownObjects:
             self._forget_of(one)
 
     def forget_all(self) -> None:
-        """Know nothing any more."""
+        """Forget all objects."""
         self._answers, self._failures, self._programs = {}, {}, {}
         self._not_understood.clear()
         self._users = None
@@ -328,7 +330,7 @@ class KnownObjects:
     def _changing(
         self, facts: StatementFacts, database: str, seen: set[int]
     ) -> Iterator[StatementFacts]:
-        """The statement itself, or those of the programs that it runs."""
+        """Return the statement itself, or the statements of the programs that it runs."""
         kind = facts.effects.kind
         is_change = kind in DDL_KINDS or kind is StatementKind.SET or facts.verb in _BESIDE_DDL
         if is_change or facts.effects.stopped_at is not None:
@@ -361,15 +363,15 @@ class KnownObjects:
             forget(self, facts)
 
     def views_changed(self, facts: StatementFacts) -> None:
-        """Views."""
+        """Forget the views that a statement changes."""
         self._forget(Question(Topic.TABLE, name) for name in facts.effects.objects)
 
     def events_changed(self, facts: StatementFacts) -> None:
-        """Events."""
+        """Forget the events that a statement changes."""
         self._forget(Question(Topic.EVENT, small(name)) for name in facts.effects.objects)
 
     def accounts_changed(self, facts: StatementFacts) -> None:
-        """Accounts and roles."""
+        """Forget the accounts and roles that a statement changes."""
         tree = facts.tree
         if facts.effects.kind is StatementKind.FLUSH and "PRIVILEGES" not in facts.text.upper():
             return
@@ -380,7 +382,7 @@ class KnownObjects:
         self._forget_accounts([one.user for one in named] if is_told else None)
 
     def settings_changed(self, facts: StatementFacts) -> None:
-        """SET, of which GLOBAL counts."""
+        """Forget the global settings if a SET statement changes one."""
         if any(one.scope in _GLOBAL for one in facts.assignments):
             self.forget_settings()
 
@@ -406,7 +408,7 @@ class KnownObjects:
         self._forget(found)
 
     def _touched(self, facts: StatementFacts) -> Iterator[TableName]:
-        """The tables that DDL is about, without those that it leaves as they are known to be.
+        """Return the tables that DDL changes, except those that stay as they are known.
 
         What is known not to be there can be a temporary table of the session.
         """
@@ -448,7 +450,7 @@ class KnownObjects:
             yield from (key.table for key in children.get(parent, ()))
 
     def triggers_changed(self, facts: StatementFacts) -> None:
-        """Triggers."""
+        """Forget the triggers that a statement changes."""
         effects = facts.effects
         found = {Question(Topic.TRIGGERS, name) for name in effects.writes}
         for name in effects.objects:
@@ -485,7 +487,7 @@ class KnownObjects:
             self._forget_accounts(users)
 
     def _forget_accounts(self, users: Iterable[str] | None) -> None:
-        """Know no more of what some users may do; None: of what anybody may."""
+        """Forget the privileges of some users; None stands for all users."""
         if users is None:
             self._users = None
         elif self._users is not None:
@@ -493,7 +495,7 @@ class KnownObjects:
         self._forget([Question(Topic.ACCOUNTS)])
 
     def databases_changed(self, facts: StatementFacts) -> None:
-        """Databases."""
+        """Forget the databases that a statement changes."""
         effects = facts.effects
         found = {Question(Topic.DATABASES)}
         if effects.kind is StatementKind.DROP_DATABASE or facts.is_or_replace:
@@ -503,7 +505,7 @@ class KnownObjects:
         self._forget(found)
 
     def _forget(self, questions: Iterable[Question]) -> None:
-        """Know no more of some things; who shares the objects keeps what he has."""
+        """Forget some objects; others who share the objects keep theirs."""
         found = {self._normal(Need(one)).question for one in questions}
         gone = [one for one in found if one in self._answers or one in self._failures]
         self.epoch += 1

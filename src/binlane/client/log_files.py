@@ -18,7 +18,7 @@ _UUID: Final = "SELECT @@server_uuid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLog:
-    """A server's log as it is now.
+    """The files of a server's log at one moment.
 
     Attributes:
         files: Base name and size in bytes of each, oldest first; the last one grows.

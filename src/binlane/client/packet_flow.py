@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from binlane.client.dialogue import Command, Dialogue, Step, UpgradeToTls
+from binlane.client.dialogue import Dialogue, SendCommand, Step, UpgradeToTls
 from binlane.errors import CodecError, PeerError
 from binlane.log.codec.packets.framing import Packet, PacketSplitter, frame, frame_count
 
@@ -31,7 +31,7 @@ class StartTls:
 
 @dataclass(slots=True)
 class PacketFlow(Generic[_Result]):
-    """One connection.
+    """The packets of one connection, in both directions.
 
     Attributes:
         dialogue: The conversation that comes first.
@@ -86,7 +86,7 @@ class PacketFlow(Generic[_Result]):
         """Return the bytes, or the start of TLS, for a step of a conversation or a command behind it."""
         if isinstance(step, UpgradeToTls):
             return StartTls()
-        if isinstance(step, Command):
+        if isinstance(step, SendCommand):
             self._sequence = 0
         data = frame(step.payload, self._sequence)
         self._sequence = (self._sequence + frame_count(len(step.payload))) & 0xFF

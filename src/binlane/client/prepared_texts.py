@@ -1,4 +1,4 @@
-"""The text that MariaDB's PREPARE and EXECUTE IMMEDIATE take from an expression, asked of the source.
+"""The texts that MariaDB's PREPARE and EXECUTE IMMEDIATE get from expressions; the source is asked.
 
 It is asked once: the source then gets the text in the place of the expression.
 """
@@ -32,7 +32,7 @@ def question(facts: StatementFacts) -> str | None:
 def with_text(
     facts: StatementFacts, answer: ResultSet, client_charset: str
 ) -> tuple[str, str] | None:
-    """The statement with its text as the source gets it, and as it is read here.
+    """Return the statement with its text, in the source's bytes and as read here.
 
     None where the text is NULL, or cannot be told in the client's character set.
 
@@ -56,7 +56,7 @@ def with_text(
 
 
 def _content(data: bytes, charset: str, client_charset: str) -> str | None:
-    """The characters of a value; None where it has others than characters."""
+    """Return the characters of a value; None if some of its bytes are no characters."""
     if charset == _BINARY:
         return read_text(data, client_charset)
     decode = text_decoder(charset)

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from binlane.client.needed_objects import (
+    Need,
+    Question,
+    Topic,
+    needs_of_body,
+    needs_of_table,
+    questions_of,
+)
 from binlane.errors import StatementError
 from binlane.log.codec.client_text import SWE7, text_telling
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
-from binlane.statements.policy.unsafe_defaults import default_facts
-from binlane.statements.policy.used_objects import body_use
 from binlane.statements.sql.accounts import AccountName, Grantee
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.object_store import ObjectStore
-from binlane.statements.sql.schema import CreationContext, Routine, Table, Trigger, small
+from binlane.statements.sql.schema import CreationContext, Routine, small
 from binlane.statements.sql.servers import Version
-from binlane.statements.sql.statement_kinds import StatementKind
-from binlane.statements.sql.tree.account_statements import AccountStatement
 
 Rows = list[list[str | None]]
 Asking = Generator[str, Rows, "Answer"]
@@ -80,68 +82,6 @@ class NotUnderstoodError(StatementError):
     """A server's answer about an object is not understood; asking again gives the same."""
 
 
-class Topic(Enum):
-    """The kind of objects that a question is about."""
-
-    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
-
-    TABLE = "table"
-    """A table, view or sequence, without its triggers."""
-    TRIGGERS = "triggers"
-    """The triggers of a table, whose names PROGRAMS has."""
-    TRIGGER = "trigger"
-    """The table that a trigger belongs to: PROGRAMS tells that."""
-    FUNCTION = "function"
-    PROCEDURE = "procedure"
-    EVENT = "event"
-    PROGRAMS = "programs"
-    """The names of a database's triggers and routines."""
-    NAMES = "names"
-    """The names of a database's tables and views."""
-    KEYS = "keys"
-    """The foreign keys between tables, of the whole server."""
-    DATABASES = "databases"
-    SETTINGS = "settings"
-    LOADABLE = "loadable"
-    """Loadable functions."""
-    ACCOUNTS = "accounts"
-
-
-_NOTHING: Final = TableName("", "")
-
-
-class Question(NamedTuple):
-    """One question.
-
-    Attributes:
-        topic: The kind of objects asked about.
-        name: The name of the object; of a database the `database` alone; nothing of the whole
-            server.
-    """
-
-    topic: Topic
-    name: TableName = _NOTHING
-
-
-BASE: Final = tuple(
-    Question(topic)
-    for topic in (*(Topic.DATABASES, Topic.SETTINGS, Topic.LOADABLE, Topic.ACCOUNTS),)
-)
-"""Questions that come before any object: how objects are read, and statements, hangs on them."""
-
-
-class Need(NamedTuple):
-    """A question whose answer a statement needs.
-
-    Attributes:
-        question: The question that is to be answered.
-        is_deep: Also what belongs to that.
-    """
-
-    question: Question
-    is_deep: bool = True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A server's answer about objects.
@@ -164,7 +104,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskingContext:
     """The known facts on which questions hang.
 
     Attributes:
@@ -206,12 +146,12 @@ class Asked:
 
 
 def is_of_server(name: TableName) -> bool:
-    """True if an object is one that every server has, of which nothing is asked."""
+    """True if every server has the object, so that no question about it is needed."""
     return name.database.lower() in _SYSTEM
 
 
-def asking(question: Question, asked: Asked) -> Asking:
-    """Ask a question.
+def asking(question: Question, asked: AskingContext) -> Asking:
+    """Begin a question.
 
     Raises:
         StatementError: What the server says, or that its answer is not understood.
@@ -222,7 +162,7 @@ def asking(question: Question, asked: Asked) -> Asking:
 # Objects ------------------------------------------------------------------------------------------
 
 
-def _table(name: TableName, asked: Asked) -> Asking:
+def _table(name: TableName, asked: AskingContext) -> Asking:
     try:
         text = yield from _created("TABLE", 1, name)
     except StatementError as error:
@@ -240,19 +180,19 @@ def _table(name: TableName, asked: Asked) -> Asking:
         return Answer(objects=ObjectStore(temporary=catalog.store.temporary))
     view = catalog.store.views.get(name)
     if view is not None:
-        needs = _needs_of(view.facts, view.database or name.database)
+        needs = questions_of(view.facts, view.database or name.database)
     else:
         table = catalog.store.tables.get(name)
         if table is None:
             raise _misread(text)
-        needs = _needs_of_table(table)
+        needs = needs_of_table(table)
     return Answer(
         objects=ObjectStore(tables=catalog.store.tables, views=catalog.store.views), needs=needs
     )
 
 
-def _listed_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
-    """The statement that makes a view which the server does not show; None if there is none.
+def _listed_view(name: TableName, asked: AskingContext) -> Generator[str, Rows, str | None]:
+    """Return the CREATE VIEW of a view that the server does not show; None if there is none.
 
     Who wants to drop or to replace the view has it to be known.
     """
@@ -275,7 +215,7 @@ def _listed_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | No
     )
 
 
-def _triggers(table: TableName, asked: Asked) -> Asking:
+def _triggers(table: TableName, asked: AskingContext) -> Asking:
     catalog = asked.empty(table.database)
     for name in asked.programs[table.database].triggers.get(table, ()):
         row = yield from _shown("TRIGGER", _PROGRAM, name)
@@ -285,19 +225,19 @@ def _triggers(table: TableName, asked: Asked) -> Asking:
     triggers = catalog.store.triggers.get(table, ())
     return Answer(
         objects=ObjectStore(triggers={table: triggers} if triggers else {}),
-        needs=tuple(need for one in triggers for need in _needs_of_body(one, table.database)),
+        needs=tuple(need for one in triggers for need in needs_of_body(one, table.database)),
     )
 
 
-def _function(name: TableName, asked: Asked) -> Asking:
+def _function(name: TableName, asked: AskingContext) -> Asking:
     return (yield from _routine("FUNCTION", name, asked))
 
 
-def _procedure(name: TableName, asked: Asked) -> Asking:
+def _procedure(name: TableName, asked: AskingContext) -> Asking:
     return (yield from _routine("PROCEDURE", name, asked))
 
 
-def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
+def _routine(kind: str, name: TableName, asked: AskingContext) -> Asking:
     try:
         row = yield from _shown(kind, _PROGRAM, name)
     except StatementError as error:
@@ -319,25 +259,25 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
         return _unread(kind, name, "it is another one" if problem is None else problem.message)
     return Answer(
         objects=ObjectStore(routines=catalog.store.routines),
-        needs=_needs_of_body(routine, name.database),
+        needs=needs_of_body(routine, name.database),
     )
 
 
-def _program(row: Sequence[str | None], asked: Asked) -> str:
-    """The text of a routine or trigger; MariaDB tells ASCII bytes of one in swe7 as letters."""
+def _program(row: Sequence[str | None], asked: AskingContext) -> str:
+    """Return the text of a routine or trigger; MariaDB gives ASCII bytes of swe7 as letters."""
     text = row[_PROGRAM] or ""
     is_swe7 = asked.is_mariadb and row[_PROGRAM + _CLIENT_CHARSET] == SWE7
     return text_telling(text, SWE7) or text if is_swe7 else text
 
 
 def _unread(kind: str, name: TableName, why: str) -> Answer:
-    """Return the answer that a routine is there of which only the name is known; who runs it is told."""
+    """Return the answer for a routine of which only the name is known; its callers get an error."""
     is_function = kind == "FUNCTION"
     routine = Routine(name=name, is_function=is_function, parameters=(), body="", unread=why)
     return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
 
 
-def _event(name: TableName, asked: Asked) -> Asking:
+def _event(name: TableName, asked: AskingContext) -> Asking:
     # Of the other table MariaDB shows only what the account may change.
     database, event, table = (
         ("db", "name", "mysql.event")
@@ -355,7 +295,7 @@ def _event(name: TableName, asked: Asked) -> Asking:
 
 
 def _created(kind: str, column: int, name: TableName) -> Generator[str, Rows, str | None]:
-    """The statement that makes an object; None if there is none."""
+    """Return the CREATE statement of an object; None if there is none."""
     row = yield from _shown(kind, column, name)
     return None if row is None else row[column]
 
@@ -387,7 +327,7 @@ def creation_context(row: Sequence[str | None], column: int) -> CreationContext:
 
 
 def hidden(kind: str, name: TableName) -> StatementError:
-    """Return the error that an object is there, and its definition is not told."""
+    """Return the error for an object that exists and whose definition is hidden."""
     return StatementError(
         f"the account may not see the definition of {kind} {name}",
         errno=_ACCESS_DENIED,
@@ -402,7 +342,7 @@ def _is_sequence(text: str) -> bool:
 # Names --------------------------------------------------------------------------------------------
 
 
-def _programs(name: TableName, _: Asked) -> Asking:
+def _programs(name: TableName, _: AskingContext) -> Asking:
     database = name.database
     rows = yield (
         "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, TRIGGER_NAME FROM"  # noqa: S608  # as above
@@ -427,7 +367,7 @@ def _programs(name: TableName, _: Asked) -> Asking:
     return Answer(triggers=triggers, tables=tables, routines=frozenset(routines))
 
 
-def _names(name: TableName, _: Asked) -> Asking:
+def _names(name: TableName, _: AskingContext) -> Asking:
     rows = yield (
         "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"  # noqa: S608  # as above
         f" WHERE TABLE_SCHEMA = {text_literal(name.database)}"
@@ -436,7 +376,7 @@ def _names(name: TableName, _: Asked) -> Asking:
     return Answer(needs=tuple(Need(Question(Topic.TABLE, one)) for one in names))
 
 
-def _keys(_: TableName, asked: Asked) -> Asking:
+def _keys(_: TableName, asked: AskingContext) -> Asking:
     rows = None
     if asked.is_mariadb:
         # InnoDB keeps their names as those of files. The other way MariaDB opens every table.
@@ -468,13 +408,13 @@ def _keys(_: TableName, asked: Asked) -> Asking:
 # The whole server ---------------------------------------------------------------------------------
 
 
-def _databases(_: TableName, __: Asked) -> Asking:
+def _databases(_: TableName, __: AskingContext) -> Asking:
     rows = yield "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA"
     found = {row[0] or "": row[1] for row in rows}
     return Answer(objects=ObjectStore(databases=found))
 
 
-def _settings(_: TableName, __: Asked) -> Asking:
+def _settings(_: TableName, __: AskingContext) -> Asking:
     listed = ", ".join(f"'{name}'" for name in _CONFIGURED)
     rows = yield f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})"
     told = {(row[0] or "").lower(): row[1] or "" for row in rows}
@@ -483,13 +423,13 @@ def _settings(_: TableName, __: Asked) -> Asking:
     return Answer(objects=ObjectStore(settings=told))
 
 
-def _loadable(_: TableName, __: Asked) -> Asking:
+def _loadable(_: TableName, __: AskingContext) -> Asking:
     rows = yield from _allowed("SELECT name FROM mysql.func")
     return Answer(objects=ObjectStore(loadable={(row[0] or "").lower() for row in rows}))
 
 
-def _accounts(_: TableName, asked: Asked) -> Asking:
-    """Users and roles with what they were granted; none where the account may not see them."""
+def _accounts(_: TableName, asked: AskingContext) -> Asking:
+    """Return users and roles with their grants; none if the account may not see them."""
     rows = yield from _allowed("SELECT User, Host, QUOTE(User), QUOTE(Host) FROM mysql.user")
     catalog = asked.empty()
     catalog.store.accounts = {}
@@ -534,7 +474,7 @@ def _allowed(statement: str, errnos: Container[int | None] = _HIDDEN) -> Generat
         raise
 
 
-_ASKING: Final[Mapping[Topic, Callable[[TableName, Asked], Asking]]] = MappingProxyType(
+_ASKING: Final[Mapping[Topic, Callable[[TableName, AskingContext], Asking]]] = MappingProxyType(
     {
         Topic.TABLE: _table,
         Topic.TRIGGERS: _triggers,
@@ -552,113 +492,7 @@ _ASKING: Final[Mapping[Topic, Callable[[TableName, Asked], Asking]]] = MappingPr
 )
 
 
-# What belongs to what is known --------------------------------------------------------------------
-
-
-_PROGRAM_KINDS: Final = frozenset(
-    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
-)
-_EVENT_KINDS: Final = frozenset(
-    (StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT)
-)
-_TRIGGER_KINDS: Final = frozenset((StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER))
-_VIEW_KINDS: Final = frozenset(
-    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
-)
-
-
-def questions_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
-    """Return the needs of a statement.
-
-    Args:
-        facts: The facts of its text.
-        database: The statement's default database; empty without one.
-    """
-    return tuple(dict.fromkeys(_questions_of(facts, database)))
-
-
-def _questions_of(facts: StatementFacts, database: str) -> Generator[Need, None, None]:
-    effects = facts.effects
-    for name in (
-        *(use.name for use in facts.tables),
-        *(*effects.writes, *effects.reads, *effects.drops),
-        *(name for pair in effects.renames for name in pair),
-    ):
-        if name.database:
-            yield Need(Question(Topic.TABLE, name))
-    is_call = effects.kind is StatementKind.CALL
-    for index, use in enumerate((*facts.functions, *facts.body_functions)):
-        # Most are built in, which the names of a database's routines tell at once.
-        if home := use.database or database:
-            name = small(TableName(home, use.name))
-            yield Need(Question(Topic.PROCEDURE if is_call and not index else Topic.FUNCTION, name))
-    for name in effects.calls:
-        yield Need(Question(Topic.FUNCTION, small(name)))
-        yield Need(Question(Topic.PROCEDURE, small(name)))
-    if effects.objects or effects.databases:
-        yield from _objects_of(facts)
-    yield from _granted_on(facts, database)
-    if effects.kind is StatementKind.COMPOUND:
-        for part in body_use(facts.text, database, facts.dialect).facts:
-            if part.effects.kind is not StatementKind.COMPOUND:
-                yield from _questions_of(part, database)
-
-
-def _granted_on(facts: StatementFacts, database: str) -> Generator[Need, None, None]:
-    """The object of GRANT or REVOKE."""
-    tree = facts.tree
-    if not isinstance(tree, AccountStatement) or tree.on is None:
-        return
-    home = database if tree.on.database is None else tree.on.database
-    if home not in ("", "*") and tree.on.name != "*":
-        is_routine = tree.object_kind in ("FUNCTION", "PROCEDURE")
-        topic = Topic[tree.object_kind] if is_routine else Topic.TABLE
-        yield Need(Question(topic, TableName(home, tree.on.name)))
-
-
-def _objects_of(facts: StatementFacts) -> Generator[Need, None, None]:
-    """Give the needs of what is created, altered or dropped that is no table."""
-    effects = facts.effects
-    for name in effects.objects:
-        if not name.database:
-            continue
-        if effects.kind in _VIEW_KINDS:
-            yield Need(Question(Topic.TABLE, name))
-        elif effects.kind in _TRIGGER_KINDS:
-            yield Need(Question(Topic.TRIGGER, name))
-        elif effects.kind in _EVENT_KINDS:
-            yield Need(Question(Topic.EVENT, small(name)))
-        elif effects.kind in _PROGRAM_KINDS:
-            yield Need(Question(Topic.FUNCTION, small(name)))
-            yield Need(Question(Topic.PROCEDURE, small(name)))
-    if effects.kind is StatementKind.DROP_DATABASE:
-        for database in effects.databases:
-            yield Need(Question(Topic.NAMES, TableName(database, "")))
-
-
-def _needs_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
-    return questions_of(facts, database)
-
-
-def _needs_of_table(table: Table) -> tuple[Need, ...]:
-    """Return the needs of a table by itself; its definition does not tell who refers to it."""
-    needs = [Need(Question(Topic.TABLE, key.parent), is_deep=False) for key in table.foreign_keys]
-    needs += [Need(Question(Topic.TABLE, name)) for name in table.union]
-    for column in table.definition.columns:
-        if column.has_default_expression and column.default is not None:
-            facts = default_facts(column.default, table.name.database, table.dialect)
-            needs += questions_of(facts, table.name.database)
-    return tuple(dict.fromkeys(needs))
-
-
-def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...]:
-    """Return the needs of a body; whoever runs one that is not understood is told of it."""
-    use = body_use(program.body, database, program.dialect)
-    found = (need for facts in use.facts for need in questions_of(facts, database))
-    return tuple(dict.fromkeys(found))
-
-
-def _applied(asked: Asked, database: str, text: str) -> SchemaCatalog:
+def _applied(asked: AskingContext, database: str, text: str) -> SchemaCatalog:
     catalog = asked.empty(database)
     _apply(catalog, database, text, CreationContext(sql_mode=asked.sql_mode))
     return catalog

@@ -14,8 +14,8 @@ from typing import Final
 from binlane.client.dialogue import (
     GTID_CAPABILITY,
     Account,
-    Command,
     Dialogue,
+    SendCommand,
     ask,
     log_in,
     refusal,
@@ -119,7 +119,7 @@ class RemoteMachine:
         self._files = 0
 
     def receive(self, data: bytes) -> Iterator[RemoteOutput]:
-        """Take bytes of the server; give what follows from them, in order.
+        """Take bytes from the server; return the items that they complete.
 
         Events that the server makes for the dump alone are not among them.
 
@@ -132,7 +132,7 @@ class RemoteMachine:
                 yield from self._flow.converse(payload)
                 if self._flow.result is not None:
                     self._events = PacketEvents(self._flow.result)
-                    yield self._flow.take_step(Command(self._dump(self._flow.result.flavor)))
+                    yield self._flow.take_step(SendCommand(self._dump(self._flow.result.flavor)))
             elif is_error(payload):
                 raise refusal(payload, peer=self._request.account.peer, phase="dump")
             elif is_eof(payload):
@@ -145,7 +145,7 @@ class RemoteMachine:
                     yield RemoteEvent(self._events.file, event, payload[1:])
 
     def _raw(self, payload: bytes) -> Iterator[RemoteBytes | RemoteEnd]:
-        """The bytes of an event, if it stands in the file that is asked for."""
+        """Return the bytes of an event, if the event is in the requested file."""
         if len(payload) > HEADER_LENGTH:
             code, flags = payload[_TYPE_AT], payload[_FLAGS_AT]
             if code not in _RARE_TYPES and not flags & _ARTIFICIAL:

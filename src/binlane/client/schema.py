@@ -102,7 +102,7 @@ def read_schema(url: ServerUrl, password: str) -> Definitions:
 
 
 def read_objects(url: ServerUrl, password: str) -> ServerObjects:
-    """Ask a server for all that it has: tables, views, routines, triggers, events and accounts.
+    """Ask a server for all its tables, views, routines, triggers, events and accounts.
 
     Args:
         url: The server; what its account may not see is left out.
@@ -130,7 +130,7 @@ def _objects(account: Account) -> Dialogue[ServerObjects]:
 
 
 def _accounts(peer: str) -> Dialogue[Definitions]:
-    """Users and roles, and what they were granted; none if the account may not see them."""
+    """Return users and roles with their grants; none if the account may not see them."""
     names = yield from _allowed(_ACCOUNTS, peer)
     # MariaDB's roles have no host.
     accounts = [f"{user}@{host}" if host != "''" else user for user, host in names]
@@ -163,7 +163,7 @@ def _shown(listing: str, kind: str, column: int, peer: str) -> Dialogue[Definiti
 
 
 def _allowed(statement: str, peer: str) -> Dialogue[list[list[str]]]:
-    """The rows of a query; none if the account may not ask it, or its object is gone."""
+    """Return the rows of a query; none if the account may not run it or its object is gone."""
     try:
         return (yield from _texts(statement, peer))
     except PeerError as error:

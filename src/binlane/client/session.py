@@ -1,4 +1,4 @@
-"""A session of a server that is asked one thing after the other, by a blocking socket.
+"""A session of a server on a blocking socket: one question at a time.
 
 Small answers are held whole; what a table holds comes in pieces, in bounded memory.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final, Self, cast
 
 from binlane.client.account import account_at
 from binlane.client.connection import ServerConnection
-from binlane.client.dialogue import Command, Dialogue, ask, log_in, refusal
+from binlane.client.dialogue import Dialogue, SendCommand, ask, log_in, refusal
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells, TextRows
@@ -64,11 +64,11 @@ class ServerSession:
         self.close()
 
     def close(self) -> None:
-        """Go away."""
+        """Close the session."""
         self._connection.close()
 
     def abort(self) -> None:
-        """Let another thread wait no longer for an answer."""
+        """End another thread's wait for an answer."""
         self._connection.abort()
 
     def ask(self, statement: str) -> Texts:
@@ -88,7 +88,7 @@ class ServerSession:
         Raises:
             PeerError: If the server refuses it, or goes away.
         """
-        self._connection.do(self._flow.take_step(Command(encode_query(statement))))
+        self._connection.do(self._flow.take_step(SendCommand(encode_query(statement))))
         rows = TextRows()
         is_done = False
         while not is_done:

@@ -22,7 +22,7 @@ _URL_HINT: Final = "write mariadb://USER@HOST:PORT or mariadb://USER@localhost?s
 
 
 class SslMode(Enum):
-    """The clients' `--ssl-mode`."""
+    """The values of the clients' option `--ssl-mode`."""
 
     DISABLED = "DISABLED"
     PREFERRED = "PREFERRED"
@@ -64,7 +64,7 @@ class ServerUrl:
 
     @classmethod
     def parse(cls, text: str, *, key: str = "source.url") -> Self:
-        """Read a URL.
+        """Parse a URL into settings.
 
         Args:
             text: The URL as it was typed.
@@ -94,7 +94,7 @@ class ServerUrl:
 
     @property
     def text(self) -> str:
-        """The whole URL; `parse` of it gives the same."""
+        """The whole URL; `parse` turns it into the same settings."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         given = {
             "socket": self.socket,

@@ -10,12 +10,11 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
+from binlane.client.needed_objects import Question, Topic
 from binlane.client.questions import (
     ALL_ROWS,
     Answer,
-    Asked,
-    Question,
-    Topic,
+    AskingContext,
     asking,
     hidden,
     text_literal,
@@ -71,7 +70,7 @@ class ClientSession(Protocol):
 
     @property
     def server_version(self) -> str:
-        """The source's."""
+        """The version of the source."""
         ...
 
     async def query_source(self, statement: str) -> ResultSet:
@@ -85,7 +84,7 @@ class ClientSession(Protocol):
 
 
 class Source:
-    """The source, asked for a limited time.
+    """The source as a session asks it, with a limit of time for each question.
 
     Args:
         session: The session of the client.
@@ -135,7 +134,7 @@ class Source:
             )
         return rows
 
-    async def answer(self, question: Question, asked: Asked) -> Answer:
+    async def answer(self, question: Question, asked: AskingContext) -> Answer:
         """The answer to a question, as far as the session's account may see it.
 
         Raises:
@@ -159,7 +158,7 @@ class Source:
             return found
 
     async def see(self, question: Question, told: Answer) -> None:
-        """See that the session's account may see what was told to another one.
+        """Check that the session's account may see objects that were read by another account.
 
         Raises:
             StatementError: If the source hides any of it.

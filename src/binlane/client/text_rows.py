@@ -47,7 +47,7 @@ class TextRows:
         self._columns: list[Cells] = []
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they come.
+        """Take bytes as they arrive.
 
         Raises:
             CodecError: If they are not a result set.
@@ -81,7 +81,7 @@ class TextRows:
         return columns
 
     def _take_rows(self, data: bytes, start: int) -> int:
-        """Take whole frames from an offset on, as long as they are plain rows; where they end."""
+        """Take whole frames from an offset on, as long as they are plain rows; return their end."""
         end, rows, first = len(data), 0, start
         appends = [column.append for column in self._columns]
         while end - start >= FRAME_HEADER_LENGTH:

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from binlane.live.dump.machine import Dump
-from binlane.live.dump.request import DumpRequest
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.machine import ReplicaDump
+from binlane.live.dump.request import ReplicaRequest
+from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import EofPacket
 from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor
@@ -35,13 +35,13 @@ def _byte(code: int) -> bytes:
 
 
 def _dumped(
-    request: DumpRequest, chunk_size: int, servers: str = MARIADB
-) -> tuple[Dump, list[bytes]]:
-    dump = Dump(request)
+    request: ReplicaRequest, chunk_size: int, servers: str = MARIADB
+) -> tuple[ReplicaDump, list[bytes]]:
+    dump = ReplicaDump(request)
     stream = bytearray()
     for file, data in fixture_set(servers).binlogs:
         end = LAST_FILE_END[servers] if file == "binlog.000002" else len(data)
-        stream += dump.open_file(FileHead.decode(file, data))
+        stream += dump.open_file(FileBeginning.decode(file, data))
         reached = dump.position
         while dump.position < end:
             # What was not used comes again, with more behind it.
@@ -58,12 +58,15 @@ def _dumped(
 @pytest.mark.parametrize(
     "name, request_",
     [
-        ("crc_heartbeat_annotate", DumpRequest(flags=2)),
-        ("nochecksum_noannotate_nonblock", DumpRequest(checksum=ChecksumAlgorithm.NONE, flags=1)),
-        ("gtid_connect", DumpRequest(connect_state=GtidPosition.parse("0-1-4"), flags=1)),
+        ("crc_heartbeat_annotate", ReplicaRequest(flags=2)),
+        (
+            "nochecksum_noannotate_nonblock",
+            ReplicaRequest(checksum=ChecksumAlgorithm.NONE, flags=1),
+        ),
+        ("gtid_connect", ReplicaRequest(connect_state=GtidPosition.parse("0-1-4"), flags=1)),
     ],
 )
-def test_same_packets_as_the_server(name: str, request_: DumpRequest, chunk_size: int) -> None:
+def test_same_packets_as_the_server(name: str, request_: ReplicaRequest, chunk_size: int) -> None:
     recorded = _without_heartbeats(_recorded(name))
     if request_.is_non_blocking:
         assert recorded.pop() == EofPacket().encode()
@@ -72,7 +75,7 @@ def test_same_packets_as_the_server(name: str, request_: DumpRequest, chunk_size
 
 
 def test_same_heartbeat_as_the_server() -> None:
-    dump, _ = _dumped(DumpRequest(flags=2), 1 << 20)
+    dump, _ = _dumped(ReplicaRequest(flags=2), 1 << 20)
     (packet,) = PacketSplitter().feed(dump.heartbeat())
     assert packet.payload == _recorded("crc_heartbeat_annotate")[-1]
 
@@ -81,15 +84,15 @@ def test_same_heartbeat_as_the_server() -> None:
 @pytest.mark.parametrize(
     "name, request_",
     [
-        ("crc_heartbeat", DumpRequest(flavor=Flavor.MYSQL)),
-        ("crc_heartbeat_v2", DumpRequest(flavor=Flavor.MYSQL, flags=2)),
+        ("crc_heartbeat", ReplicaRequest(flavor=Flavor.MYSQL)),
+        ("crc_heartbeat_v2", ReplicaRequest(flavor=Flavor.MYSQL, flags=2)),
         (
             "nochecksum_nonblock",
-            DumpRequest(flavor=Flavor.MYSQL, checksum=ChecksumAlgorithm.NONE, flags=1),
+            ReplicaRequest(flavor=Flavor.MYSQL, checksum=ChecksumAlgorithm.NONE, flags=1),
         ),
     ],
 )
-def test_same_packets_as_mysql(name: str, request_: DumpRequest, chunk_size: int) -> None:
+def test_same_packets_as_mysql(name: str, request_: ReplicaRequest, chunk_size: int) -> None:
     recorded = _recorded(name, MYSQL)
     dump, payloads = _dumped(request_, chunk_size, MYSQL)
     if request_.is_non_blocking:

@@ -7,14 +7,14 @@ from typing import Any
 import click
 import pytest
 
-from binlane.cli.client_options import ClientCommand, GroupedOption
+from binlane.cli.client_options import GroupedOption, ToolCommand
 
 
 def parsed(*arguments: str) -> dict[str, Any]:
     def option(*names: str, **more: Any) -> GroupedOption:
         return GroupedOption(names, group="All", help="What it is for.", **more)
 
-    command = ClientCommand(
+    command = ToolCommand(
         "tool",
         callback=lambda **given: given,
         params=[

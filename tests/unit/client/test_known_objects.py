@@ -8,13 +8,11 @@ from typing import Final
 import pytest
 
 from binlane.client.known_objects import KnownObjects
+from binlane.client.needed_objects import BASE, Question, Topic
 from binlane.client.questions import (
-    BASE,
     Answer,
     NotUnderstoodError,
-    Question,
     Rows,
-    Topic,
     asking,
 )
 from binlane.errors import StatementError

@@ -1,4 +1,4 @@
-"""Going on behind damage (`--force`): the damaged event group is left out, and told.
+"""Reading on behind damage (`--force`): the damaged event group is left out and reported.
 
 The events of the group before the fault have been given already; the group ends there. Reading
 begins anew with the next event group that is certainly one.
@@ -66,7 +66,7 @@ class ForcedWalk:
         keys: KeyRing | None,
         report: Callable[[LeftOut], None],
     ) -> None:
-        """Prepare.
+        """Prepare for one file.
 
         Args:
             bytes_from: Function that gives the file's bytes from a position on; those behind 0
@@ -135,7 +135,7 @@ class ForcedWalk:
         return begins
 
     def _seek(self, error: CodecError, walker: Walker, shift: int) -> Found | None:
-        """Find the place to go on; None where nothing is left."""
+        """Find the next certain event; None if there is none."""
         position = error.position or 0
         if self._damage is None:
             self._damage = (position, error.message)

@@ -204,7 +204,7 @@ _WHOLE: Final = frozenset(
 
 
 def _text(data: bytes) -> str:
-    """Text in UTF-8; bytes that are none become lone surrogates, and with them all of it base64."""
+    """Return UTF-8 text; invalid bytes become lone surrogates, and then all of it base64."""
     return data.decode("utf-8", "surrogateescape")
 
 

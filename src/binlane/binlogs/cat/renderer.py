@@ -1,4 +1,4 @@
-"""The interface of every form of output, for whoever prints a log."""
+"""The interface that every output form of a log implements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Renderer(Protocol):
 
 @runtime_checkable
 class OpensFiles(Protocol):
-    """A renderer whose output tells of a file none of whose events is printed."""
+    """A renderer that prints lines even for files without printed events."""
 
     def open(self, event: Event, *, file: str) -> Iterator[str]:
         """The lines before the first event of a file.
@@ -52,5 +52,5 @@ class HoldsGroups(Protocol):
     """A renderer whose output is wrong where an event group is cut off by damage."""
 
     def cut(self) -> Iterator[str]:
-        """The lines that undo what was printed of the group; what is held of it is forgotten."""
+        """Return the lines that undo the printed part of the group, and forget its pending part."""
         ...

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.filters.concern import Concern, concern_of
-from binlane.binlogs.filters.known_objects import SchemaObjects
+from binlane.binlogs.filters.filter_state import FilterState, FilterVerdict
+from binlane.binlogs.filters.filtered_rows import RowStatements, is_of_rows
 from binlane.binlogs.filters.losses import Losses
-from binlane.binlogs.filters.rows import RowStatements, is_of_rows
-from binlane.binlogs.filters.state import FilterState, FilterVerdict
+from binlane.binlogs.filters.schema_objects import SchemaObjects
+from binlane.binlogs.filters.statement_concern import Concern, concern_of
 from binlane.binlogs.routing.payload import select_inside
 from binlane.binlogs.routing.queries import with_text
 from binlane.errors import CodecError

@@ -18,9 +18,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from binlane.binlogs.routing.large import LargePart, feed_parts
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.planned_spans import RawGroup, planned_bytes, raw_group
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedBinlog, Routing, prepared_with
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.spans import SpanRouter
 from binlane.errors import CodecError
 from binlane.log.codec.event import Event

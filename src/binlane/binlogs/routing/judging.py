@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.binlogs.routing.concern import may_concern
-from binlane.binlogs.routing.memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.objects import (
     OBJECT_KINDS,
     after_tables,
@@ -22,6 +21,7 @@ from binlane.binlogs.routing.objects import (
 )
 from binlane.binlogs.routing.remarks import dotted_names, without_comments, without_remarks
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.statements import (
     Drop,
     Incident,

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.judging import Judgement, judge_statement
-from binlane.binlogs.routing.memory import CreatedTable, Memory
 from binlane.binlogs.routing.queries import with_text
+from binlane.binlogs.routing.routing_memory import CreatedTable, Memory
 from binlane.binlogs.routing.rows import table_name
 from binlane.binlogs.routing.statements import Incident, Keep, Rewrite, Verdict
 from binlane.log.codec.client_text import text_of_name

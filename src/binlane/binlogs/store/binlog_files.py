@@ -114,7 +114,7 @@ class BinlogFiles:
         """Add whole event groups that were made for the place where the last file ends.
 
         Args:
-            data: Bytes of the groups, one behind the other.
+            data: Bytes of the groups, one after the other.
             groups: Number of event groups in the bytes.
             events: Events of the group; None for groups of which only the bytes are known.
         """

@@ -67,7 +67,7 @@ class BinlogMarks:
     """The catalog's knowledge of one binlog: its mark, and facts of its closed files.
 
     Args:
-        save: Function that saves a mark.
+        save: Writes a mark into the catalog.
         facts: Keeps the facts of closed files; None where nobody does.
     """
 

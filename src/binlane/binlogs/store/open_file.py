@@ -32,9 +32,9 @@ class OpenFile:
 
         Args:
             disk: Disk that holds the file.
-            path: Path of the existing file.
+            path: Path of the open binlog file.
             head: The first events of the file.
-            end: Size of the file, in bytes.
+            end: Size of the file in bytes.
 
         Raises:
             OSError: If it cannot be opened.

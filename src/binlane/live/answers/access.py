@@ -21,10 +21,10 @@ from weakref import WeakKeyDictionary
 
 from binlane.client.questions import ALL_ROWS
 from binlane.errors import StatementError
-from binlane.live.gateway.handler import SessionAge, SessionContext
+from binlane.live.gateway.handler import HandlerSession, SessionAge
 from binlane.live.gateway.privileges import (
     ACCESS_DENIED_ERRNO,
-    Privilege,
+    SourcePrivilege,
     denied,
     global_privileges,
     is_held,
@@ -51,7 +51,12 @@ _GONE: Final = 1045
 _POLL_FIRST_S: Final = 0.002
 _POLL_LONGEST_S: Final = 0.05
 _BY_GRANT: Final = frozenset(
-    (Privilege.READ, Privilege.MONITOR, Privilege.EVENTS, Privilege.REPLICAS)
+    (
+        SourcePrivilege.READ,
+        SourcePrivilege.MONITOR,
+        SourcePrivilege.EVENTS,
+        SourcePrivilege.REPLICAS,
+    )
 )
 """Privileges that READ on a binlog gives, for that binlog."""
 _BESIDE: Final = "READ on a binlog, or "
@@ -107,11 +112,14 @@ class Holder:
     @property
     def may_define(self) -> bool:
         """True if the account may define binlogs, and so see all."""
-        return is_held(Privilege.DEFINE, self.privileges)
+        return is_held(SourcePrivilege.DEFINE, self.privileges)
 
 
 def allowed(
-    holder: Holder, privilege: Privilege, definitions: Iterable[Definition], rule: BinlogAccess
+    holder: Holder,
+    privilege: SourcePrivilege,
+    definitions: Iterable[Definition],
+    rule: BinlogAccess,
 ) -> tuple[str, ...] | None:
     """Names of the binlogs for which an account has a privilege; None for no such privilege.
 
@@ -164,8 +172,8 @@ class Access:
     def __init__(self, binlogs: Binlogs, rule: BinlogAccess = BinlogAccess.PRIVILEGES) -> None:
         self._binlogs = binlogs
         self._rule = rule
-        self._asked: WeakKeyDictionary[SessionContext, _Asked] = WeakKeyDictionary()
-        self._holders: WeakKeyDictionary[SessionContext, tuple[_Asked, Holder]] = (
+        self._asked: WeakKeyDictionary[HandlerSession, _Asked] = WeakKeyDictionary()
+        self._holders: WeakKeyDictionary[HandlerSession, tuple[_Asked, Holder]] = (
             WeakKeyDictionary()
         )
 
@@ -180,8 +188,8 @@ class Access:
 
     async def names(
         self,
-        session: SessionContext,
-        privilege: Privilege,
+        session: HandlerSession,
+        privilege: SourcePrivilege,
         *,
         timeout_s: float = FOLLOWED_TIMEOUT_S,
     ) -> tuple[str, ...]:
@@ -208,7 +216,7 @@ class Access:
         return found
 
     async def is_administrator(
-        self, session: SessionContext, privilege: Privilege = Privilege.DEFINE
+        self, session: HandlerSession, privilege: SourcePrivilege = SourcePrivilege.DEFINE
     ) -> bool:
         """True if privileges alone open all binlogs to a session's account, whatever it was granted.
 
@@ -222,9 +230,9 @@ class Access:
             StatementError: If its account is gone.
         """
         privileges = (await self._ask(session)).privileges
-        return is_held(Privilege.DEFINE, privileges) and is_held(privilege, privileges)
+        return is_held(SourcePrivilege.DEFINE, privileges) and is_held(privilege, privileges)
 
-    async def seen(self, session: SessionContext) -> tuple[str, ...]:
+    async def seen(self, session: HandlerSession) -> tuple[str, ...]:
         """Names of the binlogs that a session's account may see, sorted; nothing if it may see none.
 
         Raises:
@@ -233,9 +241,9 @@ class Access:
         if not self.is_in_use or await self.is_administrator(session):
             return self._binlogs.names
         holder = await self.holder(session)
-        return allowed(holder, Privilege.MONITOR, self._binlogs.definitions, self._rule) or ()
+        return allowed(holder, SourcePrivilege.MONITOR, self._binlogs.definitions, self._rule) or ()
 
-    async def told(self, session: SessionContext) -> tuple[str, ...]:
+    async def told(self, session: HandlerSession) -> tuple[str, ...]:
         """Names of the binlogs of which a session's account may be told what is in their files, sorted.
 
         It is who may list them, and who may read them; nothing for others.
@@ -243,7 +251,7 @@ class Access:
         Raises:
             StatementError: As `names`, but for 1227.
         """
-        for privilege in (Privilege.MONITOR, Privilege.READ):
+        for privilege in (SourcePrivilege.MONITOR, SourcePrivilege.READ):
             try:
                 return await self.names(session, privilege)
             except StatementError as error:
@@ -252,7 +260,7 @@ class Access:
         return ()
 
     async def chosen(
-        self, session: SessionContext, name: str | None, privilege: Privilege
+        self, session: HandlerSession, name: str | None, privilege: SourcePrivilege
     ) -> Sequence[str]:
         """One binlog by its name, or all, of those for which an account has a privilege.
 
@@ -263,7 +271,7 @@ class Access:
             return await self.names(session, privilege)
         return (await self.find(session, name, privilege),)
 
-    async def listing(self, session: SessionContext, answer: Awaitable[_T]) -> _T:
+    async def listing(self, session: HandlerSession, answer: Awaitable[_T]) -> _T:
         """An answer whose error of an unknown name lists no binlog that the account may not see.
 
         A binlog may be dropped between looking for it as one that the account sees and using it.
@@ -276,7 +284,7 @@ class Access:
         except UnknownBinlogError as error:
             raise unknown_binlog(error.binlog, await self.listed(session)) from None
 
-    async def find(self, session: SessionContext, name: str, privilege: Privilege) -> str:
+    async def find(self, session: HandlerSession, name: str, privilege: SourcePrivilege) -> str:
         """The name of a binlog, if the session's account has a privilege for it.
 
         Raises:
@@ -288,20 +296,20 @@ class Access:
             raise unknown_binlog(name, names)
         return name
 
-    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+    async def listed(self, session: HandlerSession) -> tuple[str, ...] | None:
         """The names that an error may list to a session's account; None if it may not see any listed.
 
         Raises:
             StatementError: As `names`, but for 1227.
         """
         try:
-            return await self.names(session, Privilege.MONITOR)
+            return await self.names(session, SourcePrivilege.MONITOR)
         except StatementError as error:
             if error.errno != ACCESS_DENIED_ERRNO:
                 raise
             return None
 
-    async def sees_all(self, session: SessionContext) -> bool:
+    async def sees_all(self, session: HandlerSession) -> bool:
         """True if there is no binlog that a session's account may not see.
 
         Raises:
@@ -309,7 +317,7 @@ class Access:
         """
         return await self.seen(session) == self._binlogs.names
 
-    async def told_names(self, session: SessionContext) -> tuple[str, ...] | None:
+    async def told_names(self, session: HandlerSession) -> tuple[str, ...] | None:
         """The names that a session's account may be told; None for all.
 
         Raises:
@@ -318,7 +326,7 @@ class Access:
         return None if await self.sees_all(session) else await self.seen(session)
 
     async def holder(
-        self, session: SessionContext, *, timeout_s: float = FOLLOWED_TIMEOUT_S
+        self, session: HandlerSession, *, timeout_s: float = FOLLOWED_TIMEOUT_S
     ) -> Holder:
         """Return a session's account and its rights.
 
@@ -359,12 +367,12 @@ class Access:
         self._holders[session] = asked, holder
         return holder
 
-    def _denied(self, privilege: Privilege) -> StatementError:
+    def _denied(self, privilege: SourcePrivilege) -> StatementError:
         beside = _BESIDE if privilege in _BY_GRANT else ""
-        needed = Privilege.DEFINE if self._rule is BinlogAccess.GRANTED else privilege
+        needed = SourcePrivilege.DEFINE if self._rule is BinlogAccess.GRANTED else privilege
         return denied(needed, beside=beside)
 
-    async def _ask(self, session: SessionContext) -> _Asked:
+    async def _ask(self, session: HandlerSession) -> _Asked:
         """Return the source's answer about a session, asked again if something may have changed it.
 
         Raises:
@@ -424,7 +432,7 @@ class Access:
             pause_s = min(2 * pause_s, _POLL_LONGEST_S)
 
 
-async def _roles(session: SessionContext, account: AccountName, current: str) -> set[AccountName]:
+async def _roles(session: HandlerSession, account: AccountName, current: str) -> set[AccountName]:
     """The active roles of a session, with those that these were granted.
 
     One that was taken from the account in the meantime does not count, although the session goes on

@@ -24,9 +24,9 @@ from binlane.live.answers.source_queries import (
 )
 from binlane.live.answers.unknown_names import UnknownNames, unknown_names
 from binlane.live.gateway.answers import Answer, OkAnswer
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.log_texts import shown
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
 from binlane.names import quote
 from binlane.positions import Position
@@ -67,9 +67,9 @@ class DefinitionStatements:
         self._binlogs = binlogs
         self._access = access
 
-    async def create(self, session: SessionContext, statement: CreateBinlog) -> Answer:
+    async def create(self, session: HandlerSession, statement: CreateBinlog) -> Answer:
         """Execute CREATE BINLOG."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         if statement.name in self._binlogs.names:
             if statement.if_not_exists:
                 return _noted(duplicate_binlog(statement.name))
@@ -94,34 +94,34 @@ class DefinitionStatements:
             raise
         return _effective(begin, statement.name, unknown, found.notes(scope))
 
-    async def drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
+    async def drop(self, session: HandlerSession, statement: DropBinlog) -> Answer:
         """Execute DROP BINLOG."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         if not await self._binlogs.changes.drop(statement.name, if_exists=statement.if_exists):
             return _noted(unknown_binlog(statement.name, None))
         return OkAnswer()
 
-    async def start(self, session: SessionContext, statement: StartBinlog) -> Answer:
+    async def start(self, session: HandlerSession, statement: StartBinlog) -> Answer:
         """Execute START BINLOG."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         begin = await self._binlogs.changes.start(statement.name, statement.position)
         return OkAnswer(info=f"goes on after GTID {begin}")
 
-    async def stop(self, session: SessionContext, statement: StopBinlog) -> Answer:
+    async def stop(self, session: HandlerSession, statement: StopBinlog) -> Answer:
         """Execute STOP BINLOG."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         end = await self._binlogs.changes.stop(statement.name)
         return OkAnswer(info=f"stopped after GTID {end}")
 
-    async def flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
+    async def flush(self, session: HandlerSession, statement: FlushBinaryLogs) -> Answer:
         """Execute FLUSH BINARY LOGS."""
-        for name in await self._access.chosen(session, statement.name, Privilege.FLUSH):
+        for name in await self._access.chosen(session, statement.name, SourcePrivilege.FLUSH):
             await self._binlogs.changes.rotate(name)
         return OkAnswer()
 
-    async def alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
+    async def alter(self, session: HandlerSession, statement: AlterBinlog) -> Answer:
         """Execute ALTER BINLOG."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         if statement.if_exists and statement.name not in self._binlogs.names:
             return _noted(unknown_binlog(statement.name, None))
         former, default = self._binlogs.get(statement.name).definition, self._binlogs.default_format
@@ -139,9 +139,9 @@ class DefinitionStatements:
         )
         return _effective(begin, statement.name, unknown, found.notes(preview.scope))
 
-    async def purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
+    async def purge(self, session: HandlerSession, statement: PurgeBinaryLogs) -> Answer:
         """Execute PURGE BINARY LOGS."""
-        names = await self._access.chosen(session, statement.name, Privilege.DEFINE)
+        names = await self._access.chosen(session, statement.name, SourcePrivilege.DEFINE)
         if statement.to_file is not None:
             name = statement.name or statement.to_file.rpartition(".")[0]
             if name not in names:
@@ -156,9 +156,9 @@ class DefinitionStatements:
         kept = [_diagnostic("Warning", plan.warning) for plan in plans if plan.warning]
         return OkAnswer(info="; ".join(each.text for each in kept), diagnostics=tuple(kept))
 
-    async def acknowledge(self, session: SessionContext, statement: AcknowledgeIncidents) -> Answer:
+    async def acknowledge(self, session: HandlerSession, statement: AcknowledgeIncidents) -> Answer:
         """Execute ACKNOWLEDGE BINLOG INCIDENTS."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         done = await self._binlogs.changes.acknowledge(statement.name, statement.last)
         if not done:
             return OkAnswer(info=f"binlog '{statement.name}' has none that is not acknowledged")
@@ -172,7 +172,7 @@ class DefinitionStatements:
         return OkAnswer(info=told)
 
 
-async def _check_databases(session: SessionContext, scope: Scope) -> None:
+async def _check_databases(session: HandlerSession, scope: Scope) -> None:
     """Table-scope binlogs must be created after their databases (seed 000)."""
     databases = {table.database for table in scope.log_tables}
     if not databases:
@@ -187,7 +187,7 @@ async def _check_databases(session: SessionContext, scope: Scope) -> None:
         )
 
 
-async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
+async def _links(session: HandlerSession, scope: Scope) -> SourceLinks:
     """Return the links by which the source's tables change others unlogged, as this account sees them."""
     if scope.is_unscoped:
         return NO_SOURCE_LINKS

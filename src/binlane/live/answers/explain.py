@@ -14,11 +14,11 @@ from functools import cache
 from typing import Final
 
 from binlane.client.known_objects import KnownObjects
-from binlane.client.questions import Need, Question, questions_of
+from binlane.client.needed_objects import Need, Question, questions_of
 from binlane.client.source_objects import Source, SourceSession
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.catalog_connections import lacking_privileges
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.log.codec.packets.results import Cell, ColumnDefinition
@@ -77,7 +77,7 @@ def explained(statement: str) -> str | None:
 
 
 async def explain_binlog(
-    session: SessionContext,
+    session: HandlerSession,
     statement: str,
     definitions: Sequence[Definition],
     *,

@@ -10,8 +10,8 @@ from binlane.client.questions import ALL_ROWS
 from binlane.errors import HINT_ERRNO, BinlaneError, Diagnostic, StatementError
 from binlane.live.answers.access import Access
 from binlane.live.gateway.answers import Answer, OkAnswer, RowsAnswer
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.loop.account_changes import PUBLIC, account_name
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import flavor_of
@@ -37,7 +37,7 @@ _ACCOUNTS: Final = (
 Rows = Sequence[Sequence[str | None]]
 AskSource = Callable[[str], Awaitable[Rows]]
 """Asks the source with binlane's own account; raises BinlaneError."""
-AskPosition = Callable[[SessionContext], Awaitable[Position]]
+AskPosition = Callable[[HandlerSession], Awaitable[Position]]
 
 
 class GrantStatements:
@@ -62,9 +62,9 @@ class GrantStatements:
         self._position = position
         self._ask = ask
 
-    async def grant(self, session: SessionContext, statement: GrantRead) -> Answer:
+    async def grant(self, session: HandlerSession, statement: GrantRead) -> Answer:
         """Let accounts read binlogs, from now on."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         for name in statement.names:
             self._binlogs.get(name)
         # Before accounts are looked for: whatever happens to them from here on will be followed.
@@ -75,9 +75,9 @@ class GrantStatements:
             notes = [*notes, "it was granted already"]
         return _noting(notes)
 
-    async def revoke(self, session: SessionContext, statement: RevokeRead) -> Answer:
+    async def revoke(self, session: HandlerSession, statement: RevokeRead) -> Answer:
         """Let accounts read binlogs no more; dumps end behind the event group that they are at."""
-        await session.require(Privilege.DEFINE)
+        await session.require(SourcePrivilege.DEFINE)
         granted = {each.account for each in self._binlogs.grants}
         accounts = [await self._named(session, each, granted) for each in statement.accounts]
         done = await self._binlogs.changes.revoke(
@@ -85,11 +85,11 @@ class GrantStatements:
         )
         return _noting([] if done else ["nothing of it was granted"])
 
-    async def show(self, session: SessionContext, statement: ShowReadGrants) -> Answer:
+    async def show(self, session: HandlerSession, statement: ShowReadGrants) -> Answer:
         """List grants as the statements that make them: all to who may define, to others their own."""
         names = await self._access.seen(session)
         if statement.name is not None:
-            names = (await self._access.find(session, statement.name, Privilege.MONITOR),)
+            names = (await self._access.find(session, statement.name, SourcePrivilege.MONITOR),)
         shown = await visible_grants(self._access, session, self._binlogs.grants)
         if statement.account is not None:
             account = await self._named(
@@ -106,7 +106,7 @@ class GrantStatements:
         )
 
     async def _named(
-        self, session: SessionContext, account: Account, granted: set[AccountName]
+        self, session: HandlerSession, account: Account, granted: set[AccountName]
     ) -> AccountName:
         """The account that a statement means: of a name without host the role, if that has a grant."""
         flavor = flavor_of(session.server_version)
@@ -120,7 +120,7 @@ class GrantStatements:
         return account_name(account, flavor, current=current)
 
     async def _there(
-        self, session: SessionContext, accounts: Sequence[Account]
+        self, session: HandlerSession, accounts: Sequence[Account]
     ) -> tuple[list[AccountName], list[str]]:
         """Accounts and roles as the source has them; and what could not be found out.
 
@@ -149,7 +149,7 @@ class GrantStatements:
         return list(dict.fromkeys(found)), notes
 
     async def _known(
-        self, session: SessionContext, users: Sequence[str]
+        self, session: HandlerSession, users: Sequence[str]
     ) -> set[AccountName] | None:
         """The source's accounts of some names; None if nobody is allowed to see them."""
         digits = ", ".join(f"'{user.encode(errors='replace').hex().upper()}'" for user in users)
@@ -168,7 +168,7 @@ class GrantStatements:
 
 
 async def visible_grants(
-    access: Access, session: SessionContext, grants: Sequence[ReadGrant]
+    access: Access, session: HandlerSession, grants: Sequence[ReadGrant]
 ) -> Sequence[ReadGrant]:
     """The grants that a session's account may see: its own and its roles', or all if it may define.
 

@@ -18,7 +18,7 @@ from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, StatementError
 from binlane.live.answers.explain import predicted_errors
 from binlane.live.capture.settings import SourceSettings
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.catalog_connections import not_asked
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.marks import Marker
@@ -114,12 +114,12 @@ class Port:
         self._looking = asyncio.Lock()
         self._sessions: WeakValueDictionary[int, PortSession] = WeakValueDictionary()
 
-    def judge(self, session: SessionContext) -> PortSession:
+    def judge(self, session: HandlerSession) -> PortSession:
         """The judge of a session."""
         judge = self._sessions[session.thread_id] = PortSession(session, self.parts)
         return judge
 
-    async def state_of(self, session: SessionContext) -> tuple[LiveCatalog, Session] | None:
+    async def state_of(self, session: HandlerSession) -> tuple[LiveCatalog, Session] | None:
         """The source's objects, and what a session is like; None where that is not followed.
 
         Raises:

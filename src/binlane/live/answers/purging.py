@@ -10,7 +10,7 @@ from typing import Final
 from binlane.binlogs.store.files import BinlogFile, ended_before
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import DefinitionError, StatementError
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.types import Flavor
 from binlane.statements.sql.evaluation.functions import is_built_in
@@ -83,7 +83,7 @@ def _plan(live: LiveBinlog, files: Sequence[BinlogFile], wanted: int) -> PurgePl
     return PurgePlan(binlog=live.name, first=names[count] if count else None, warning=warning)
 
 
-async def evaluated_time(session: SessionContext, expression: str) -> float:
+async def evaluated_time(session: HandlerSession, expression: str) -> float:
     """Let the source evaluate an expression; return the time in seconds since 1970.
 
     Raises:

@@ -18,13 +18,13 @@ from binlane.live.answers.access import (
     NOT_IN_TIME,
     Access,
 )
-from binlane.live.dump.machine import Dump
+from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.progress import DumpProgress
-from binlane.live.dump.request import FATAL_ERRNO, DumpRequest, refusal
+from binlane.live.dump.request import FATAL_ERRNO, ReplicaRequest, refusal
 from binlane.live.dump.transport import awaited, serve_dump
-from binlane.live.gateway.handler import Send, SessionContext
+from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.log_texts import shown
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
@@ -96,7 +96,7 @@ class ReplicaDumps:
     def __init__(self, binlogs: Binlogs, access: Access) -> None:
         self._binlogs = binlogs
         self._access = access
-        self._watched: dict[SessionContext, _WatchedDump] = {}
+        self._watched: dict[HandlerSession, _WatchedDump] = {}
         self._replicas: dict[int, ConnectedReplica] = {}
         self._ended: dict[int, asyncio.Future[StatementError | None]] = {}
         self._refused: dict[tuple[str, int], str] = {}
@@ -118,7 +118,7 @@ class ReplicaDumps:
             watched.look_again()
 
     async def serve(
-        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+        self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
         """Serve a dump until it ends.
 
@@ -126,8 +126,8 @@ class ReplicaDumps:
             StatementError: If the binlog cannot be told or what is asked cannot be served.
         """
         flavor = flavor_of(session.server_version)
-        request = DumpRequest.of(command, session.variables, flavor=flavor)
-        dump = Dump(request)
+        request = ReplicaRequest.of(command, session.variables, flavor=flavor)
+        dump = ReplicaDump(request)
         try:
             live = await awaited(
                 self._access.listing(session, self._binlog_of(session, request)),
@@ -143,18 +143,18 @@ class ReplicaDumps:
             # Something was sent, so that this is no first packet.
             return dump.error(error)
 
-    async def _binlog_of(self, session: SessionContext, request: DumpRequest) -> LiveBinlog:
+    async def _binlog_of(self, session: HandlerSession, request: ReplicaRequest) -> LiveBinlog:
         """The binlog that a replica asks for; who is told that the source lives may wait for long."""
         is_patient = request.heartbeat_period_s is not None
         timeout_s = DUMP_TIMEOUT_S if is_patient else FOLLOWED_TIMEOUT_S
-        names = await self._access.names(session, Privilege.READ, timeout_s=timeout_s)
+        names = await self._access.names(session, SourcePrivilege.READ, timeout_s=timeout_s)
         return self._binlogs.live(self._binlog_for(request, names))
 
     async def _serve(
         self,
-        session: SessionContext,
-        request: DumpRequest,
-        dump: Dump,
+        session: HandlerSession,
+        request: ReplicaRequest,
+        dump: ReplicaDump,
         live: LiveBinlog,
         send: Send,
     ) -> bytes:
@@ -181,7 +181,7 @@ class ReplicaDumps:
                     if replica.progress.failure and not ended.done():
                         self._note_refused(request, live.name, replica.progress.failure)
 
-    def _note_refused(self, request: DumpRequest, binlog: str, why: str) -> None:
+    def _note_refused(self, request: ReplicaRequest, binlog: str, why: str) -> None:
         """Note that a replica stops: one that is refused comes again only if somebody has it do so."""
         if request.is_non_blocking or not request.server_id:
             return  # a tool, which tells who runs it
@@ -201,19 +201,19 @@ class ReplicaDumps:
             if (binlog, server_id) not in running
         ]
 
-    async def register(self, session: SessionContext) -> None:
+    async def register(self, session: HandlerSession) -> None:
         """Let a session introduce itself as a replica; it is told nothing.
 
         Raises:
             StatementError: If its account may read no binlog, as far as that is known at once.
         """
         try:
-            await self._access.names(session, Privilege.READ, timeout_s=0)
+            await self._access.names(session, SourcePrivilege.READ, timeout_s=0)
         except StatementError as error:
             if error.errno != NOT_IN_TIME:
                 raise
 
-    def _binlog_for(self, request: DumpRequest, names: Sequence[str]) -> str:
+    def _binlog_for(self, request: ReplicaRequest, names: Sequence[str]) -> str:
         # A MySQL may say both, a MariaDB by GTID names the file of the server that it had before.
         is_by_file = request.connect_state is None or request.flavor is Flavor.MYSQL
         if is_by_file and request.file:
@@ -237,7 +237,7 @@ class ReplicaDumps:
 
     @contextmanager
     def _connected(
-        self, session: SessionContext, request: DumpRequest, name: str
+        self, session: HandlerSession, request: ReplicaRequest, name: str
     ) -> Iterator[tuple[ConnectedReplica, asyncio.Future[StatementError | None]]]:
         """Note a dump while it runs; gives who reads, and what ends it."""
         told = session.replica
@@ -304,7 +304,7 @@ class _WatchedDump:
         live: The binlog that is read.
     """
 
-    def __init__(self, access: Access, session: SessionContext, live: LiveBinlog) -> None:
+    def __init__(self, access: Access, session: HandlerSession, live: LiveBinlog) -> None:
         self._access = access
         self._session = session
         self._live = live
@@ -342,7 +342,7 @@ class _WatchedDump:
             await self._has_changed.wait()
             self._has_changed.clear()
             try:
-                names = await self._access.names(self._session, Privilege.READ)
+                names = await self._access.names(self._session, SourcePrivilege.READ)
             except StatementError as error:
                 if error.errno == NOT_IN_TIME:
                     await asyncio.sleep(_AGAIN_S)

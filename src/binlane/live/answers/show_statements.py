@@ -24,8 +24,8 @@ from binlane.live.answers.source_queries import (
 from binlane.live.answers.system_tables.schema import Snapshot
 from binlane.live.answers.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
 from binlane.live.gateway.answers import Answer, RowsAnswer
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import MAGIC, flavor_of
@@ -63,9 +63,9 @@ class ShowStatements:
         self._dumps = dumps
         self._port = port
 
-    async def events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
+    async def events(self, session: HandlerSession, statement: ShowBinlogEvents) -> Answer:
         """Execute SHOW BINLOG EVENTS."""
-        names = await self._access.names(session, Privilege.EVENTS)
+        names = await self._access.names(session, SourcePrivilege.EVENTS)
         if statement.file is None:
             name = _only_binlog(names)
             file: BinlogFile | None = self._binlogs.get(name).published.oldest
@@ -89,10 +89,10 @@ class ShowStatements:
         files = self._binlogs.get(name).published.files
         return next((each for each in files if each.name == file), None)
 
-    async def binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
+    async def binlogs(self, session: HandlerSession, statement: ShowBinlogs) -> Answer:
         """Execute SHOW BINLOGS."""
         del statement
-        names = await self._access.names(session, Privilege.MONITOR)
+        names = await self._access.names(session, SourcePrivilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
@@ -132,7 +132,7 @@ class ShowStatements:
             told,
         )
 
-    async def incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:
+    async def incidents(self, session: HandlerSession, statement: ShowIncidents) -> Answer:
         """Execute SHOW BINLOG INCIDENTS."""
         columns = (
             *("Binlog", "File", ColumnDefinition.integer("Position"), "Gtid", "Time", "Reason"),
@@ -148,15 +148,15 @@ class ShowStatements:
                 each.reason,
                 each.count,
             )
-            for name in await self._access.chosen(session, statement.name, Privilege.MONITOR)
+            for name in await self._access.chosen(session, statement.name, SourcePrivilege.MONITOR)
             for each in self._binlogs.get(name).incidents
         ]
         return RowsAnswer(columns, rows)
 
-    async def status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
+    async def status(self, session: HandlerSession, statement: ShowBinlogStatus) -> Answer:
         """Execute SHOW BINLOG STATUS."""
         rows = []
-        for name in await self._access.chosen(session, statement.name, Privilege.MONITOR):
+        for name in await self._access.chosen(session, statement.name, SourcePrivilege.MONITOR):
             await wait_until_complete(
                 self._binlogs, session, name, is_named=statement.name is not None
             )
@@ -170,10 +170,10 @@ class ShowStatements:
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
-    async def binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
+    async def binary_logs(self, session: HandlerSession, statement: ShowBinaryLogs) -> Answer:
         """Execute SHOW BINARY LOGS."""
         rows = []
-        for name in await self._access.chosen(session, statement.name, Privilege.MONITOR):
+        for name in await self._access.chosen(session, statement.name, SourcePrivilege.MONITOR):
             await wait_until_complete(
                 self._binlogs, session, name, is_named=statement.name is not None
             )
@@ -183,10 +183,10 @@ class ShowStatements:
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
-    async def replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
+    async def replicas(self, session: HandlerSession, statement: ShowReplicas) -> Answer:
         """Execute SHOW REPLICAS."""
         del statement
-        names = await self._access.names(session, Privilege.REPLICAS)
+        names = await self._access.names(session, SourcePrivilege.REPLICAS)
         found = await session.query_source("SELECT @@GLOBAL.server_id LIMIT 1")
         source_id = found.texts()[0][0]
         rows = [
@@ -208,9 +208,9 @@ class ShowStatements:
         # MariaDB's has no UUIDs.
         return RowsAnswer((*columns[:4], *columns[5:]), [(*row[:4], *row[5:]) for row in rows])
 
-    async def snapshot(self, session: SessionContext) -> Snapshot:
+    async def snapshot(self, session: HandlerSession) -> Snapshot:
         """The rows of the system tables that a session's account may see."""
-        names = await self._access.names(session, Privilege.MONITOR)
+        names = await self._access.names(session, SourcePrivilege.MONITOR)
         grants = await visible_grants(self._access, session, self._binlogs.grants)
         history = await asyncio.to_thread(self._binlogs.history)
         if not await self._access.sees_all(session):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.live.answers.source_links import (
     Query,
     Rows,
 )
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S, incomplete
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import flavor_of
@@ -20,7 +20,7 @@ from binlane.positions import GtidPosition, GtidSet, parse_position
 _DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
 
 
-def query_of(session: SessionContext) -> Query:
+def query_of(session: HandlerSession) -> Query:
     """Give a function that asks the source in a client's session."""
 
     async def query(statement: str) -> Rows:
@@ -29,13 +29,13 @@ def query_of(session: SessionContext) -> Query:
     return query
 
 
-async def ignores_case(session: SessionContext) -> bool:
+async def ignores_case(session: HandlerSession) -> bool:
     """True if the source takes names that differ in case alone for one."""
     found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names LIMIT 1")
     return found.texts()[0][0] != "0"
 
 
-async def source_position(session: SessionContext) -> GtidPosition | GtidSet:
+async def source_position(session: HandlerSession) -> GtidPosition | GtidSet:
     """The position up to which the source has done everything."""
     flavor = flavor_of(session.server_version)
     found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]} LIMIT 1")
@@ -43,7 +43,7 @@ async def source_position(session: SessionContext) -> GtidPosition | GtidSet:
 
 
 async def wait_until_complete(
-    binlogs: Binlogs, session: SessionContext, name: str, *, is_named: bool = True
+    binlogs: Binlogs, session: HandlerSession, name: str, *, is_named: bool = True
 ) -> None:
     """Wait until the binlog holds all that the source has done by now.
 
@@ -61,6 +61,6 @@ async def wait_until_complete(
     """
     position = await source_position(session)
     if not await binlogs.wait_until_complete(name, position, timeout_s=COMPLETE_TIMEOUT_S) and (
-        is_named or binlogs.output(name).state.activity is not Activity.STOPPED
+        is_named or binlogs.output(name).state.activity is not BinlogActivity.STOPPED
     ):
         raise incomplete(binlogs.output(name), position)

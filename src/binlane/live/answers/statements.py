@@ -25,9 +25,9 @@ from binlane.live.answers.source_queries import (
 from binlane.live.answers.system_tables.answering import SystemTables
 from binlane.live.dump.lookup import gtid_position_in, place_behind
 from binlane.live.gateway.answers import Answer
-from binlane.live.gateway.handler import Send, SessionContext
+from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.judge import Judge
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S, incomplete
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
@@ -60,20 +60,20 @@ _T = TypeVar("_T")
 
 
 def _listing_what_is_seen(
-    method: Callable[Concatenate[Statements, SessionContext, _P], Awaitable[_T]],
-) -> Callable[Concatenate[Statements, SessionContext, _P], Coroutine[None, None, _T]]:
+    method: Callable[Concatenate[PortAnswers, HandlerSession, _P], Awaitable[_T]],
+) -> Callable[Concatenate[PortAnswers, HandlerSession, _P], Coroutine[None, None, _T]]:
     """An answer of which `Access.listing` is true."""
 
     @wraps(method)
     async def wrapped(
-        self: Statements, session: SessionContext, /, *args: _P.args, **options: _P.kwargs
+        self: PortAnswers, session: HandlerSession, /, *args: _P.args, **options: _P.kwargs
     ) -> _T:
         return await self._access.listing(session, method(self, session, *args, **options))
 
     return wrapped
 
 
-class Statements:
+class PortAnswers:
     """Answers the gateway's sessions.
 
     Attributes:
@@ -103,7 +103,7 @@ class Statements:
         self._system_tables = SystemTables(shows.snapshot, self._access)
         definitions = DefinitionStatements(binlogs, self._access)
         grants = GrantStatements(binlogs, self._access, source_position, ask)
-        self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
+        self._executors: Mapping[type, Callable[[HandlerSession, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
                     CreateBinlog: definitions.create,
@@ -132,18 +132,18 @@ class Statements:
         """True if binlogs are written with tables info."""
         return self._binlogs.has_tables_info
 
-    def judge(self, session: SessionContext) -> Judge | None:
+    def judge(self, session: HandlerSession) -> Judge | None:
         """Return the judge of a session's statements; None lets all pass."""
         return None if self._port is None else self._port.judge(session)
 
-    async def answers(self, session: SessionContext, statement: str) -> bool:
+    async def answers(self, session: HandlerSession, statement: str) -> bool:
         """True if `answer` would answer a statement; nothing of the statement is executed."""
         if explained(statement) is not None or await _parsed(session, statement) is not None:
             return True
         return await self._system_tables.answers(session, statement)
 
     @_listing_what_is_seen
-    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+    async def answer(self, session: HandlerSession, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.
 
         Raises:
@@ -151,7 +151,7 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
-            names = await self._access.names(session, Privilege.MONITOR)
+            names = await self._access.names(session, SourcePrivilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in names]
             state = None
             if definitions and self._port is not None:
@@ -164,7 +164,7 @@ class Statements:
         return await self._executors[type(parsed)](session, parsed)
 
     @_listing_what_is_seen
-    async def gtid_position(self, session: SessionContext) -> Position | None:
+    async def gtid_position(self, session: HandlerSession) -> Position | None:
         """The watermark of the only binlog there is; None where there are none or several."""
         names = await self._readable(session)
         if len(names) != 1:
@@ -173,7 +173,7 @@ class Statements:
         return self._binlogs.get(names[0]).position
 
     @_listing_what_is_seen
-    async def binlog_format(self, session: SessionContext) -> str | None:
+    async def binlog_format(self, session: HandlerSession) -> str | None:
         """The FORMAT of the only binlog there is; None as above, or where SET GLOBAL said."""
         names = await self._readable(session)
         if len(names) != 1 or "binlog_format" in self._binlogs.variables:
@@ -181,14 +181,14 @@ class Statements:
         return self._binlogs.get(names[0]).definition.logging_mode.value
 
     @_listing_what_is_seen
-    async def gtid_purged(self, session: SessionContext) -> Position | None:
+    async def gtid_purged(self, session: HandlerSession) -> Position | None:
         """Return the position before the first file of the only binlog; None unless there is just one."""
         names = await self._readable(session)
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
     @_listing_what_is_seen
     async def gtid_position_at(
-        self, session: SessionContext, place: FilePosition
+        self, session: HandlerSession, place: FilePosition
     ) -> Position | None:
         """Return what is done before a position in a binlog file; None if the source is to answer."""
         name = place.file.rpartition(".")[0]
@@ -200,7 +200,7 @@ class Statements:
         return await asyncio.to_thread(gtid_position_in, found.path, place.position)
 
     @_listing_what_is_seen
-    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+    async def snapshot(self, session: HandlerSession, place: FilePosition) -> FilePosition | None:
         """Return the only binlog's place for a place in the source's log, once it has all before it."""
         names = await self._readable(session)
         if len(names) != 1:
@@ -219,7 +219,7 @@ class Statements:
         published = self._binlogs.get(names[0]).published
         return await asyncio.to_thread(place_behind, published.files, published.end, done)
 
-    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+    async def listed(self, session: HandlerSession) -> tuple[str, ...] | None:
         """The names of binlogs that errors may list to a session; None if none may be listed."""
         return await self._access.listed(session)
 
@@ -235,16 +235,16 @@ class Statements:
 
     @_listing_what_is_seen
     async def dump(
-        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+        self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
         """As `ReplicaDumps.serve`."""
         return await self.dumps.serve(session, command, send)
 
-    async def register(self, session: SessionContext) -> None:
+    async def register(self, session: HandlerSession) -> None:
         """As `ReplicaDumps.register`."""
         await self.dumps.register(session)
 
-    async def _readable(self, session: SessionContext) -> tuple[str, ...]:
+    async def _readable(self, session: HandlerSession) -> tuple[str, ...]:
         """Names of the binlogs that a session's account may see, sorted."""
         return await self._access.seen(session)
 
@@ -254,7 +254,7 @@ def _text(value: str) -> str:
     return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"
 
 
-async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | None:
+async def _parsed(session: HandlerSession, statement: str) -> BinlogStatement | None:
     """Read a statement as the session's sql_mode has it, which matters where `"` quotes something."""
     if '"' not in statement:
         return parse_binlog_statement(statement)

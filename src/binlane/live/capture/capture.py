@@ -15,10 +15,10 @@ from typing import Final
 
 from binlane.client.account import account_at
 from binlane.client.connection import ServerConnection
-from binlane.client.dialogue import Account, Command, Dialogue
+from binlane.client.dialogue import Account, Dialogue, SendCommand
 from binlane.client.packet_flow import PacketFlow
 from binlane.errors import BinlaneError, CodecError, PeerError
-from binlane.live.capture.asking import Asked, DumpRequest, ask_for_log, ask_for_place
+from binlane.live.capture.asking import DumpStart, LogRequest, ask_for_log, ask_for_place
 from binlane.live.capture.event_stream import EventStream
 from binlane.live.capture.identity import (
     PHASE,
@@ -168,7 +168,7 @@ class Capture:
         if isinstance(start, FilePosition):
             found = self._position_before(start, account)
             start = start if found is None else found
-        request = DumpRequest(
+        request = LogRequest(
             account=account,
             start=start,
             server_id=self.server_id,
@@ -178,7 +178,7 @@ class Capture:
             flow = self._converse(connection, ask_for_log(request))
             asked = _result(flow)
             self._check_file(asked.facts, account)
-            connection.do(flow.take_step(Command(asked.command)))
+            connection.do(flow.take_step(SendCommand(asked.command)))
             connection.stop_waiting()
         self._stream = self._stream_of(asked)
         self._connection, self.facts = connection, asked.facts
@@ -196,8 +196,8 @@ class Capture:
         )
 
     def _converse(
-        self, connection: ServerConnection, dialogue: Dialogue[Asked]
-    ) -> PacketFlow[Asked]:
+        self, connection: ServerConnection, dialogue: Dialogue[DumpStart]
+    ) -> PacketFlow[DumpStart]:
         """Hold a conversation to its end."""
         flow = PacketFlow(dialogue, peer=str(self.settings.url))
         while flow.result is None:
@@ -206,7 +206,7 @@ class Capture:
                     connection.do(step)
         return flow
 
-    def _stream_of(self, asked: Asked) -> RawStream | EventStream:
+    def _stream_of(self, asked: DumpStart) -> RawStream | EventStream:
         peer = str(self.settings.url)
         if self._uses_kernels:
             return RawStream(asked.format, asked.position, peer=peer, spill=self._spill)
@@ -215,14 +215,14 @@ class Capture:
     def _position_before(self, place: FilePosition, account: Account) -> Position | None:
         """Return the GTIDs before a place in the files of MySQL; None of MariaDB, which says it."""
         with closing(self._connected()) as connection:
-            request = DumpRequest(
+            request = LogRequest(
                 account=account, start=place, server_id=self.server_id, heartbeat_period_s=0
             )
             flow = self._converse(connection, ask_for_log(request))
             asked = _result(flow)
             if asked.until is None:
                 return None
-            connection.do(flow.take_step(Command(asked.command)))
+            connection.do(flow.take_step(SendCommand(asked.command)))
             try:
                 return position_before(place, self._items(connection, asked))
             except PeerError as error:
@@ -269,7 +269,7 @@ class Capture:
         with closing(self._connected()) as connection:
             flow = self._converse(connection, ask_for_place(account, place))
             asked = replace(_result(flow), position=None if taken is None else GtidSet())
-            connection.do(flow.take_step(Command(asked.command)))
+            connection.do(flow.take_step(SendCommand(asked.command)))
             found: tuple[int, FilePosition] | None = None
             try:
                 for stream, item in self._items(connection, asked):
@@ -290,7 +290,7 @@ class Capture:
         )
 
     def _items(
-        self, connection: ServerConnection, asked: Asked
+        self, connection: ServerConnection, asked: DumpStart
     ) -> Iterator[tuple[RawStream | EventStream, Item]]:
         """Give the items of a dump that ends, waiting for them."""
         with closing(self._stream_of(asked)) as stream:
@@ -375,7 +375,7 @@ def _closed_on_error(connection: ServerConnection) -> Iterator[ServerConnection]
         raise
 
 
-def _result(flow: PacketFlow[Asked]) -> Asked:
+def _result(flow: PacketFlow[DumpStart]) -> DumpStart:
     assert flow.result is not None, "the conversation has ended"
     return flow.result
 

@@ -41,7 +41,7 @@ NOTED: Final = GTIDS | {EventType.INCIDENT}
 """The types of events that `note` is to be told of."""
 
 
-class LeftOut:
+class OmittedTransactions:
     """Left-out transactions of which a dump has to tell, as far as it has come.
 
     Args:
@@ -107,7 +107,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class OmissionPlace:
     """The place where empty transactions are made.
 
     Attributes:
@@ -135,7 +135,7 @@ class Place:
         return encode_event(Event(header, body), self.format)
 
 
-def empty_transactions(left: GtidSet, place: Place) -> Iterator[tuple[bytes, bytes, bytes]]:
+def empty_transactions(left: GtidSet, place: OmissionPlace) -> Iterator[tuple[bytes, bytes, bytes]]:
     """The events of an empty transaction for each GTID of a set, in order: GTID, BEGIN and COMMIT.
 
     They have no logical timestamps: replicas then wait for all before them.
@@ -151,7 +151,7 @@ def empty_transactions(left: GtidSet, place: Place) -> Iterator[tuple[bytes, byt
 class _Form:
     """Makes the GTID events of one source and tag, which differ in little."""
 
-    def __init__(self, run: GtidRun, place: Place, others: int) -> None:
+    def __init__(self, run: GtidRun, place: OmissionPlace, others: int) -> None:
         self._run, self._place = run, place
         self._others = others + HEADER_LENGTH + place.format.checksum_length
         self._bodies: dict[int, MysqlGtidEvent] = {}

@@ -27,12 +27,12 @@ from struct import Struct
 from typing import Final
 
 from binlane.errors import CodecError, StatementError
-from binlane.live.dump.left_out import NOTED, LeftOut, Place, empty_transactions
+from binlane.live.dump.left_out import NOTED, OmissionPlace, OmittedTransactions, empty_transactions
 from binlane.live.dump.packing import SLICE_BYTES, Packer
 from binlane.live.dump.plain_form import LENGTH_MAX, QUERIES, plain_event
-from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.skipping import skipper_for
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.log.codec.event import Event, EventHeader, encode_event
@@ -73,7 +73,7 @@ _TYPES: Final[dict[type[Body], EventType]] = {
 _BOUNDARIES: Final = GTID_TYPES | {EventType.ROTATE, EventType.STOP, EventType.FORMAT_DESCRIPTION}
 
 
-class Dump:
+class ReplicaDump:
     """One dump: the packets of the reply to COM_BINLOG_DUMP.
 
     Attributes:
@@ -83,14 +83,14 @@ class Dump:
         needed_bytes: The length of the event at `position`, where `feed` has to have it whole.
     """
 
-    def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
+    def __init__(self, request: ReplicaRequest, *, sequence: int = 1) -> None:
         self._request = request
         self._sequence = sequence
         done = request.connect_state
         self._skipper = None if done is None else skipper_for(done)
         self._left_out = None
         if request.keeps_gtids and isinstance(done, GtidSet):
-            self._left_out = LeftOut(done)
+            self._left_out = OmittedTransactions(done)
         self._format: Format | None = None
         self._server_id = 0
         self._is_first_file = True
@@ -100,7 +100,7 @@ class Dump:
         self.needed_bytes = 0
         self._makes_plain = False
         # Of the file that the replica came back to inside of a statement, until that is over.
-        self._inside: FileHead | None = None
+        self._inside: FileBeginning | None = None
         # Of an event that passes in parts:
         self._passing_bytes = self._frame_bytes = 0
         self._is_last_frame = True
@@ -130,7 +130,7 @@ class Dump:
 
     def open_file(
         self,
-        head: FileHead,
+        head: FileBeginning,
         *,
         position: int = BEGINNING,
         after: Position | None = None,
@@ -168,7 +168,7 @@ class Dump:
         self._is_first_file = False
         return rotate + self._packet(format_description)
 
-    def _can_go_on_inside(self, head: FileHead) -> bool:
+    def _can_go_on_inside(self, head: FileBeginning) -> bool:
         # Without a FORMAT_DESCRIPTION a replica takes checksums to be as it asked for them.
         has_checksums = head.format.checksum == self._request.checksum
         return self._request.goes_on_anywhere and has_checksums
@@ -347,7 +347,7 @@ class Dump:
         if self._left_out is None or not (left := self._left_out.reach(done)):
             return
         assert self._format is not None, "a file was opened"
-        place = Place(
+        place = OmissionPlace(
             position=self.position,
             server_id=self._server_id,
             timestamp=timestamp,

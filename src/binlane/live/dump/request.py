@@ -32,7 +32,7 @@ _ANY_FORMAT: Final = Format(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DumpRequest:
+class ReplicaRequest:
     """One dump as a replica wants it.
 
     Attributes:

@@ -40,7 +40,7 @@ _DONE_BEFORE: Final = frozenset({EventType.GTID_LIST, EventType.PREVIOUS_GTIDS_L
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileHead:
+class FileBeginning:
     """The first events of a file.
 
     Attributes:

@@ -25,23 +25,54 @@ from binlane.binlogs.store.group_points import group_index
 from binlane.binlogs.store.held_gtids import first_lacking
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import CodecError, StatementError
-from binlane.live.dump.machine import BEGINNING, Dump
+from binlane.live.dump.machine import BEGINNING, ReplicaDump
 from binlane.live.dump.packing import SLICE_BYTES, Packer, can_pack
 from binlane.live.dump.progress import DumpProgress
-from binlane.live.dump.request import DumpRequest, refusal
+from binlane.live.dump.request import ReplicaRequest, refusal
 from binlane.live.dump.start import (
     HEAD_LENGTH_MAX,
-    FileHead,
+    FileBeginning,
     check_connect_state,
     check_position,
     file_for,
     gtids_ahead,
 )
-from binlane.live.dump.turns import Turns
 from binlane.log.codec.event import EventHeader
 from binlane.log.codec.format import HEADER_LENGTH
 from binlane.log.codec.types import ROWS_TYPES
 from binlane.positions import FilePosition, GtidSet, Position
+
+
+class DumpTurns:
+    """Lets one dump at a time send a slice, and whoever else uses the event loop in between.
+
+    Many dumps that catch up always have something to send. Each time around the event loop gives
+    one of them its turn, so that a statement waits for one slice and not for one of each dump.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_giving = False
+
+    async def take(self) -> None:
+        """Wait for a turn."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(future)
+        if not self._is_giving:
+            self._is_giving = True
+            loop.call_soon(self._give, loop)
+        await future
+
+    def _give(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():  # not cancelled
+                future.set_result(None)
+                loop.call_soon(self._give, loop)
+                return
+        self._is_giving = False
+
 
 # Bytes just written are in the page cache, and are sent at once: for less nobody has to take turns.
 _SMALL_READ: Final = 16 << 10
@@ -50,7 +81,7 @@ _PLACES_AGAIN: Final = 4 * POINT_BYTES
 WATERMARK_TIMEOUT_S: Final = 10.0
 """Longest wait for a replica that is ahead of us, having followed the source itself."""
 
-_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]] = WeakKeyDictionary()
+_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, DumpTurns]] = WeakKeyDictionary()
 _NO_WAIT: Final = os.RWF_NOWAIT if hasattr(os, "RWF_NOWAIT") else 0
 
 logger = logging.getLogger(__name__)
@@ -67,7 +98,9 @@ def _may_go_on() -> StatementError | None:
     return None
 
 
-async def awaited(work: Awaitable[_T], request: DumpRequest, dump: Dump, send: Send) -> _T:
+async def awaited(
+    work: Awaitable[_T], request: ReplicaRequest, dump: ReplicaDump, send: Send
+) -> _T:
     """Wait for what a dump needs to begin; a replica that wants heartbeats gets such meanwhile.
 
     Args:
@@ -86,7 +119,7 @@ async def awaited(work: Awaitable[_T], request: DumpRequest, dump: Dump, send: S
 
 
 async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
-    request: DumpRequest,
+    request: ReplicaRequest,
     live: LiveBinlog,
     send: Send,
     *,
@@ -94,7 +127,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     ended: asyncio.Future[StatementError | None] | None = None,
     refusal_of: Callable[[], StatementError | None] = _may_go_on,
     progress: DumpProgress | None = None,
-    dump: Dump | None = None,
+    dump: ReplicaDump | None = None,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -117,7 +150,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         ConnectionError: If the replica has gone, or its connection is to be closed, so that it
             comes again: dumps are to end, or this one cannot go on inside of an event.
     """
-    dump = Dump(request) if dump is None else dump
+    dump = ReplicaDump(request) if dump is None else dump
     named = {"binlog": live.name}
     progress = DumpProgress() if progress is None else progress
     try:
@@ -182,9 +215,9 @@ class _Stream:
 
     def __init__(  # noqa: PLR0913 - as of serve_dump
         self,
-        request: DumpRequest,
+        request: ReplicaRequest,
         live: LiveBinlog,
-        dump: Dump,
+        dump: ReplicaDump,
         send: Send,
         *,
         source_id: str,
@@ -229,7 +262,7 @@ class _Stream:
                 return
             file, head, position, inside = next_file, _read_head(next_file), BEGINNING, False
 
-    async def _start(self) -> tuple[BinlogFile, FileHead, int, bool]:
+    async def _start(self) -> tuple[BinlogFile, FileBeginning, int, bool]:
         """The first file, where it is sent from, and whether that is inside of a statement of rows."""
         if self._request.connect_state is not None:
             return await self._start_by_gtid(self._request.connect_state)
@@ -250,7 +283,7 @@ class _Stream:
 
     async def _start_by_gtid(
         self, connect_state: Position
-    ) -> tuple[BinlogFile, FileHead, int, bool]:
+    ) -> tuple[BinlogFile, FileBeginning, int, bool]:
         deadline_s = _now_s() + WATERMARK_TIMEOUT_S
         while True:
             version, left_s = self._live.version, deadline_s - _now_s()
@@ -436,11 +469,11 @@ def _packer() -> Packer:
     return Packer()
 
 
-def _turns() -> Turns:
+def _turns() -> DumpTurns:
     loop = asyncio.get_running_loop()
     turns = _TURNS.get(loop)
     if turns is None:
-        turns = _TURNS[loop] = Turns()
+        turns = _TURNS[loop] = DumpTurns()
     return turns
 
 
@@ -464,9 +497,9 @@ def _read(stream: BinaryIO, position: int, size: int) -> bytes:
     return os.pread(stream.fileno(), size, position)
 
 
-def _read_head(file: BinlogFile) -> FileHead:
+def _read_head(file: BinlogFile) -> FileBeginning:
     with file.path.open("rb") as stream:
-        head = FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
+        head = FileBeginning.decode(file.name, stream.read(HEAD_LENGTH_MAX))
     if head.done != (begin := file.begin):
         raise CodecError(f"the file begins at {head.done}; the store has noted {begin}").at(
             file.name, head.format_description.next_position

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from binlane.errors import CodecError
 from binlane.live.gateway.command_rules import CommandRules
-from binlane.live.gateway.judge import ClientStatement, Judge, Reading
+from binlane.live.gateway.judge import ClientStatement, Judge, TextReading
 from binlane.live.gateway.prepared import PreparedStatements
 from binlane.live.gateway.reply_follower import Watcher
 from binlane.live.gateway.value_texts import LogStyle
@@ -59,7 +59,7 @@ class ClientCommand(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Uncut:
+class UncutStatements:
     """Several statements in one text; to cut them takes long where the text is long.
 
     Attributes:
@@ -68,7 +68,7 @@ class Uncut:
     """
 
     text: str
-    reading: Reading
+    reading: TextReading
 
     def cut(self) -> list[str]:
         """The statements; the text as it is where the character set does not have its bytes."""
@@ -141,7 +141,7 @@ class ClientStatements:
 
     def of(
         self, command: int, payload: bytes, judge: Judge
-    ) -> tuple[ClientStatement, ...] | Uncut | Unwritten | None:
+    ) -> tuple[ClientStatement, ...] | UncutStatements | Unwritten | None:
         """Find the statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
 
         Args:
@@ -160,7 +160,9 @@ class ClientStatements:
             return self._executed(command, payload, judge.reading)
         return self.of_query(self.query(payload), judge)
 
-    def of_query(self, query: bytes, judge: Judge) -> tuple[ClientStatement, ...] | Uncut | None:
+    def of_query(
+        self, query: bytes, judge: Judge
+    ) -> tuple[ClientStatement, ...] | UncutStatements | None:
         """Find the statements of a COM_QUERY's text; the rest as of `of`."""
         text = query.decode("utf-8", "surrogateescape").lstrip(_AROUND).rstrip(_AT_END)
         if not self.has_many or ";" not in text:
@@ -169,7 +171,7 @@ class ClientStatements:
         reading = judge.reading
         if reading is None:
             return None
-        uncut = Uncut(text, reading)
+        uncut = UncutStatements(text, reading)
         return uncut if len(text) > LONG else uncut.statements()
 
     def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
@@ -274,7 +276,7 @@ class ClientStatements:
             self.prepared.add_own(Reader(reply).unpack(_PREPARED)[1], text)
 
     def _executed(
-        self, command: int, payload: bytes, reading: Reading | None
+        self, command: int, payload: bytes, reading: TextReading | None
     ) -> tuple[ClientStatement, ...] | Unwritten | None:
         is_read_otherwise = self.prepared.is_read_otherwise(payload, reading)
         if is_read_otherwise is None:

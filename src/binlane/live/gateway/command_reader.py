@@ -10,9 +10,10 @@ from functools import partial
 from struct import Struct
 from typing import Final
 
+from binlane.errors import CodecError
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.authentication import clear_password_refusal
-from binlane.live.gateway.client_frames import NextBytes
+from binlane.live.gateway.authentication import Authentication, Passed, clear_password_refusal
+from binlane.live.gateway.client_frames import ClientFrames, NextBytes
 from binlane.live.gateway.client_statements import (
     LONG_DATA_HEAD,
     ClientCommand,
@@ -29,18 +30,17 @@ from binlane.live.gateway.judge import (
     NOBODY,
 )
 from binlane.live.gateway.judged_commands import JudgedCommands
-from binlane.live.gateway.login import Login, LoginRules
+from binlane.live.gateway.login import LOGIN_MAX, Login, LoginRules
 from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
 from binlane.live.gateway.questions import (
     Learning,
     Starting,
-    Statement,
+    StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.live.gateway.reply_follower import (
     Role,
 )
-from binlane.live.gateway.user_change import UserChange
 from binlane.log.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
@@ -52,10 +52,61 @@ from binlane.log.codec.packets.flags import Command
 from binlane.log.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     FRAME_PAYLOAD_MAX,
+    Packet,
+    PacketSplitter,
     frame_count,
     text_of,
 )
 from binlane.log.codec.packets.replies import is_error, is_ok
+
+
+class UserChange:
+    """The packets of client and source that follow a COM_CHANGE_USER.
+
+    Args:
+        authentication: The exchange at its beginning.
+
+    Attributes:
+        authentication: Exchange that has the result once the source has decided.
+    """
+
+    def __init__(self, authentication: Authentication) -> None:
+        self.authentication = authentication
+        self._packets = PacketSplitter(payload_max=LOGIN_MAX)
+
+    def from_source(self, data: bytes) -> Passed:
+        """Take bytes of the source.
+
+        Raises:
+            CodecError: If it goes on behind its decision.
+        """
+        parts: list[Passed] = []
+        for packet in self._packets.feed(data):
+            if self.authentication.result is not None:
+                raise CodecError("the source goes on behind a change of user")
+            parts.append(self.authentication.from_source(packet))
+        return Passed(
+            b"".join(part.to_client for part in parts), b"".join(part.to_source for part in parts)
+        )
+
+    def from_client(self, frames: ClientFrames) -> bytes | None:
+        """Take the client's first frame, which may be an answer to the source.
+
+        Returns:
+            What the source gets; None where the frame is a command, or not there as a whole.
+
+        Raises:
+            CodecError: If it is too long for an answer.
+        """
+        length, number = frames.length, frames.number
+        end = FRAME_HEADER_LENGTH + length
+        if number and length > LOGIN_MAX:
+            raise CodecError(f"a packet of {length} bytes belongs to no change of user")
+        if not number or len(frames.data) < end:
+            return None
+        packet = Packet(number, frames.take(end)[FRAME_HEADER_LENGTH:])
+        return self.authentication.from_client(packet).to_source
+
 
 # A frame's header and the first byte behind it; of a frame numbered 0 its length alone, and that.
 _QUERY_HEAD: Final = Struct("<IB")
@@ -290,12 +341,12 @@ class CommandReader(JudgedCommands):
         elif number == Command.BINLOG_DUMP_GTID:
             self._ask(BinlogDumpGtid.decode(payload))
         elif number == Command.STMT_PREPARE:
-            self._ask(Statement(text_of(payload[1:]), packet, is_prepared=True))
+            self._ask(StatementQuestion(text_of(payload[1:]), packet, is_prepared=True))
         elif number == Command.STMT_EXECUTE:
             text = self._statements.prepared.own(payload) or ""
-            self._ask(Statement(text, packet, is_executed=True))
+            self._ask(StatementQuestion(text, packet, is_executed=True))
         else:
-            self._ask(Statement(text_of(self._statements.query(payload)), packet))
+            self._ask(StatementQuestion(text_of(self._statements.query(payload)), packet))
 
     def _own_answer(self, number: int, payload: bytes) -> RowsAnswer | str | None:
         """The answer to a statement about warnings that the source has not got; as of `diagnostics`."""

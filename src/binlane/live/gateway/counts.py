@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.errors import StatementError
-from binlane.live.gateway.judge import Give, Pass, Refuse, Run, Verdict
+from binlane.live.gateway.judge import Give, Pass, Refuse, RunVerdict, Verdict
 
 
 class LoginOutcome(Enum):
@@ -36,7 +36,7 @@ class StatementOutcome(Enum):
 _OUTCOMES: Final[Mapping[type[Verdict], StatementOutcome]] = MappingProxyType(
     {
         Pass: StatementOutcome.PASSED,
-        Run: StatementOutcome.FOLLOWED,
+        RunVerdict: StatementOutcome.FOLLOWED,
         Give: StatementOutcome.ANSWERED,
         Refuse: StatementOutcome.REFUSED,
     }

@@ -13,7 +13,7 @@ from typing import Final
 _COUNTS: Final = Struct("=II")
 
 
-class Crowd:
+class ClientCounts:
     """The clients of all processes of a port.
 
     Args:

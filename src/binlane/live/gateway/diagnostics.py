@@ -14,7 +14,7 @@ from typing import Final
 
 from binlane.errors import Diagnostic
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.log.codec.packets.results import ColumnDefinition
 from binlane.log.codec.types import Flavor
 from binlane.statements.sql.facts import StatementFacts
@@ -134,7 +134,7 @@ class OwnDiagnostics:
             self.forget()
         return self._is_in_doubt
 
-    def ran(self, replies: Sequence[Reply]) -> None:
+    def ran(self, replies: Sequence[StatementReply]) -> None:
         """Note the replies to the statement that the source got."""
         if self._is_in_doubt and any(reply.errno or reply.warnings for reply in replies):
             self.forget()

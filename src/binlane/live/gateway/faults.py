@@ -21,8 +21,8 @@ from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Judge,
-    Reading,
-    Reply,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.log.codec.packets.results import ResultSet
@@ -66,7 +66,7 @@ class GuardedJudge:
         self._is_unjudged = False
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> TextReading | None:
         """Same as in `Judge`."""
         return self._judge.reading
 
@@ -113,7 +113,7 @@ class GuardedJudge:
         shown = await self._waited(doing, self._judge.shown(statement, result))
         return RowsAnswer(result.heads, result.rows) if shown is None else shown
 
-    def done(self, replies: Sequence[Reply]) -> Done:
+    def done(self, replies: Sequence[StatementReply]) -> Done:
         """Same as in `Judge`."""
         try:
             done = self._judge.done(replies)

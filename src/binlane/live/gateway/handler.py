@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from binlane.live.gateway.answers import Answer
-from binlane.live.gateway.judge import Judge, Reply
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.judge import Judge, StatementReply
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.results import ResultSet
@@ -30,7 +30,7 @@ class SessionAge(NamedTuple):
     commands: int = 0
 
 
-class SessionContext(Protocol):
+class HandlerSession(Protocol):
     """A session as handlers see it."""
 
     @property
@@ -87,7 +87,7 @@ class SessionContext(Protocol):
         """
         ...
 
-    async def run_at_source(self, statement: str) -> Reply:
+    async def run_at_source(self, statement: str) -> StatementReply:
         """Run a statement in this session on the source; rows that it gives are left out.
 
         Raises:
@@ -96,7 +96,7 @@ class SessionContext(Protocol):
         """
         ...
 
-    async def require(self, privilege: Privilege) -> None:
+    async def require(self, privilege: SourcePrivilege) -> None:
         """See that the source grants the session's account a privilege.
 
         Raises:
@@ -113,7 +113,7 @@ class Handler(Protocol):
         """True if binlogs are written with tables info."""
         ...
 
-    def judge(self, session: SessionContext) -> Judge | None:
+    def judge(self, session: HandlerSession) -> Judge | None:
         """Give the judge of a session's statements; None lets all pass.
 
         Args:
@@ -121,7 +121,7 @@ class Handler(Protocol):
         """
         ...
 
-    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+    async def answer(self, session: HandlerSession, statement: str) -> Answer | None:
         """Answer a statement on binlogs; None hands it on to the source.
 
         Raises:
@@ -129,7 +129,7 @@ class Handler(Protocol):
         """
         ...
 
-    async def register(self, session: SessionContext) -> None:
+    async def register(self, session: HandlerSession) -> None:
         """Let a session introduce itself as a replica.
 
         Raises:
@@ -137,7 +137,7 @@ class Handler(Protocol):
         """
         ...
 
-    async def gtid_position(self, session: SessionContext) -> Position | None:
+    async def gtid_position(self, session: HandlerSession) -> Position | None:
         """The watermark of the binlog that the session reads; None where it reads none.
 
         Raises:
@@ -145,7 +145,7 @@ class Handler(Protocol):
         """
         ...
 
-    async def binlog_format(self, session: SessionContext) -> str | None:
+    async def binlog_format(self, session: HandlerSession) -> str | None:
         """The FORMAT of the binlog that the session reads; None as above, or where SET GLOBAL said.
 
         Raises:
@@ -153,7 +153,7 @@ class Handler(Protocol):
         """
         ...
 
-    async def gtid_purged(self, session: SessionContext) -> Position | None:
+    async def gtid_purged(self, session: HandlerSession) -> Position | None:
         """Give the position before the first file of the session's binlog; None as in `gtid_position`.
 
         Raises:
@@ -162,7 +162,7 @@ class Handler(Protocol):
         ...
 
     async def gtid_position_at(
-        self, session: SessionContext, place: FilePosition
+        self, session: HandlerSession, place: FilePosition
     ) -> Position | None:
         """Give the GTID position before a place in a binlog file; None where the source is to answer.
 
@@ -171,7 +171,7 @@ class Handler(Protocol):
         """
         ...
 
-    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+    async def snapshot(self, session: HandlerSession, place: FilePosition) -> FilePosition | None:
         """Give the position of the session's binlog for a place in the source's log.
 
         Args:
@@ -187,7 +187,7 @@ class Handler(Protocol):
         """
         ...
 
-    async def answers(self, session: SessionContext, statement: str) -> bool:
+    async def answers(self, session: HandlerSession, statement: str) -> bool:
         """True if `answer` would answer a statement; nothing of it is executed.
 
         Raises:
@@ -200,7 +200,7 @@ class Handler(Protocol):
         ...
 
     async def dump(
-        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+        self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
         """Serve a dump, if the account may read the binlog; cancelled when the client has gone.
 

@@ -41,7 +41,7 @@ class ClientStatement(NamedTuple):
     is_bulk: bool = False
 
 
-class Reading(NamedTuple):
+class TextReading(NamedTuple):
     """The way in which the source reads a session's statements.
 
     Attributes:
@@ -73,7 +73,7 @@ class Give:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunVerdict:
     """The verdict for a command that goes to the source; the judge is told its replies.
 
     Attributes:
@@ -89,16 +89,16 @@ class Run:
     text: str | None = None
 
 
-Verdict = Pass | Refuse | Give | Run
+Verdict = Pass | Refuse | Give | RunVerdict
 PASS: Final = Pass()
-AS_IT_IS: Final = Run()
+AS_IT_IS: Final = RunVerdict()
 """Goes to the source as it came, with nothing before it."""
 
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Reply(NamedTuple):
+class StatementReply(NamedTuple):
     """The source's answer to one statement of a command; CALL and its like have several.
 
     Attributes:
@@ -151,7 +151,7 @@ class Judge(Protocol):
     """Judges the statements of one session; all of it is called in the event loop."""
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> TextReading | None:
         """The way in which the source reads the next statement; None where `learn` has to find out."""
         ...
 
@@ -224,12 +224,12 @@ class Judge(Protocol):
         """
         ...
 
-    def done(self, replies: Sequence[Reply]) -> Done:
+    def done(self, replies: Sequence[StatementReply]) -> Done:
         """Take the replies to the command that `judge` let run, once it is answered in full.
 
         Args:
             replies: In order; ends with an error where one of several statements failed. None at
-                all where the command was not sent (`Run.before`).
+                all where the command was not sent (`RunVerdict.before`).
         """
         ...
 
@@ -297,7 +297,7 @@ class PassingJudge:
         del statement
         return RowsAnswer(result.heads, result.rows)
 
-    def done(self, replies: Sequence[Reply]) -> Done:
+    def done(self, replies: Sequence[StatementReply]) -> Done:
         """Leave nothing to be done."""
         del replies
         return NOTHING_LEFT

@@ -15,7 +15,7 @@ from binlane.live.gateway.client_frames import ClientFrames
 from binlane.live.gateway.client_statements import (
     ClientCommand,
     ClientStatements,
-    Uncut,
+    UncutStatements,
     Unwritten,
 )
 from binlane.live.gateway.command_rules import (
@@ -33,8 +33,8 @@ from binlane.live.gateway.judge import (
     Give,
     Pass,
     Refuse,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
     Verdict,
 )
 from binlane.live.gateway.login import Login
@@ -75,7 +75,7 @@ from binlane.log.codec.types import Flavor
 _QUERY: Final = int(Command.QUERY)
 
 
-Statements = tuple[ClientStatement, ...] | Uncut | Unwritten | None
+Statements = tuple[ClientStatement, ...] | UncutStatements | Unwritten | None
 """The statements of a command, as of `ClientStatements.of`."""
 
 
@@ -170,7 +170,7 @@ class JudgedCommands:
             verdict = judge.judge(found)
             if number == _QUERY and packet and not self.diagnostics.are_own:
                 if verdict is AS_IT_IS:
-                    self._counts.verdicts[Run] += 1
+                    self._counts.verdicts[RunVerdict] += 1
                     self.phase = _BEHIND_COMMAND
                     self._source.expect_query(JUDGED_QUERY)
                     self._to_source.append(packet)
@@ -206,7 +206,7 @@ class JudgedCommands:
                 self.diagnostics.forget()  # nobody hears what comes of it
         if isinstance(verdict, Pass):
             self._send(command, _PASSES)
-        elif isinstance(verdict, Run):
+        elif isinstance(verdict, RunVerdict):
             self._run(verdict, command)
         elif isinstance(verdict, Refuse):
             if command.packet:
@@ -219,7 +219,7 @@ class JudgedCommands:
         else:
             self._own.answer(verdict.answer, self._source.status)
 
-    def _run(self, verdict: Run, command: ClientCommand) -> None:
+    def _run(self, verdict: RunVerdict, command: ClientCommand) -> None:
         if verdict.text is not None:
             packet = self._query_packet(verdict.text)
             command = ClientCommand(_QUERY, packet[FRAME_HEADER_LENGTH:], packet)
@@ -241,13 +241,13 @@ class JudgedCommands:
         else:
             self._frames.pass_command()
 
-    def answered(self, replies: list[Reply]) -> int:
+    def answered(self, replies: list[StatementReply]) -> int:
         """Tell the judge the replies to a command; give the number of warnings to add."""
         self.diagnostics.ran(replies)
         done = self.judge.done(replies)
         return 0 if done is NOTHING_LEFT else self._take_done(done)
 
-    def own_answered(self, reply: Reply, payload: bytes) -> None:
+    def own_answered(self, reply: StatementReply, payload: bytes) -> None:
         """Send the command once the last statement before it has succeeded."""
         if self.phase is not _PREPARING:
             return  # another one has failed before

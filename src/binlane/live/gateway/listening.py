@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from binlane.live.gateway.crowd import Crowd
+from binlane.live.gateway.crowd import ClientCounts
 from binlane.live.gateway.side import Side
 
 _GIVES_WAY_S: Final = 0.003
@@ -27,7 +27,7 @@ class SharedListener:
         crowd: Tells the number of clients of each process.
     """
 
-    def __init__(self, sockets: Sequence[socket.socket], crowd: Crowd) -> None:
+    def __init__(self, sockets: Sequence[socket.socket], crowd: ClientCounts) -> None:
         for listening in sockets:
             listening.setblocking(False)  # the standard library's
         self.sockets = tuple(sockets)

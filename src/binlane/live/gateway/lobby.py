@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from binlane.live.gateway.crowd import Crowd
+from binlane.live.gateway.crowd import ClientCounts
 
 PATIENCE_S: Final = 1.0
 """For so long nobody has to make room for those who wait."""
@@ -54,7 +54,7 @@ class Lobby:
     """
 
     def __init__(
-        self, *, sessions_max: int, places: int, waiting_max: int, crowd: Crowd | None = None
+        self, *, sessions_max: int, places: int, waiting_max: int, crowd: ClientCounts | None = None
     ) -> None:
         """Open the lobby.
 
@@ -65,7 +65,7 @@ class Lobby:
             crowd: The processes that serve the port, whose sessions count too; None for this one
                 alone.
         """
-        self._crowd = crowd or Crowd()
+        self._crowd = crowd or ClientCounts()
         self._sessions_max = sessions_max
         self._places_max = places
         self._waiting_max = waiting_max

@@ -48,7 +48,7 @@ from binlane.live.gateway.questions import (
     Judging,
     Learning,
     Starting,
-    Statement,
+    StatementQuestion,
 )
 from binlane.live.gateway.reply_follower import (
     ReplyFollower,
@@ -367,7 +367,7 @@ class Relay(CommandReader):
             text: Text that is to be run in the statement's place; None for the statement itself. A text for a
                 statement that is to be prepared is prepared in its place, and binlane answers its executions.
         """
-        question = self._take(Statement)
+        question = self._take(StatementQuestion)
         self._commands += 1
         if not question.is_prepared:
             packet = question.packet if text is None else self._query_packet(text)
@@ -415,12 +415,12 @@ class Relay(CommandReader):
     def end_rows(self) -> None:
         """End the rows."""
         self._own.end_rows(self._source.status)
-        self._note_rows(self._take(Statement, Judging))
+        self._note_rows(self._take(StatementQuestion, Judging))
         self._read_commands()
 
     def answer(self, answer: OkAnswer | RowsAnswer) -> None:
         """Answer the open statement, or let the replica register."""
-        question = self._take(Statement, RegisterSlave)
+        question = self._take(StatementQuestion, RegisterSlave)
         self._own.answer(answer, self._source.status)
         if isinstance(answer, OkAnswer) or answer.diagnostics:
             self.diagnostics.tell(answer.diagnostics)
@@ -467,7 +467,7 @@ class Relay(CommandReader):
         return exchange.reply
 
     def _note_rows(self, question: object) -> None:
-        if isinstance(question, Statement):
+        if isinstance(question, StatementQuestion):
             self.diagnostics.give_rows(question.text, self._flavor)
 
     def _take(self, *kinds: type[_Q]) -> _Q:

@@ -11,7 +11,7 @@ from struct import Struct
 from types import MappingProxyType
 from typing import Final
 
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.log.codec.buffer import Reader, encode_packed_int
 from binlane.log.codec.packets.flags import ServerStatus
 from binlane.log.codec.packets.framing import encode_packed_bytes, text_of
@@ -89,7 +89,7 @@ def _long_ok(ok: OkPacket) -> Ok:
     )
 
 
-def reply_of_ok(ok: Ok) -> Reply:
+def reply_of_ok(ok: Ok) -> StatementReply:
     """Make of an OK packet the reply that a judge is told."""
     rows, insert_id, status, warnings, info, state, _ = ok
     tracked: Mapping[str, str] = _NO_VARIABLES
@@ -114,7 +114,9 @@ def reply_of_ok(ok: Ok) -> Reply:
         gtids,
         database,
     )
-    return tuple.__new__(Reply, fields)  # as `Reply(*fields)`, in a third of the time
+    return tuple.__new__(
+        StatementReply, fields
+    )  # as `StatementReply(*fields)`, in a third of the time
 
 
 def _only_variable(state: bytes) -> dict[str, str] | None:
@@ -179,10 +181,10 @@ def _with_more_warnings(info: bytes, warnings: int) -> bytes:
     return b"%s%s%d" % (text, found, int(count) + warnings)
 
 
-def reply_of(ok: OkPacket) -> Reply:
+def reply_of(ok: OkPacket) -> StatementReply:
     """Make a reply of the codec's own OK packet."""
     state = SessionState.decode(ok.session_state)
-    return Reply(
+    return StatementReply(
         affected_rows=ok.affected_rows,
         insert_id=ok.insert_id,
         status=ok.status,

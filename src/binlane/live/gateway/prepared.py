@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from binlane.errors import CodecError, UnsupportedError
-from binlane.live.gateway.judge import ClientStatement, Reading
+from binlane.live.gateway.judge import ClientStatement, TextReading
 from binlane.live.gateway.value_texts import LogStyle, logged
 from binlane.log.codec.client_text import is_lexed_alike, read_text, written_text
 from binlane.log.codec.packets.execution import Execution, Value
@@ -27,7 +27,7 @@ _ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedStatement:
     """A prepared statement.
 
     Attributes:
@@ -46,14 +46,14 @@ class Prepared:
 
     text: str
     parameter_count: int
-    reading: Reading | None = None
+    reading: TextReading | None = None
     parts: Sequence[str] = ()
     row_counts: frozenset[int] = frozenset()
     types: Sequence[int] | None = None
     long_data: dict[int, bytearray] = field(default_factory=dict)
     has_lost_data: bool = False
     is_own: bool = False
-    unread: Reading | None = None
+    unread: TextReading | None = None
 
 
 class PreparedStatements:
@@ -65,7 +65,7 @@ class PreparedStatements:
 
     def __init__(self, capabilities: Capability) -> None:
         self._capabilities = capabilities
-        self._by_id: dict[int, Prepared] = {}
+        self._by_id: dict[int, PreparedStatement] = {}
         self._last = LAST
 
     def clear(self) -> None:
@@ -78,7 +78,7 @@ class PreparedStatements:
         statement_id: int,
         text: str,
         parameter_count: int,
-        reading: Reading | None,
+        reading: TextReading | None,
         flavor: Flavor,
     ) -> None:
         """Add a statement that the source has prepared.
@@ -90,14 +90,14 @@ class PreparedStatements:
             reading: The way in which the source has read the statement; None if that is not known.
             flavor: Flavor of the source server.
         """
-        prepared = Prepared(text, parameter_count, reading)
-        prepared.unread = reading or Reading(Dialect(flavor=flavor.value), _UTF8)
+        prepared = PreparedStatement(text, parameter_count, reading)
+        prepared.unread = reading or TextReading(Dialect(flavor=flavor.value), _UTF8)
         self._by_id[statement_id] = prepared
         self._last = statement_id
 
     def add_own(self, statement_id: int, text: str) -> None:
         """Add a statement that binlane answers, under the id by which the source knows another one."""
-        self._by_id[statement_id] = Prepared(text, 0, is_own=True)
+        self._by_id[statement_id] = PreparedStatement(text, 0, is_own=True)
         self._last = statement_id
 
     def add_none(self) -> None:
@@ -173,7 +173,7 @@ class PreparedStatements:
             return (ClientStatement(text, is_prepared=True),)
         return (_unread(command, prepared),)
 
-    def is_read_otherwise(self, payload: bytes, reading: Reading | None) -> bool | None:
+    def is_read_otherwise(self, payload: bytes, reading: TextReading | None) -> bool | None:
         """True if the statement of an execution was read in another way than the session reads now.
 
         Args:
@@ -214,10 +214,12 @@ class PreparedStatements:
         prepared = self._find(_statement_id(payload))
         return prepared.text if prepared is not None and prepared.is_own else None
 
-    def _find(self, statement_id: int) -> Prepared | None:
+    def _find(self, statement_id: int) -> PreparedStatement | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
 
-    def _text(self, prepared: Prepared, payload: bytes, style: LogStyle | None) -> str | None:
+    def _text(
+        self, prepared: PreparedStatement, payload: bytes, style: LogStyle | None
+    ) -> str | None:
         """A statement with its values; None where that cannot be told."""
         long_data, prepared.long_data = prepared.long_data, {}
         if prepared.has_lost_data:
@@ -256,7 +258,7 @@ class PreparedStatements:
         return "".join(parts)
 
 
-def _unread(command: int, prepared: Prepared) -> ClientStatement:
+def _unread(command: int, prepared: PreparedStatement) -> ClientStatement:
     is_bulk = command == Command.STMT_BULK_EXECUTE
     return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
 
@@ -273,7 +275,7 @@ def _row_count(value: Value) -> bytes | None:
     return b"%d" % number if number in _ROW_COUNT_VALUES else None
 
 
-def _find_parameters(prepared: Prepared, reading: Reading) -> None:
+def _find_parameters(prepared: PreparedStatement, reading: TextReading) -> None:
     """Find the places of a statement's values, if there are as many as the source says."""
     charset = reading.character_set
     text = read_text(bytes_of(prepared.text), charset)

@@ -22,7 +22,7 @@ _OUTSIDE: Final = frozenset(("ON", "*", "."))
 ACCESS_DENIED_ERRNO: Final = 1227
 
 
-class Privilege(Enum):
+class SourcePrivilege(Enum):
     """Privileges that the source must have granted on `*.*`: any one of the names, or ALL PRIVILEGES.
 
     MariaDB prints BINLOG MONITOR where MySQL prints REPLICATION CLIENT, and BINLOG ADMIN where MySQL
@@ -80,7 +80,7 @@ def _head(line: str) -> list[str]:
     return []
 
 
-def check(privilege: Privilege, grants: Iterable[str]) -> None:
+def check(privilege: SourcePrivilege, grants: Iterable[str]) -> None:
     """See that a privilege is granted.
 
     Raises:
@@ -90,12 +90,12 @@ def check(privilege: Privilege, grants: Iterable[str]) -> None:
         raise denied(privilege)
 
 
-def is_held(privilege: Privilege, held: AbstractSet[str]) -> bool:
+def is_held(privilege: SourcePrivilege, held: AbstractSet[str]) -> bool:
     """True if the privileges of an account on `*.*` are enough."""
     return _ALL in held or not held.isdisjoint(privilege.value)
 
 
-def denied(privilege: Privilege, *, beside: str = "") -> StatementError:
+def denied(privilege: SourcePrivilege, *, beside: str = "") -> StatementError:
     """The servers' error of a missing privilege.
 
     Args:

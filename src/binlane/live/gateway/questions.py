@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from binlane.live.gateway.answers import RowsInParts
-from binlane.live.gateway.client_statements import ClientCommand, Uncut, Unwritten
+from binlane.live.gateway.client_statements import ClientCommand, UncutStatements, Unwritten
 from binlane.live.gateway.judge import ClientStatement
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 
@@ -53,7 +53,7 @@ class Cutting:
         command: Client's command that holds them.
     """
 
-    uncut: Uncut | Unwritten
+    uncut: UncutStatements | Unwritten
     command: ClientCommand
 
 
@@ -84,7 +84,7 @@ class Following:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatementQuestion:
     """Ask if binlane answers a statement.
 
     Attributes:
@@ -101,7 +101,7 @@ class Statement:
 
 
 Question = (
-    Statement
+    StatementQuestion
     | RegisterSlave
     | BinlogDump
     | BinlogDumpGtid

@@ -1,7 +1,7 @@
 """Statements of replicas and binlog tools about the log before a dump, and between two dumps.
 
 There are three kinds: variables that a replica sets to say how it wants its dump (`SetVariables`), which stay
-here; statements in whose text something about the binlog is read (`Reads`): the value takes its place in the
+here; statements in whose text something about the binlog is read (`BinlogReads`): the value takes its place in the
 text, which the source then runs; and SHOW VARIABLES and SHOW STATUS (`Shows`), in whose rows the value takes
 the place of the source's. Letters' case, spaces, comments, a trailing `;` and `SET STATEMENT … FOR` do not
 matter. Any other statement is answered elsewhere or by the source: also UNIX_TIMESTAMP(), server_id and
@@ -88,7 +88,7 @@ _PLAIN: Final = re.compile(r"[ -&(-\[\]-~]*+")
 """Text that stands in a literal as it is, in every sql_mode."""
 
 
-class Fact(Enum):
+class BinlogFact(Enum):
     """Something about the binlog, by the name of the variable that holds it on a server."""
 
     CHECKSUM = "binlog_checksum"
@@ -101,22 +101,22 @@ class Fact(Enum):
     TABLES_INFO = "binlog_with_tables_info"
 
 
-CONSTANTS: Final = {Fact.CHECKSUM: "CRC32", Fact.SEMI_SYNC: "OFF"}
+CONSTANTS: Final = {BinlogFact.CHECKSUM: "CRC32", BinlogFact.SEMI_SYNC: "OFF"}
 """Facts that are the same for every binlog."""
 
-_SHOWN_GLOBALLY: Final = frozenset({Fact.FORMAT})
+_SHOWN_GLOBALLY: Final = frozenset({BinlogFact.FORMAT})
 """Facts of the binlog in SHOW GLOBAL VARIABLES alone: elsewhere they are the session's."""
 
-OWN: Final = frozenset({Fact.TABLES_INFO})
+OWN: Final = frozenset({BinlogFact.TABLES_INFO})
 """Variables that no source has; they are global and read only."""
 
 SNAPSHOT: Final = ("binlog_snapshot_file", "binlog_snapshot_position")
 """Names of the rows of MariaDB's SHOW STATUS on a consistent snapshot."""
 
-MYSQL_FACTS: Final = frozenset({Fact.GTID_EXECUTED, Fact.GTID_PURGED})
+MYSQL_FACTS: Final = frozenset({BinlogFact.GTID_EXECUTED, BinlogFact.GTID_PURGED})
 """Facts of which only a MySQL source's sessions can ask; the source answers them to others."""
 
-OF_SEMI_SYNC: Final = frozenset({Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE})
+OF_SEMI_SYNC: Final = frozenset({BinlogFact.SEMI_SYNC, BinlogFact.SEMI_SYNC_SOURCE})
 """Variables that a source does not seem to have: a replica of either flavor that is shown a value, even
 OFF, waits for packets of semi-synchronous replication. A MySQL has them with a plugin alone, so that
 to read one is an error there; a MariaDB's is OFF."""
@@ -147,7 +147,7 @@ class GtidPositionAt:
 
 
 @dataclass(frozen=True, slots=True)
-class UserVariable:
+class ReplicaVariable:
     """One of `VARIABLES`.
 
     Attributes:
@@ -157,11 +157,11 @@ class UserVariable:
     name: str
 
 
-Asked = Fact | GtidPositionAt | UserVariable
+Asked = BinlogFact | GtidPositionAt | ReplicaVariable
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BinlogRead:
     """A place at which a statement reads something about the binlog.
 
     Attributes:
@@ -176,7 +176,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
+class BinlogReads:
     """A statement that reads something about the binlog.
 
     Attributes:
@@ -186,7 +186,7 @@ class Reads:
     """
 
     text: str
-    places: tuple[Place, ...]
+    places: tuple[BinlogRead, ...]
     columns: tuple[tuple[int, int], ...] = ()
 
     def with_values(self, values: Mapping[Asked, str | None]) -> str | None:
@@ -244,7 +244,7 @@ class Kill:
     is_query: bool
 
 
-ReplicaStatement = SetVariables | Reads | Shows | Kill
+ReplicaStatement = SetVariables | BinlogReads | Shows | Kill
 
 
 _FIRST: Final = frozenset(b" \t\n\r\f\v/-#(SCADFPEGRWTKscadfpegrwtk")
@@ -330,7 +330,7 @@ def _refuse_own(facts: StatementFacts) -> None:
             )
 
 
-def fact_named(name: str, flavor: Flavor) -> Fact | None:
+def fact_named(name: str, flavor: Flavor) -> BinlogFact | None:
     """Give the fact on the binlog in a source's system variable; None if it is the source's own."""
     fact = _FACTS.get(name.lower())
     if fact is None or fact in CONSTANTS or fact in _OF_BOTH:
@@ -383,7 +383,7 @@ def _set_variables(
         if name not in VARIABLES or (is_checksum and _system_variable(value) != _CHECKSUM_VARIABLE):
             is_all = False
         elif is_checksum:
-            values[name] = CONSTANTS[Fact.CHECKSUM]
+            values[name] = CONSTANTS[BinlogFact.CHECKSUM]
         else:
             values[name] = None if value.word == "NULL" else value.value
     return SetVariables(values, is_all) if values else None
@@ -462,25 +462,25 @@ _PATTERNS: Final[
     (re.compile("KILL (?:(?:HARD|SOFT) )?(?:(?:CONNECTION|QUERY) (?:ID )?)?0"), _kill),
 )
 _OF_BOTH: Final = OWN | OF_SEMI_SYNC | _SHOWN_GLOBALLY
-_FACTS: Final = {fact.value: fact for fact in Fact}
+_FACTS: Final = {fact.value: fact for fact in BinlogFact}
 
 
 # Reads of a text ----------------------------------------------------------------------------------
 
 
-def _reads(facts: StatementFacts, flavor: Flavor) -> Reads | None:
+def _reads(facts: StatementFacts, flavor: Flavor) -> BinlogReads | None:
     effects = facts.effects
     if effects.stopped_at or facts.error is not None or effects.kind not in _READING:
         return None
     found = [
-        Place(use.offset, use.offset + use.length, fact)
+        BinlogRead(use.offset, use.offset + use.length, fact)
         for use in facts.system_variables
         if use.scope is not VariableScope.PERSIST
         and (fact := fact_named(use.name, flavor)) is not None
         and fact not in _SHOWN_GLOBALLY
     ]
     found += [
-        Place(use.offset, use.offset + use.length, UserVariable(use.name))
+        BinlogRead(use.offset, use.offset + use.length, ReplicaVariable(use.name))
         for use in facts.user_variables
         if use.name in VARIABLES and not use.is_assigned
     ]
@@ -488,7 +488,7 @@ def _reads(facts: StatementFacts, flavor: Flavor) -> Reads | None:
         for call in facts.functions:
             asked = _gtid_position(facts.text, call)
             if asked is not None:
-                found.append(Place(call.offset, call.offset + call.length, asked))
+                found.append(BinlogRead(call.offset, call.offset + call.length, asked))
     if not found:
         return None
     columns = tuple(
@@ -496,7 +496,7 @@ def _reads(facts: StatementFacts, flavor: Flavor) -> Reads | None:
         for node in walk(facts.tree)
         if isinstance(node, SelectItem) and node.alias is None
     )
-    return Reads(facts.text, tuple(sorted(found, key=lambda place: place.start)), columns)
+    return BinlogReads(facts.text, tuple(sorted(found, key=lambda place: place.start)), columns)
 
 
 _CALL: Final = re.compile(r"BINLOG_GTID_POS \( ' , [0'] \)")
@@ -518,7 +518,7 @@ def _gtid_position(text: str, call: FunctionUse) -> GtidPositionAt | None:
 def _literal(what: Asked, value: str | None) -> str:
     if value is None:
         return "NULL"
-    if what in (Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE, Fact.TABLES_INFO):
+    if what in (BinlogFact.SEMI_SYNC, BinlogFact.SEMI_SYNC_SOURCE, BinlogFact.TABLES_INFO):
         return str(int(value == "ON"))
     if _PLAIN.fullmatch(value):
         return f"'{value}'"

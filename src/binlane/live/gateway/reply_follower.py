@@ -21,7 +21,7 @@ from struct import Struct
 from typing import Final, Protocol
 
 from binlane.errors import CodecError
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.live.gateway.ok_packets import (
     SHORT_OK,
     WARNINGS_MAX,
@@ -71,7 +71,7 @@ _RESULTS: Final = b"\x15character_set_results"
 """A variable's name behind its length."""
 
 
-class Step(Enum):
+class ReplyStep(Enum):
     """The place of the next packet in a reply."""
 
     HEAD = "head"
@@ -96,7 +96,7 @@ _Expected = tuple[int, Role, Watcher | None]
 """A command under way, the role of its reply, and its watcher."""
 
 # Members of enumerations are looked up anew each time that they are named.
-_HEAD: Final = Step.HEAD
+_HEAD: Final = ReplyStep.HEAD
 _PASSES: Final = Role.PASSES
 _JUDGED: Final = Role.JUDGED
 _QUERY: Final = int(Command.QUERY)
@@ -114,11 +114,11 @@ class Listener(Protocol):
         """True if the source tells GTIDs in the session's state that the client has not asked for."""
         ...
 
-    def answered(self, replies: list[Reply]) -> int:
+    def answered(self, replies: list[StatementReply]) -> int:
         """Take the replies to a judged command; give the number of warnings to add."""
         ...
 
-    def own_answered(self, reply: Reply, payload: bytes) -> None:
+    def own_answered(self, reply: StatementReply, payload: bytes) -> None:
         """Take the outcome of a statement of binlane's own, and its last packet."""
         ...
 
@@ -128,12 +128,12 @@ class _Nobody:
 
     hides_gtids = False
 
-    def answered(self, replies: list[Reply]) -> int:
+    def answered(self, replies: list[StatementReply]) -> int:
         """Add no warnings."""
         del replies
         return 0
 
-    def own_answered(self, reply: Reply, payload: bytes) -> None:
+    def own_answered(self, reply: StatementReply, payload: bytes) -> None:
         """Do nothing."""
 
 
@@ -177,7 +177,7 @@ class ReplyFollower:
         self._status = int(ServerStatus.AUTOCOMMIT)
         self._number = 0
         self._local_number = 0
-        self._replies: list[Reply] = []
+        self._replies: list[StatementReply] = []
         self._result_ended = False
         self.wants_local_data = False
         self.results_charset = ""
@@ -316,7 +316,7 @@ class ReplyFollower:
             head_end = start + (min(_HEAD_MAX, length))
             if head_end > size:
                 break
-            is_plain_row = self._step is Step.ROWS and length and data[start] < EOF_MARK
+            is_plain_row = self._step is ReplyStep.ROWS and length and data[start] < EOF_MARK
             if not self._continues and (not is_plain_row or self._drops):
                 expected = self._expected
                 drops = bool(expected) and expected[0][1] is Role.OWN
@@ -392,13 +392,13 @@ class ReplyFollower:
             self._listener.own_answered(reply, payload)
         return None
 
-    def _is_ok(self, mark: int, step: Step) -> bool:
+    def _is_ok(self, mark: int, step: ReplyStep) -> bool:
         if mark == EOF_MARK:
-            return step is Step.ROWS and self._deprecates_eof
+            return step is ReplyStep.ROWS and self._deprecates_eof
         return mark == OK_MARK and step is _HEAD and self._expected[0][0] not in _NO_OK
 
     def _judged(
-        self, payload: bytes, mark: int, ok: Ok | None, reply: Reply, *, has_ended: bool
+        self, payload: bytes, mark: int, ok: Ok | None, reply: StatementReply, *, has_ended: bool
     ) -> bytes | None:
         self._replies.append(reply)
         warnings = 0
@@ -413,14 +413,16 @@ class ReplyFollower:
             return replace(eof, warnings=min(eof.warnings + warnings, WARNINGS_MAX)).encode()
         return None
 
-    def _reply(self, payload: bytes, mark: int, ok: Ok | None, *, is_result_set: bool) -> Reply:
+    def _reply(
+        self, payload: bytes, mark: int, ok: Ok | None, *, is_result_set: bool
+    ) -> StatementReply:
         if ok is not None:
             return reply_of_ok(ok)._replace(is_result_set=is_result_set)
         if mark == ERR_MARK:
             error = ErrPacket.decode(payload)
-            return Reply(errno=error.errno, message=error.message, status=self.status)
+            return StatementReply(errno=error.errno, message=error.message, status=self.status)
         eof = EofPacket.decode(payload)
-        return Reply(status=eof.status, warnings=eof.warnings, is_result_set=is_result_set)
+        return StatementReply(status=eof.status, warnings=eof.warnings, is_result_set=is_result_set)
 
     def _for_client(self, payload: bytes, ok: Ok, warnings: int) -> bytes | None:
         hides_gtids = self._client_has_state and self._listener.hides_gtids
@@ -429,7 +431,7 @@ class ReplyFollower:
     # Ends of replies ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._step = Step.ROWS if self._expected[0][0] in _ROWS_ONLY else _HEAD
+        self._step = ReplyStep.ROWS if self._expected[0][0] in _ROWS_ONLY else _HEAD
 
     def _end(self) -> None:
         self._result_ended = True
@@ -457,14 +459,14 @@ class ReplyFollower:
                 self._end()
         elif self._step is _HEAD:
             self._head(mark, length, head)
-        elif self._step is Step.ROWS:
+        elif self._step is ReplyStep.ROWS:
             self._row(mark, length, head)
-        elif self._step is Step.DEFINITIONS_END:
+        elif self._step is ReplyStep.DEFINITIONS_END:
             status = status_of_eof(head)
             if self._has_cursor(status):
                 self._end_or_more(status)
             else:
-                self._step = Step.ROWS
+                self._step = ReplyStep.ROWS
         else:
             self._count()
 
@@ -482,10 +484,10 @@ class ReplyFollower:
         self._packets_left -= 1
         if self._packets_left:
             return
-        if self._step is Step.SKIP:
+        if self._step is ReplyStep.SKIP:
             self._end()
         else:
-            self._step = Step.ROWS if self._deprecates_eof else Step.DEFINITIONS_END
+            self._step = ReplyStep.ROWS if self._deprecates_eof else ReplyStep.DEFINITIONS_END
 
     def _head(self, mark: int, length: int, head: bytes) -> None:
         command = self._expected[0][0]
@@ -511,16 +513,16 @@ class ReplyFollower:
         sends_definitions = not self._caches_metadata or reader.u8()
         self._packets_left = count
         if sends_definitions and count:
-            self._step = Step.DEFINITIONS
+            self._step = ReplyStep.DEFINITIONS
         else:
-            self._step = Step.ROWS if self._deprecates_eof else Step.DEFINITIONS_END
+            self._step = ReplyStep.ROWS if self._deprecates_eof else ReplyStep.DEFINITIONS_END
 
     def _prepared(self, head: bytes) -> None:
         _, _, columns, parameters = Reader(head).unpack(_PREPARED)
         ends = 0 if self._deprecates_eof else 1
         self._packets_left = sum(count + ends for count in (parameters, columns) if count)
         if self._packets_left:
-            self._step = Step.SKIP
+            self._step = ReplyStep.SKIP
         else:
             self._end()
 

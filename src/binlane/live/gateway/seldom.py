@@ -31,7 +31,7 @@ class _Kind:
     extra: Mapping[str, object] | None = None
 
 
-class Seldom:
+class WarningLimiter:
     """Tells the first warning of a kind at once, and those behind it as one, each minute.
 
     Args:

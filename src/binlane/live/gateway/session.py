@@ -16,13 +16,13 @@ from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.live.gateway.answers import Answer, HandOn, RowsInParts
 from binlane.live.gateway.faults import GuardedJudge, kind_of, place_of
 from binlane.live.gateway.handler import Handler, SessionAge
-from binlane.live.gateway.judge import Judge, Reply
+from binlane.live.gateway.judge import Judge, StatementReply
 from binlane.live.gateway.log_texts import shown
 from binlane.live.gateway.login import BAD_HANDSHAKE_ERRNO
 from binlane.live.gateway.long_texts import read_beside
 from binlane.live.gateway.machine import Relay, TlsSide
 from binlane.live.gateway.ok_packets import reply_of
-from binlane.live.gateway.privileges import Privilege, check
+from binlane.live.gateway.privileges import SourcePrivilege, check
 from binlane.live.gateway.questions import (
     Cutting,
     Entering,
@@ -31,12 +31,12 @@ from binlane.live.gateway.questions import (
     Learning,
     Question,
     Starting,
-    Statement,
+    StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import (
     VARIABLES,
 )
-from binlane.live.gateway.seldom import Seldom
+from binlane.live.gateway.seldom import WarningLimiter
 from binlane.live.gateway.side import Side, nothing
 from binlane.live.gateway.socket_accounts import check_account
 from binlane.live.gateway.statement_answers import StatementAnswers
@@ -72,8 +72,8 @@ class Sides(NamedTuple):
     peer: str
 
 
-class Session:
-    """A client's session; handlers see it as `handler.SessionContext`.
+class GatewaySession:
+    """A client's session; handlers see it as `handler.HandlerSession`.
 
     Attributes:
         peer: Address of the client, for messages.
@@ -86,7 +86,7 @@ class Session:
         relay: Relay,
         *,
         logged_in: Callable[[], None],
-        told: Seldom,
+        told: WarningLimiter,
     ) -> None:
         """Prepare; `run` relays.
 
@@ -234,7 +234,7 @@ class Session:
             raise PeerError(f"{statement} gave no rows", peer="source", phase="query")
         return reply
 
-    async def run_at_source(self, statement: str) -> Reply:
+    async def run_at_source(self, statement: str) -> StatementReply:
         """Run a statement in this session on the source; rows that it gives are left out.
 
         Raises:
@@ -243,10 +243,10 @@ class Session:
         """
         reply = await self._done(statement)
         if isinstance(reply, ResultSet):
-            return Reply(is_result_set=True, status=reply.status)
+            return StatementReply(is_result_set=True, status=reply.status)
         return reply_of(reply)
 
-    async def require(self, privilege: Privilege) -> None:
+    async def require(self, privilege: SourcePrivilege) -> None:
         """See that the source grants the session's account a privilege.
 
         Raises:
@@ -456,7 +456,7 @@ class Session:
         relay.go_on()
 
     async def _answer(
-        self, question: Statement | RegisterSlave | Learning | Cutting | Judging
+        self, question: StatementQuestion | RegisterSlave | Learning | Cutting | Judging
     ) -> None:
         relay = self._relay
         try:
@@ -476,7 +476,7 @@ class Session:
             self._told.warn("%s: %s", self.peer, shown(error), extra=self._named)
             relay.refuse(StatementError(str(error), hint=error.hint))
 
-    async def _answer_statement(self, question: Statement | RegisterSlave) -> None:
+    async def _answer_statement(self, question: StatementQuestion | RegisterSlave) -> None:
         answer = await self._answer_guarded(question)
         if isinstance(answer, RowsInParts):
             await self._send_rows(answer)
@@ -507,7 +507,9 @@ class Session:
                 await self._flush()
         self._relay.end_rows()
 
-    async def _answer_guarded(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
+    async def _answer_guarded(
+        self, question: StatementQuestion | RegisterSlave
+    ) -> Answer | HandOn | None:
         """Answer as `StatementAnswers.answer`; a fault in it is told, and the client gets an error."""
         try:
             answers = StatementAnswers(self, self._handler, self._relay)
@@ -516,7 +518,9 @@ class Session:
             raise
         except Exception as fault:  # noqa: BLE001 - any, so that the session goes on
             what = (
-                kind_of(question.text) if isinstance(question, Statement) else "COM_REGISTER_SLAVE"
+                kind_of(question.text)
+                if isinstance(question, StatementQuestion)
+                else "COM_REGISTER_SLAVE"
             )
             self._tell_fault(fault, f"answering {what}")
             raise StatementError(

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from binlane.errors import StatementError
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.types import Flavor
 from binlane.statements.sql.tokens import SqlSyntaxError, tokenise
@@ -20,7 +20,7 @@ _PLUGINS: Final = frozenset(("unix_socket", "auth_socket"))
 _BEFORE_PLUGINS: Final = frozenset(("VIA", "OR", "WITH"))
 
 
-async def check_account(session: SessionContext) -> None:
+async def check_account(session: HandlerSession) -> None:
     """See that a session's account does not log in by its operating system user.
 
     Args:

@@ -8,23 +8,23 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer
-from binlane.live.gateway.handler import Handler, SessionContext
+from binlane.live.gateway.handler import Handler, HandlerSession
 from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.questions import Statement
+from binlane.live.gateway.questions import StatementQuestion
 from binlane.live.gateway.replica_statements import (
     CONSTANTS,
     OF_SEMI_SYNC,
     OWN,
     SNAPSHOT,
     Asked,
-    Fact,
+    BinlogFact,
+    BinlogReads,
     GtidPositionAt,
     Kill,
-    Reads,
     ReplicaStatement,
+    ReplicaVariable,
     SetVariables,
     Shows,
-    UserVariable,
     fact_named,
     recognise,
 )
@@ -78,7 +78,7 @@ class StatementAnswers:
         relay: The session's machine, whose judge knows variables that were kept from the source.
     """
 
-    def __init__(self, session: SessionContext, handler: Handler, relay: Relay) -> None:
+    def __init__(self, session: HandlerSession, handler: Handler, relay: Relay) -> None:
         self._session = session
         self._handler = handler
         self._relay = relay
@@ -87,7 +87,7 @@ class StatementAnswers:
     def _flavor(self) -> Flavor:
         return flavor_of(self._session.server_version)
 
-    async def answer(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
+    async def answer(self, question: StatementQuestion | RegisterSlave) -> Answer | HandOn | None:
         """Answer a statement, or let a replica register; None where the source is to answer.
 
         Raises:
@@ -112,8 +112,8 @@ class StatementAnswers:
             StatementError: Error 1295 where binlane would have to answer, and cannot; clients then send the
             statement as text.
         """
-        if isinstance(statement, Reads):
-            if any(not isinstance(place.what, UserVariable) for place in statement.places):
+        if isinstance(statement, BinlogReads):
+            if any(not isinstance(place.what, ReplicaVariable) for place in statement.places):
                 raise _not_prepared()
             return None
         filled = _with_numbers(text, self._flavor)
@@ -154,7 +154,7 @@ class StatementAnswers:
 
     async def _value(self, what: Asked) -> dict[Asked, str | None]:
         """Find the value that is asked for; empty where the source is to answer."""
-        if isinstance(what, UserVariable):
+        if isinstance(what, ReplicaVariable):
             has_value = what.name in self._session.variables
             return {what: self._session.variables[what.name]} if has_value else {}
         if isinstance(what, GtidPositionAt):
@@ -219,15 +219,15 @@ class StatementAnswers:
             else dict(zip(SNAPSHOT, (place.file, str(place.position)), strict=True))
         )
 
-    async def _fact(self, fact: Fact) -> str | None:
+    async def _fact(self, fact: BinlogFact) -> str | None:
         """Find the value of a fact; None where the source is to answer."""
         if fact in CONSTANTS:
             return CONSTANTS[fact]
-        if fact is Fact.TABLES_INFO:
+        if fact is BinlogFact.TABLES_INFO:
             return "ON" if self._handler.has_tables_info else "OFF"
-        if fact is Fact.FORMAT:
+        if fact is BinlogFact.FORMAT:
             return await self._handler.binlog_format(self._session)
-        if fact is Fact.GTID_PURGED:
+        if fact is BinlogFact.GTID_PURGED:
             position = await self._handler.gtid_purged(self._session)
         else:
             position = await self._handler.gtid_position(self._session)

@@ -14,15 +14,15 @@ from binlane.client.account import seal, tls_context
 from binlane.client.settings import ServerUrl
 from binlane.errors import BinlaneError, ConfigError, SourceDownError
 from binlane.live.gateway.counts import LoginOutcome, PortCounts
-from binlane.live.gateway.crowd import Crowd
+from binlane.live.gateway.crowd import ClientCounts
 from binlane.live.gateway.handler import Handler
 from binlane.live.gateway.listening import SharedListener
 from binlane.live.gateway.lobby import Guest, Lobby
 from binlane.live.gateway.log_texts import shown
 from binlane.live.gateway.login import LoginRules
 from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.seldom import Seldom
-from binlane.live.gateway.session import Session, Sides
+from binlane.live.gateway.seldom import WarningLimiter
+from binlane.live.gateway.session import GatewaySession, Sides
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
 from binlane.live.gateway.side import Side
 from binlane.live.gateway.tls import TlsRole
@@ -50,7 +50,7 @@ class Gateway:
         handler: Handler,
         tls: ssl.SSLContext | None = None,
         *,
-        crowd: Crowd | None = None,
+        crowd: ClientCounts | None = None,
     ) -> None:
         """Prepare the port; nothing listens yet.
 
@@ -61,19 +61,19 @@ class Gateway:
             crowd: The processes that serve the port; None for this one alone.
         """
         self.tls = tls
-        self._crowd = crowd or Crowd()
+        self._crowd = crowd or ClientCounts()
         self._settings = settings
         self._handler = handler
         self._server: asyncio.Server | SharedListener | None = None
         self._source_role: TlsRole | None = None
-        self._clients: dict[asyncio.Task[None], Session | None] = {}
+        self._clients: dict[asyncio.Task[None], GatewaySession | None] = {}
         self._lobby = Lobby(
             sessions_max=settings.max_connections,
             places=min(settings.logins_max, settings.max_connections),
             waiting_max=settings.max_connections,
             crowd=self._crowd,
         )
-        self._told = Seldom()
+        self._told = WarningLimiter()
         self.counts = PortCounts()
 
     @property
@@ -259,7 +259,7 @@ class Gateway:
         if self.tls is not None:
             client.tls_role = TlsRole(context=self.tls, is_server=True)
         source.tls_role = self._source_role
-        session = Session(
+        session = GatewaySession(
             Sides(client, source, peer),
             self._handler,
             relay,
@@ -329,7 +329,7 @@ class Gateway:
     def _is_open(self) -> bool:
         return self._server is not None and self._server.is_serving()
 
-    async def _take_leave(self, session: Session) -> None:
+    async def _take_leave(self, session: GatewaySession) -> None:
         try:
             async with asyncio.timeout(_LEAVE_TIMEOUT_S):
                 await session.take_leave()

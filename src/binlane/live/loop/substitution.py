@@ -36,7 +36,7 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, Watch
-from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import EventType, Flavor, HeaderFlag
@@ -47,7 +47,7 @@ from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 
-PAST_THE_PORT: Final = Reason.STRANGER.value
+PAST_THE_PORT: Final = RowsReason.STRANGER.value
 
 _FEW: Final = 8
 _UNSAID: Final = "it is not known what a mark in the source's log stands for"
@@ -228,7 +228,7 @@ class Substitution:
         read = None if group.gtid is None else _of_group(group, group.gtid, format_)
         found = self._find(output, read, waits=waits)
         if isinstance(found, GroupPlan) and _was_passed(output, group):
-            found = Unattributed(Reason.PASSED, _threads(found, output))
+            found = Unattributed(RowsReason.PASSED, _threads(found, output))
         if isinstance(found, GroupPlan):
             if not found.binlogs and _is_mark(group):
                 self.count(output, group.gtid, _UNSAID)
@@ -239,7 +239,7 @@ class Substitution:
         if found is None:
             return ""
         self._doubt(output, found)
-        if found.reason is not Reason.STRANGER and _is_mark(group):
+        if found.reason is not RowsReason.STRANGER and _is_mark(group):
             self.count(output, group.gtid, found.reason.value)
         return found.reason.value
 
@@ -261,7 +261,7 @@ class Substitution:
         """
         is_of_statements = _is_of_statements(output)
         if group is None or not self._has_source:
-            return Unattributed(Reason.STRANGER) if is_of_statements else None
+            return Unattributed(RowsReason.STRANGER) if is_of_statements else None
         plans = self._attributions
         if not is_of_statements and not plans.are_named((group,), output.name)[0]:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.live.port.context_reader import may_run_programs
 from binlane.live.port.followed_session import CHANGING, FollowedSession
 from binlane.live.port.group_tracking import UnderWay
@@ -86,7 +86,7 @@ class AlikeStatements:
             return None
         return Repeated(text, known, number, plans)
 
-    def has_repeated(self, one: Repeated, reply: Reply) -> bool:
+    def has_repeated(self, one: Repeated, reply: StatementReply) -> bool:
         """Follow a statement; False where it did not do the same as the others.
 
         Args:
@@ -167,6 +167,6 @@ class AlikeStatements:
             self._known[effect] = known
 
 
-def has_no_rows(reply: Reply, *, is_update: bool) -> bool:
+def has_no_rows(reply: StatementReply, *, is_update: bool) -> bool:
     """True if a reply says that no rows were changed; a client may ask for those that were found."""
     return not reply.affected_rows or (is_update and _NONE_CHANGED in reply.info)

@@ -17,14 +17,14 @@ from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.log_progress import LogProgress
 from binlane.live.port.session_groups import (
     Arrival,
-    Point,
-    Reason,
+    Attribution,
+    GroupNumber,
+    GroupSpan,
+    RowsReason,
+    SentStatement,
     SessionGroups,
-    Span,
-    Statement,
     Stream,
     Unattributed,
-    Verdict,
     Wait,
     point_of,
 )
@@ -67,7 +67,7 @@ class Unsettled(NamedTuple):
     arrivals: list[tuple[int, Arrival]]
     doubts: list[tuple[int, int]]
     is_any_open: bool
-    gone: list[tuple[list[Statement], int]]
+    gone: list[tuple[list[SentStatement], int]]
 
 
 class _Waiting(NamedTuple):
@@ -79,7 +79,7 @@ class _Waiting(NamedTuple):
     """
 
     arrival: Arrival
-    statements: tuple[tuple[int, Statement], ...]
+    statements: tuple[tuple[int, SentStatement], ...]
     others: frozenset[int]
 
     @property
@@ -103,7 +103,7 @@ class AttributionState:
     """
 
     def __init__(
-        self, flavor: Flavor, plans_of: Callable[[Statement], Sequence[GroupPlan] | None]
+        self, flavor: Flavor, plans_of: Callable[[SentStatement], Sequence[GroupPlan] | None]
     ) -> None:
         """Begin without sessions.
 
@@ -112,20 +112,20 @@ class AttributionState:
             plans_of: Gives the plans of a statement, from the journal if need be.
         """
         self.sessions: dict[int, SessionGroups] = {}
-        self.open: dict[Point, int] = {}
+        self.open: dict[GroupNumber, int] = {}
         self.told: dict[tuple[Stream, int], int] = {}
         self.progress = LogProgress(flavor)
         self.findings = Findings()
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
-        self._waiting: dict[Point, _Waiting] = {}
+        self._waiting: dict[GroupNumber, _Waiting] = {}
         self._order = 0
         # Threads of sessions with statements or groups that are not done with, and of some without.
         self._busy: set[int] = set()
 
     # Messages of the sessions.
 
-    def intend(self, thread_id: int, statement: Statement) -> None:
+    def intend(self, thread_id: int, statement: SentStatement) -> None:
         """A session is about to send a statement."""
         groups = self.sessions.get(thread_id)
         if groups is None:
@@ -140,8 +140,8 @@ class AttributionState:
     def answer(
         self,
         thread_id: int,
-        statement: Statement,
-        spans: tuple[Span, ...],
+        statement: SentStatement,
+        spans: tuple[GroupSpan, ...],
         *,
         is_known: bool,
         is_bound: bool,
@@ -168,7 +168,7 @@ class AttributionState:
         """A session is followed from the ends of streams on; give the threads that are forgotten for it."""
         before = self.sessions.get(thread_id)
         if before is not None:
-            self._give_up_all(thread_id, Reason.LOST)
+            self._give_up_all(thread_id, RowsReason.LOST)
             before.lose()
             self.told.update(
                 (point, -thread_id) for point, of in self.told.items() if of == thread_id
@@ -183,17 +183,19 @@ class AttributionState:
     def arrive(self, group: ReadGroup) -> int:
         """Take in that a group was read; its thread if that is a session's to be settled, else 0."""
         point = point_of(group.gtid)
-        if self.progress.has_read(point):
+        stream, number = point
+        read, moved = self.progress.read, self.progress.moved
+        if read.get(stream, 0) >= number:
             return 0
-        self.progress.move(point.stream, point.number)
+        read[stream] = moved[stream] = number
         self._order += 1
         arrival = Arrival(point, group.is_commit, self._order)
         thread_id = self.told.pop(point, group.thread_id)
         if thread_id < 0:
-            self.keep_none(point, Unattributed(Reason.LOST, frozenset((-thread_id,))))
+            self.keep_none(point, Unattributed(RowsReason.LOST, frozenset((-thread_id,))))
             return 0
         groups = self.sessions.get(thread_id)
-        if groups is not None and groups.start.get(point.stream, 0) < point.number:
+        if groups is not None and groups.start.get(stream, 0) < number:
             groups.arrive(arrival)
             self.open[point] = thread_id
             self._busy.add(thread_id)
@@ -201,7 +203,7 @@ class AttributionState:
         if not thread_id:
             self._wait_for_makers(group, arrival)
         else:
-            self.keep_none(point, Unattributed(Reason.STRANGER))
+            self.keep_none(point, Unattributed(RowsReason.STRANGER))
         return 0
 
     def _wait_for_makers(self, group: ReadGroup, arrival: Arrival) -> None:
@@ -222,7 +224,7 @@ class AttributionState:
         self.open[arrival.point] = 0
         self._end_waiting()
 
-    def _may_make_anything(self, one: Statement) -> bool:
+    def _may_make_anything(self, one: SentStatement) -> bool:
         """True if it is not known which groups a statement makes, and some may still come."""
         if one.count or one.is_lost:
             return False
@@ -234,15 +236,15 @@ class AttributionState:
         """Go on behind a gap: nothing is certain of statements whose groups may be in it."""
         for thread_id, groups in self.sessions.items():
             for arrival in groups.arrivals:
-                found = Unattributed(Reason.NOT_READ, frozenset((thread_id,)))
+                found = Unattributed(RowsReason.NOT_READ, frozenset((thread_id,)))
                 self.keep_none(arrival.point, found)
             groups.arrivals.clear()
             for statement in groups.statements:
                 if statement.is_lost or not self._is_told_all:
-                    statement.doubt = statement.doubt or Reason.NOT_READ
+                    statement.doubt = statement.doubt or RowsReason.NOT_READ
         for point, waiting in tuple(self._waiting.items()):
             threads = frozenset(thread_id for thread_id, _ in waiting.statements)
-            self.keep_none(point, Unattributed(Reason.NOT_READ, threads))
+            self.keep_none(point, Unattributed(RowsReason.NOT_READ, threads))
         for stream, number in ends.items():
             if self.progress.read.get(stream, 0) < number:
                 self.progress.move(stream, number)
@@ -251,7 +253,7 @@ class AttributionState:
         """The source was started anew: its threads are others."""
         self.progress.run += 1
         for thread_id, groups in self.sessions.items():
-            groups.doubt_open(Reason.LOST)
+            groups.doubt_open(RowsReason.LOST)
             self._busy.add(thread_id)
 
     def settle(self, threads: Iterable[int]) -> None:
@@ -263,13 +265,13 @@ class AttributionState:
             for verdict in groups.settle(self.progress.read):
                 self._note(thread_id, verdict)
 
-    def settle_around(self, point: Point) -> None:
+    def settle_around(self, point: GroupNumber) -> None:
         """Attribute an open group as far as that is possible by now."""
         self.settle(self.makers(point))
         if point in self._waiting:
             self._end_waiting()
 
-    def _find_first(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
+    def _find_first(self, thread_id: int, groups: SessionGroups, statement: SentStatement) -> None:
         """Find the group that a statement has committed before its own, if the log names no thread.
 
         It is there for certain: where one group only could be it, and can be of nobody else, it is.
@@ -296,36 +298,37 @@ class AttributionState:
         statement.is_split = False
         self._end_waiting()
 
-    def _note(self, thread_id: int, verdict: Verdict) -> None:
+    def _note(self, thread_id: int, verdict: Attribution) -> None:
         statement, point, threads = verdict.statement, verdict.point, frozenset((thread_id,))
         if statement is None:
             self.keep_none(point, Unattributed(verdict.reason, threads))
             return
         plan = self._plan_of(statement, verdict.plan)
         if plan is None:
-            self.keep_none(point, Unattributed(Reason.FORGOTTEN, threads))
+            self.keep_none(point, Unattributed(RowsReason.FORGOTTEN, threads))
         elif statement.is_lost and _hangs_on_reply(plan):
-            self.keep_none(point, Unattributed(Reason.LOST, threads))
+            self.keep_none(point, Unattributed(RowsReason.LOST, threads))
         else:
             self._close(point)
             self.findings.keep_plan(point, plan, thread_id, statement, verdict.plan)
 
-    def _plan_of(self, statement: Statement, number: int) -> GroupPlan | None:
+    def _plan_of(self, statement: SentStatement, number: int) -> GroupPlan | None:
         plans = self._plans_of(statement)
         return plans[number] if plans is not None and number < len(plans) else None
 
     # Groups that are given up.
 
-    def keep_none(self, point: Point, reason: Unattributed) -> None:
+    def keep_none(self, point: GroupNumber, reason: Unattributed) -> None:
         """Take a group for nobody's."""
         self._close(point)
         self.findings.keep_none(point, reason)
 
-    def _close(self, point: Point) -> None:
+    def _close(self, point: GroupNumber) -> None:
         self.open.pop(point, None)
-        self._waiting.pop(point, None)
+        if self._waiting:
+            self._waiting.pop(point, None)
 
-    def give_up(self, point: Point, reason: Reason) -> None:
+    def give_up(self, point: GroupNumber, reason: RowsReason) -> None:
         """Plan no group of the statement that an open group may be of."""
         thread_id = self.open[point]
         if thread_id:
@@ -334,7 +337,7 @@ class AttributionState:
         else:
             self.keep_none(point, Unattributed(reason, self.makers(point)))
 
-    def end_apart(self, point: Point) -> bool:
+    def end_apart(self, point: GroupNumber) -> bool:
         """Give up an open group if only more reading could tell whose it is; True if that is so."""
         thread_id = self.open[point]
         if thread_id:
@@ -342,12 +345,12 @@ class AttributionState:
                 return False
         elif not all(one.is_answered for _, one in self._waiting[point].statements):
             return False
-        self.give_up(point, Reason.APART)
+        self.give_up(point, RowsReason.APART)
         if point in self.open:
-            self._give_up_all(thread_id, Reason.APART)
+            self._give_up_all(thread_id, RowsReason.APART)
         return True
 
-    def _give_up_all(self, thread_id: int, reason: Reason) -> None:
+    def _give_up_all(self, thread_id: int, reason: RowsReason) -> None:
         """Take the groups of a session that were read for nobody's."""
         groups = self.sessions[thread_id]
         groups.doubt_all(reason)
@@ -355,7 +358,7 @@ class AttributionState:
             self.keep_none(arrival.point, Unattributed(reason, frozenset((thread_id,))))
         groups.arrivals.clear()
 
-    def _hear_of(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
+    def _hear_of(self, thread_id: int, groups: SessionGroups, statement: SentStatement) -> None:
         """Take in which groups are told to be of a statement."""
         if len(statement.last) == 1 and not statement.is_bound:
             # The case of nearly all statements: one group, which is not read yet.
@@ -393,16 +396,16 @@ class AttributionState:
             if not waiting.is_over:
                 continue
             makers = [each for each in waiting.statements if _may_have_made(each[1])]
-            reason = Reason.UNKNOWN if waiting.others else Reason.STRANGER
+            reason = RowsReason.UNKNOWN if waiting.others else RowsReason.STRANGER
             if makers:
                 is_any_lost = any(one.is_lost for _, one in makers)
-                reason = Reason.LOST if is_any_lost else Reason.SEVERAL
+                reason = RowsReason.LOST if is_any_lost else RowsReason.SEVERAL
             threads = waiting.others.union(thread_id for thread_id, _ in makers)
             self.keep_none(point, Unattributed(reason, threads))
 
     # Questions.
 
-    def makers(self, point: Point) -> frozenset[int]:
+    def makers(self, point: GroupNumber) -> frozenset[int]:
         """The sessions that an open group may be of."""
         thread_id = self.open.get(point)
         if thread_id:
@@ -418,10 +421,10 @@ class AttributionState:
             for one in self.sessions[thread_id].statements
         )
 
-    def may_name(self, point: Point, binlog: str) -> bool:
+    def may_name(self, point: GroupNumber, binlog: str) -> bool:
         """True if a statement that may have made an open group has a plan that names a binlog."""
         thread_id = self.open[point]
-        statements: Iterable[Statement] = (
+        statements: Iterable[SentStatement] = (
             self.sessions[thread_id].statements
             if thread_id
             else (one for _, one in self._waiting[point].statements)
@@ -437,7 +440,7 @@ class AttributionState:
         """Give what is not done with."""
         arrivals = [(0, waiting.arrival) for waiting in self._waiting.values()]
         doubts: list[tuple[int, int]] = []
-        gone: list[tuple[list[Statement], int]] = []
+        gone: list[tuple[list[SentStatement], int]] = []
         is_any_open = False
         for thread_id in tuple(self._busy):
             groups = self.sessions[thread_id]
@@ -466,7 +469,7 @@ class AttributionState:
                 if not self.progress.has_read(point):
                     self.told[point] = thread_id
         for point in found.unknown:
-            self.keep_none(point, Unattributed(Reason.LOST, None))
+            self.keep_none(point, Unattributed(RowsReason.LOST, None))
 
     def forget(self) -> None:
         """Forget all groups: the source is another one."""
@@ -505,7 +508,7 @@ class AttributionState:
         return forgotten
 
 
-def _may_have_made(statement: Statement) -> bool:
+def _may_have_made(statement: SentStatement) -> bool:
     """True if a group that could be a statement's, but was not told of it, may still be the statement's.
 
     False for a statement that can have made one group only, and was told another or none.

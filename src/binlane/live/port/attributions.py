@@ -21,12 +21,12 @@ from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_state import AttributionState, ReadGroup, Unsettled
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
-from binlane.live.port.journal.record_log import Place
+from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.journal.statement_journal import Present
 from binlane.live.port.session_groups import (
-    Point,
-    Reason,
-    Statement,
+    GroupNumber,
+    RowsReason,
+    SentStatement,
     Stream,
     Unattributed,
     ends_of,
@@ -135,6 +135,7 @@ class Attributions:
         self._state = AttributionState(
             flavor, _plans_in_memory if journal is None else journal.statements.plans_of
         )
+        self._findings = self._state.findings
         recovered = None if journal is None else journal.recovered()
         if recovered is not None:
             self._state.recover(recovered)
@@ -181,8 +182,8 @@ class Attributions:
             body = records.statement_body(thread_id, number, bits, "", encoded)
             place = journal.statements.write(records.INTENT, body)
             if place is None:
-                doubt = Reason.NOT_WRITTEN
-        statement = Statement(number, len(plans), plans, place)
+                doubt = RowsReason.NOT_WRITTEN
+        statement = SentStatement(number, len(plans), plans, place)
         statement.is_split, statement.is_for_all, statement.doubt = is_split, is_for_all, doubt
         with self._lock:
             self._state.intend(thread_id, statement)
@@ -232,12 +233,12 @@ class Attributions:
             place = journal.statements.write(records.ANSWER, body)
         with self._lock:
             if statement is None:
-                statement = Statement(number, 0, (), is_answered=True)
+                statement = SentStatement(number, 0, (), is_answered=True)
             if plans is not None:
                 statement.plans, statement.place = plans, place
                 statement.count = len(plans)
             self._state.answer(thread_id, statement, spans, is_known=is_known, is_bound=is_bound)
-            if statement.doubt is None:
+            if self._patience.seconds and statement.doubt is None:
                 self._patience.regain(thread_id)
             self._wake()
 
@@ -316,7 +317,7 @@ class Attributions:
             return is_watched or point in state.told
         return point in state.findings or point in state.open or self._is_recorded(point)
 
-    def _is_recorded(self, point: Point) -> bool:
+    def _is_recorded(self, point: GroupNumber) -> bool:
         return self._journal is not None and self._journal.groups.find(point) is not None
 
     def numbers(self, first: int, last: int) -> set[int]:
@@ -360,23 +361,24 @@ class Attributions:
             group: Group that was `read`, or that counts as read by this call.
             wait_s: Longest wait in seconds; the default is the one of the settings.
         """
-        point, state = point_of(group.gtid), self._state
-        known = state.findings.get(point)
+        point, findings = point_of(group.gtid), self._findings
+        known = findings.get(point)
         if known is not None:
-            if state.findings.has_news:
+            if findings.news:
                 self._save()
             return known
         self.hear()
+        state = self._state
         with self._lock:
             state.arrive(group)
             state.settle_around(point)
             if point in state.open:
                 self._await(point, wait_s)
-            known = state.findings.get(point)
+            known = findings.get(point)
             is_closed = self._is_closed and point in state.open
         self._save()
         if is_closed:
-            return Unattributed(Reason.CLOSED)
+            return Unattributed(RowsReason.CLOSED)
         if known is not None:
             return known
         journal = self._journal
@@ -386,7 +388,7 @@ class Attributions:
             else journal.recall(point, group.thread_id)
         )
 
-    def _await(self, point: Point, wait_s: float | None) -> None:
+    def _await(self, point: GroupNumber, wait_s: float | None) -> None:
         """Wait until a group is attributed, or give up; the caller holds the lock."""
         state = self._state
         if wait_s is None:
@@ -398,7 +400,7 @@ class Attributions:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 self._patience.lose(state.makers(point))
-                state.give_up(point, Reason.NOT_ANSWERED)
+                state.give_up(point, RowsReason.NOT_ANSWERED)
                 return
             self._is_waited_for = True
             self._changed.wait(left_s)
@@ -408,7 +410,7 @@ class Attributions:
     def known(self, groups: Sequence[ReadGroup]) -> list[GroupPlan | Unattributed | None]:
         """Give the known plans of groups that were read just now; None where `find` has to say it."""
         with self._lock:
-            return [self._state.findings.get(point_of(group.gtid)) for group in groups]
+            return [self._findings.get(point_of(group.gtid)) for group in groups]
 
     def are_named(self, groups: Sequence[ReadGroup], binlog: str) -> list[bool]:
         """Tell for each group that was read if its plan may name a binlog; plans are known when they come.
@@ -418,8 +420,8 @@ class Attributions:
         with self._lock:
             return [self._is_named(point_of(group.gtid), binlog) for group in groups]
 
-    def _is_named(self, point: Point, binlog: str) -> bool:
-        known = self._state.findings.get(point)
+    def _is_named(self, point: GroupNumber, binlog: str) -> bool:
+        known = self._findings.get(point)
         if known is not None:
             return isinstance(known, GroupPlan) and binlog in known.binlogs
         if point in self._state.open:
@@ -478,7 +480,7 @@ class Attributions:
 
     # The journal.
 
-    def _write(self, kind: int, body: bytes) -> Place | None:
+    def _write(self, kind: int, body: bytes) -> RecordPlace | None:
         """Write a session's message; None without a journal, and if writing fails."""
         return None if self._journal is None else self._journal.statements.write(kind, body)
 
@@ -536,34 +538,34 @@ class Attributions:
 class _Patience:
     """Seconds for which replies of sessions are waited for.
 
+    Attributes:
+        seconds: Patience with sessions that kept others waiting, by their threads.
+
     Args:
         most_s: Patience with a session that did not keep anybody waiting.
     """
 
     def __init__(self, most_s: float) -> None:
         self._most_s = most_s
-        self._seconds: dict[int, float] = {}
+        self.seconds: dict[int, float] = {}
 
     def of(self, threads: Iterable[int]) -> float:
         """Give the least patience with any of the sessions."""
-        return min(
-            (self._seconds.get(each, self._most_s) for each in threads), default=self._most_s
-        )
+        return min((self.seconds.get(each, self._most_s) for each in threads), default=self._most_s)
 
     def lose(self, threads: Iterable[int]) -> None:
         """Wait less for whoever kept all waiting, until a reply comes in time."""
         for thread_id in threads:
-            patience_s = self._seconds.get(thread_id, self._most_s)
+            patience_s = self.seconds.get(thread_id, self._most_s)
             least_s = min(_PATIENCE_LEAST_S, self._most_s)
-            self._seconds[thread_id] = max(patience_s / 4, least_s)
+            self.seconds[thread_id] = max(patience_s / 4, least_s)
 
     def regain(self, thread_id: int) -> None:
         """Wait for a session as long as for any other again."""
-        if self._seconds:
-            self._seconds.pop(thread_id, None)
+        self.seconds.pop(thread_id, None)
 
 
-def _plans_in_memory(statement: Statement) -> Sequence[GroupPlan] | None:
+def _plans_in_memory(statement: SentStatement) -> Sequence[GroupPlan] | None:
     """Give a statement's plans where there is no journal."""
     return statement.plans
 

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from random import random
 from typing import Final, TypeVar
 
+from binlane.client.needed_objects import Question
 from binlane.client.questions import (
     Answer,
-    Asked,
     Asking,
+    AskingContext,
     NotUnderstoodError,
-    Question,
     asking,
 )
 from binlane.client.session import ServerSession
@@ -86,7 +86,7 @@ class CatalogConnections:
         with self._lock:
             self._seen.append(gtid)
 
-    def answer(self, question: Question, asked: Asked) -> Answer:
+    def answer(self, question: Question, asked: AskingContext) -> Answer:
         """The answer to a question.
 
         Raises:
@@ -106,7 +106,7 @@ class CatalogConnections:
                 hint=error.hint or "try again",
             ) from None
 
-    def _answer(self, session: ServerSession, question: Question, asked: Asked) -> Answer:
+    def _answer(self, session: ServerSession, question: Question, asked: AskingContext) -> Answer:
         with self._lock:
             seen = self._seen.copy()
         if seen:

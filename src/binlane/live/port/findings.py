@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup
-from binlane.live.port.session_groups import Point, Reason, Statement, Unattributed
+from binlane.live.port.session_groups import GroupNumber, RowsReason, SentStatement, Unattributed
 from binlane.statements.session.group_plan import GroupPlan
 
 _KEPT_MOST: Final = 8192
@@ -16,58 +16,64 @@ _KEPT_BYTES_MOST: Final = 32 << 20
 
 
 class Findings:
-    """The latest findings; older ones are in the journal only."""
+    """The latest findings; older ones are in the journal only.
+
+    Attributes:
+        news: Findings that the journal lacks.
+    """
 
     def __init__(self) -> None:
         """Begin with no findings."""
-        self._known: OrderedDict[Point, GroupPlan | Unattributed] = OrderedDict()
+        self._known: OrderedDict[GroupNumber, GroupPlan | Unattributed] = OrderedDict()
         self._bytes = 0
-        self._news: list[FoundGroup] = []
+        self.news: list[FoundGroup] = []
         self.get = self._known.get
 
-    def __contains__(self, point: Point) -> bool:
+    def __contains__(self, point: GroupNumber) -> bool:
         return point in self._known
 
-    def __iter__(self) -> Iterator[Point]:
+    def __iter__(self) -> Iterator[GroupNumber]:
         return iter(self._known)
-
-    @property
-    def has_news(self) -> bool:
-        """True if there are findings that the journal lacks."""
-        return bool(self._news)
 
     def take_news(self) -> list[FoundGroup]:
         """Give the findings that the journal lacks, once."""
-        news, self._news = self._news, []
+        news, self.news = self.news, []
         return news
 
     def keep_plan(
-        self, point: Point, plan: GroupPlan, thread_id: int, statement: Statement, number: int
+        self,
+        point: GroupNumber,
+        plan: GroupPlan,
+        thread_id: int,
+        statement: SentStatement,
+        number: int,
     ) -> None:
         """Keep which plan of a session's statement is a group's."""
         self._keep(point, plan)
         if statement.place is not None:
-            self._news.append(FoundGroup(thread_id, point, statement.place, number))
+            self.news.append(FoundGroup(thread_id, point, statement.place, number))
 
-    def keep_none(self, point: Point, reason: Unattributed) -> None:
+    def keep_none(self, point: GroupNumber, reason: Unattributed) -> None:
         """Keep why a group has no plan."""
         self._keep(point, reason)
-        if reason.reason is not Reason.STRANGER:
+        if reason.reason is not RowsReason.STRANGER:
             for thread_id in reason.threads or ():
-                self._news.append(FoundGroup(thread_id, point, NO_PLACE, NO_PLAN))
+                self.news.append(FoundGroup(thread_id, point, NO_PLACE, NO_PLAN))
 
-    def _keep(self, point: Point, known: GroupPlan | Unattributed) -> None:
-        self._bytes += _bytes_of(known) - _bytes_of(self._known.pop(point, None))
+    def _keep(self, point: GroupNumber, known: GroupPlan | Unattributed) -> None:
+        if point in self._known:
+            self._bytes -= _bytes_of(self._known.pop(point))
         self._known[point] = known
+        self._bytes += _bytes_of(known)
         while len(self._known) > _KEPT_MOST or self._bytes > _KEPT_BYTES_MOST:
             self._bytes -= _bytes_of(self._known.popitem(last=False)[1])
 
     def clear(self) -> None:
         """Forget all findings, and those that the journal lacks."""
         self._known.clear()
-        self._news.clear()
+        self.news.clear()
         self._bytes = 0
 
 
-def _bytes_of(known: GroupPlan | Unattributed | None) -> int:
+def _bytes_of(known: GroupPlan | Unattributed) -> int:
     return known.text_bytes if isinstance(known, GroupPlan) else 0

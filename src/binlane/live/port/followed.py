@@ -24,10 +24,10 @@ from binlane.live.gateway.judge import (
     Done,
     Give,
     PassingJudge,
-    Reading,
     Refuse,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.live.port.alike_statements import AlikeStatements, Repeated, has_no_rows
@@ -62,7 +62,7 @@ from binlane.statements.sql.tokens import LONG
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
-_Replied = tuple[UnderWay | Repeated, Sequence[Reply]]
+_Replied = tuple[UnderWay | Repeated, Sequence[StatementReply]]
 """A statement that the source has run, and its replies."""
 
 
@@ -82,19 +82,19 @@ class Followed(PassingJudge):
         self._lost = lost
         self._answers = VariableAnswers(session)
         self._alike = AlikeStatements(session)
-        self._reading = Reading(session.model.session.dialect, "")
+        self._reading = TextReading(session.model.session.dialect, "")
         # Statements that the source runs, until all is told of them.
         self._under_way: list[UnderWay | Repeated] = []
 
     @property
-    def reading(self) -> Reading | None:  # type: ignore[override]  # not always known
+    def reading(self) -> TextReading | None:  # type: ignore[override]  # not always known
         """Same as in `Judge`: None where the session's character set is not known."""
         reader, dialect = self.session.reader, self.session.model.session.dialect
         if reader.values is None or not reader.is_charset_known:
             return None
         charset = reader.values.client_charset
         if self._reading.dialect is not dialect or self._reading.character_set != charset:
-            self._reading = Reading(dialect, charset)
+            self._reading = TextReading(dialect, charset)
         return self._reading
 
     @property
@@ -228,7 +228,7 @@ class Followed(PassingJudge):
         for one in filter(None, ran):
             session.shared.catalog.changed(one, session.model.session.database)
         session.reader.lost_track()
-        return Run(session.reader.owed(None))
+        return RunVerdict(session.reader.owed(None))
 
     async def _judge_one(self, text: str, *, is_prepared: bool) -> Verdict:
         session, answers = self.session, self._answers
@@ -248,7 +248,7 @@ class Followed(PassingJudge):
             session.tracking.planning.know_rewritten(session.model.session.state.number + 1)
         text, facts = rewritten.model, await session.known_facts(rewritten.model)
         verdict = await self._judge_text(text, facts)
-        if not isinstance(verdict, Run) or rewritten.source == text:
+        if not isinstance(verdict, RunVerdict) or rewritten.source == text:
             return verdict
         for one in self._under_way:
             if isinstance(one, UnderWay):
@@ -314,7 +314,7 @@ class Followed(PassingJudge):
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
         owed, is_same = session.reader.owed(None), sources == list(texts)
-        return Run(owed, text=None if is_same else session.as_sent("\n;".join(sources)))
+        return RunVerdict(owed, text=None if is_same else session.as_sent("\n;".join(sources)))
 
     def _send(
         self, text: str, facts: StatementFacts, expected: StatementPlan, needs: Needs | None
@@ -341,7 +341,7 @@ class Followed(PassingJudge):
             tracking.planning.know(expected.numbers, context)
         tracking.intend(one, model)
         self._under_way = [one]
-        return one, Run(before)
+        return one, RunVerdict(before)
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
         """Same as in `Judge`."""
@@ -368,7 +368,7 @@ class Followed(PassingJudge):
         self.session.reader.used()
         self.session.warnings.forget()
 
-    def done(self, replies: Sequence[Reply]) -> Done:
+    def done(self, replies: Sequence[StatementReply]) -> Done:
         """Same as in `Judge`."""
         session, under_way = self.session, self._under_way
         if replies:
@@ -393,7 +393,7 @@ class Followed(PassingJudge):
             return Done(warnings) if warnings else NOTHING_LEFT
         return Done(warnings, partial(tracking.settle, session.model))
 
-    def _unsent(self, replies: Sequence[Reply]) -> None:
+    def _unsent(self, replies: Sequence[StatementReply]) -> None:
         """Note a command that was not read, or was not sent: what was intended does not come."""
         session, under_way = self.session, self._under_way
         session.tracking.answer_unread(replies)
@@ -404,7 +404,7 @@ class Followed(PassingJudge):
             self._under_way = []
 
     def _each_reply(
-        self, under_way: Sequence[UnderWay | Repeated], replies: Sequence[Reply]
+        self, under_way: Sequence[UnderWay | Repeated], replies: Sequence[StatementReply]
     ) -> Sequence[_Replied]:
         """The replies to each statement of several; none where they cannot be told apart."""
         if any(isinstance(one, UnderWay) and is_program(one.facts) for one in under_way):
@@ -440,7 +440,7 @@ class Followed(PassingJudge):
             if isinstance(one, UnderWay) and one.facts.effects.kind in DDL_KINDS:
                 catalog.changed(one.facts, database, errno=replies[-1].errno)
 
-    def _more_warnings(self, one: UnderWay | Repeated, replies: Sequence[Reply]) -> int:
+    def _more_warnings(self, one: UnderWay | Repeated, replies: Sequence[StatementReply]) -> int:
         """Predict the result of `_follow` for a statement from the model's preview."""
         if isinstance(one, Repeated):
             return 0
@@ -469,7 +469,7 @@ class Followed(PassingJudge):
         self.session.tracking.lose_step(hides_tables=hides_tables)
         self._lost()
 
-    def _follow(self, one: UnderWay | Repeated, replies: Sequence[Reply]) -> int:
+    def _follow(self, one: UnderWay | Repeated, replies: Sequence[StatementReply]) -> int:
         """Let the model execute the statement that the source has run, and tell its groups.
 
         Returns:
@@ -509,7 +509,7 @@ class Followed(PassingJudge):
             tracking.end_transaction()
         return more
 
-    def _change_objects(self, facts: StatementFacts, reply: Reply) -> None:
+    def _change_objects(self, facts: StatementFacts, reply: StatementReply) -> None:
         """Forget the objects that a statement may have changed."""
         catalog, session = self.session.shared.catalog, self.session.model.session
         kind = facts.effects.kind
@@ -537,7 +537,7 @@ def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
     return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
 
 
-def _carried_out(model: PlanningSession, one: UnderWay, reply: Reply) -> StatementPlan:
+def _carried_out(model: PlanningSession, one: UnderWay, reply: StatementReply) -> StatementPlan:
     """Let the model execute a statement whose outcome is known, and give its account."""
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
@@ -556,7 +556,7 @@ def _is_as_active(model: PlanningSession, *, is_active: bool) -> bool:
     return session.is_transaction_active is is_active
 
 
-def _hides(session: Session, one: UnderWay, replies: Sequence[Reply]) -> bool:
+def _hides(session: Session, one: UnderWay, replies: Sequence[StatementReply]) -> bool:
     """True if one of the source's warnings is about its own log of rows alone.
 
     A server that logs a change of a BLACKHOLE table as text does not warn of it.
@@ -569,7 +569,7 @@ def _hides(session: Session, one: UnderWay, replies: Sequence[Reply]) -> bool:
     )
 
 
-def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
+def _outcome(facts: StatementFacts, reply: StatementReply) -> Outcome:
     """Give the outcome of a statement in its reply, as far as the model does not know it."""
     if reply.errno:
         return Outcome(error=reply.errno)

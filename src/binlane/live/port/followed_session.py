@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from binlane.client.source_objects import Source
 from binlane.errors import StatementError
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.binlog_variables import NAMES, mended
 from binlane.live.port.context_reader import ContextReader, Needs
 from binlane.live.port.context_use import ContextUse
@@ -81,7 +81,7 @@ class FollowedSession:
         is_in_transaction: True if the source's last reply said that a transaction is open.
     """
 
-    client: SessionContext
+    client: HandlerSession
     shared: PortParts
     model: PlanningSession
     objects: SchemaCatalog

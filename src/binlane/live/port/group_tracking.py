@@ -15,8 +15,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final, Protocol
 
 from binlane.errors import NotLoggableError, StatementError
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.judge import StatementReply
 from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.doubts import Doubt
@@ -132,7 +132,7 @@ class GroupTracking:
         client: Client's session on the source.
     """
 
-    def __init__(self, client: SessionContext) -> None:
+    def __init__(self, client: HandlerSession) -> None:
         self.shared: PortParts | None = None
         self.thread_id = client.thread_id
         self._flavor = flavor_of(client.server_version)
@@ -248,7 +248,9 @@ class GroupTracking:
         self.shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
         return True
 
-    def follow_known(self, number: int, reply: Reply, plans: Foreseen | None = None) -> None:
+    def follow_known(
+        self, number: int, reply: StatementReply, plans: Foreseen | None = None
+    ) -> None:
         """Tell which group is that of a statement of a known kind.
 
         Args:
@@ -274,7 +276,7 @@ class GroupTracking:
             self._unread = model.count()
             self.shared.attributions.intend(self.thread_id, self._unread, (), is_for_all=is_for_all)
 
-    def answer_unread(self, replies: Sequence[Reply]) -> None:
+    def answer_unread(self, replies: Sequence[StatementReply]) -> None:
         """Tell the groups in the replies to an unread command; no replies if it was not sent."""
         number, self._unread = self._unread, 0
         if number and self.shared is not None:
@@ -287,7 +289,7 @@ class GroupTracking:
             if one.is_intended and self.shared is not None:
                 self.shared.attributions.done(self.thread_id, one.number, None)
 
-    def muddle(self, under_way: Sequence[Intended], replies: Sequence[Reply]) -> None:
+    def muddle(self, under_way: Sequence[Intended], replies: Sequence[StatementReply]) -> None:
         """Tell that replies came, and nobody knows which of them are to which statement."""
         if self.shared is not None:
             last = self.told(replies)
@@ -337,7 +339,7 @@ class GroupTracking:
         one: UnderWay,
         planned: StatementPlan,
         model: PlanningSession,
-        replies: Sequence[Reply],
+        replies: Sequence[StatementReply],
     ) -> None:
         """Tell which groups are a statement's, or keep it until `settle`.
 
@@ -357,7 +359,7 @@ class GroupTracking:
         one: UnderWay,
         planned: StatementPlan,
         model: PlanningSession,
-        replies: Sequence[Reply],
+        replies: Sequence[StatementReply],
     ) -> None:
         if self.shared is None:
             _lose_unplanned(model, planned, ())
@@ -380,7 +382,7 @@ class GroupTracking:
         else:
             self._attribute(self.shared, told, last)
 
-    def told(self, replies: Sequence[Reply]) -> str | None:
+    def told(self, replies: Sequence[StatementReply]) -> str | None:
         """Give the GTIDs of the session's last group from replies; None for nothing that is new."""
         for reply in reversed(replies):
             told = reply.gtids or reply.tracked.get("last_gtid", "")

@@ -22,14 +22,8 @@ from typing import Final, Protocol, TypeVar
 
 from binlane.binlogs.routing.logged_ddl import logged_ddl
 from binlane.client.known_objects import KnownObjects
-from binlane.client.questions import (
-    Answer,
-    Asked,
-    Need,
-    NotUnderstoodError,
-    Question,
-    Topic,
-)
+from binlane.client.needed_objects import Need, Question, Topic
+from binlane.client.questions import Answer, AskingContext, NotUnderstoodError
 from binlane.errors import (
     CodecError,
     SourceDownError,
@@ -78,7 +72,7 @@ class OwnQuestions(Protocol):
         """True if the session may have locked the object of a question, so that others would wait."""
         ...
 
-    async def answer(self, question: Question, asked: Asked) -> Answer:
+    async def answer(self, question: Question, asked: AskingContext) -> Answer:
         """The answer to a question, asked in the session; errors as of `client.source_objects`."""
         ...
 
@@ -100,7 +94,7 @@ class ObjectSource(Protocol):
         """
         ...
 
-    def answer(self, question: Question, asked: Asked) -> Answer:
+    def answer(self, question: Question, asked: AskingContext) -> Answer:
         """The answer to a question.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from binlane.live.port.session_groups import Point, Stream, ends_of
+from binlane.live.port.session_groups import GroupNumber, Stream, ends_of
 from binlane.log.codec.types import Flavor
 from binlane.positions import Position
 
@@ -40,7 +40,7 @@ class LogProgress:
         self.read, self.run, self.is_begun = read, run, epoch is not None
         self.epoch = self.epoch if epoch is None else epoch
 
-    def has_read(self, point: Point) -> bool:
+    def has_read(self, point: GroupNumber) -> bool:
         """True if a group was read."""
         return self.read.get(point.stream, 0) >= point.number
 

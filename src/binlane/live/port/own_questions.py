@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.client.questions import Answer, Asked, Question, Topic
+from binlane.client.needed_objects import Question, Topic
+from binlane.client.questions import Answer, AskingContext
 from binlane.client.source_objects import ClientSession, Source
 from binlane.live.port.context_reader import reads_diagnostics
 from binlane.statements.session.session import Session
@@ -41,7 +42,7 @@ class OwnQuestions:
             return False
         return any(name == question.name for name, _, _ in locked.locks)
 
-    async def answer(self, question: Question, asked: Asked) -> Answer:
+    async def answer(self, question: Question, asked: AskingContext) -> Answer:
         """The answer to a question.
 
         Raises:

@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.context_use import KnownUses
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.sayings import Sayings
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.server_errors import NO_ERRORS, SessionErrors
 
-Seen = Callable[[SessionContext], Awaitable[Collection[str] | None]]
+Seen = Callable[[HandlerSession], Awaitable[Collection[str] | None]]
 """Gives the names of the binlogs that a session's account may see; None for all."""
 
 
-async def _all_seen(_session: SessionContext) -> None:
+async def _all_seen(_session: HandlerSession) -> None:
     """Show every binlog: the default of `seen`."""
 
 

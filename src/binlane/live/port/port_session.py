@@ -1,7 +1,7 @@
 """One client's session through the port: judged before its statements run, followed after.
 
 A session is in one of four phases. *Relayed*: nobody judges it, as the source was not set up for that. *Unread*:
-nothing of it has to be known yet. *Followed*: a session of the model (`session.Session`) goes along with it.
+nothing of it has to be known yet. *Followed*: a session of the model (`session.GatewaySession`) goes along with it.
 *Out of step*: the model does not know the session's state any longer.
 
     unread ──▶ followed ◀──▶ out of step         unread, out of step ──▶ relayed
@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.judge import (
     AS_IT_IS,
     PASS,
     ClientStatement,
     Done,
     Pass,
-    Reading,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.live.port.followed import Followed
@@ -52,7 +52,7 @@ class Relayed(NotFollowed):
     reads_long_texts: Final = False
 
     def __init__(self, dialect: Dialect) -> None:
-        self.reading = Reading(dialect, "utf8mb4")
+        self.reading = TextReading(dialect, "utf8mb4")
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Let a command pass."""
@@ -85,7 +85,7 @@ class OutOfStep:
         return not self.followed.session.is_in_transaction
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> TextReading | None:
         """Same as in `Judge`."""
         return self.followed.reading
 
@@ -122,7 +122,7 @@ class PortSession:
         find_parts: Gives the state that all sessions of the port share.
     """
 
-    def __init__(self, client: SessionContext, find_parts: FindParts) -> None:
+    def __init__(self, client: HandlerSession, find_parts: FindParts) -> None:
         self._find_parts = find_parts
         self._dialect = Dialect(flavor=flavor_of(client.server_version).value)
         self._tracking = GroupTracking(client)
@@ -178,7 +178,7 @@ class PortSession:
     # Calls of the gateway -------------------------------------------------------------------------
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> TextReading | None:
         """The way in which the source reads the session's next statement; None where that is not known."""
         return self._phase.reading
 
@@ -218,7 +218,7 @@ class PortSession:
         try:
             verdict = await self._judge_later(statements)
         finally:
-            if not isinstance(verdict, Run):
+            if not isinstance(verdict, RunVerdict):
                 self._long_texts.forget()
         return verdict
 
@@ -255,7 +255,7 @@ class PortSession:
         """Take some of the file that LOAD DATA LOCAL sends."""
         self._phase.local_data(data)
 
-    def done(self, replies: Sequence[Reply]) -> Done:
+    def done(self, replies: Sequence[StatementReply]) -> Done:
         """Follow the replies to the command."""
         return self._phase.done(replies)
 

@@ -15,7 +15,7 @@ from binlane.errors import (
     UnjudgedError,
     UnsafeStatementError,
 )
-from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.parts import PortParts
 from binlane.statements.check.hints import HINTS
 from binlane.statements.policy.refusals import Refusal, Why
@@ -91,7 +91,7 @@ class Refusals:
         client: The session on the source.
     """
 
-    def __init__(self, client: SessionContext) -> None:
+    def __init__(self, client: HandlerSession) -> None:
         self._client = client
 
     async def of(

@@ -22,7 +22,7 @@ from enum import Enum, StrEnum
 from operator import attrgetter
 from typing import NamedTuple
 
-from binlane.live.port.journal.record_log import Place
+from binlane.live.port.journal.record_log import RecordPlace
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
 from binlane.statements.session.group_plan import GroupPlan
 
@@ -30,7 +30,7 @@ Stream = str
 """Within it numbers only grow: a domain of MariaDB, a source with its tag of MySQL."""
 
 
-class Reason(StrEnum):
+class RowsReason(StrEnum):
     """The reason why a group is of no known statement."""
 
     STRANGER = "it did not come through the port"
@@ -58,11 +58,11 @@ class Unattributed(NamedTuple):
             they were to be. None: any thread may have made it.
     """
 
-    reason: Reason
+    reason: RowsReason
     threads: frozenset[int] | None = frozenset()
 
 
-class Point(NamedTuple):
+class GroupNumber(NamedTuple):
     """A group of the source.
 
     Attributes:
@@ -73,7 +73,7 @@ class Point(NamedTuple):
     number: int
 
 
-class Span(NamedTuple):
+class GroupSpan(NamedTuple):
     """Groups that follow each other in a stream.
 
     Attributes:
@@ -96,12 +96,12 @@ class Arrival(NamedTuple):
         order: Place of the group among all that were read.
     """
 
-    point: Point
+    point: GroupNumber
     is_commit: bool
     order: int = 0
 
 
-class Verdict(NamedTuple):
+class Attribution(NamedTuple):
     """Result of a group's attribution.
 
     Attributes:
@@ -110,10 +110,10 @@ class Verdict(NamedTuple):
         reason: Reason why the group has no plan; only without a statement.
     """
 
-    point: Point
-    statement: Statement | None = None
+    point: GroupNumber
+    statement: SentStatement | None = None
     plan: int = 0
-    reason: Reason = Reason.NO_STATEMENT
+    reason: RowsReason = RowsReason.NO_STATEMENT
 
 
 class Wait(Enum):
@@ -124,7 +124,7 @@ class Wait(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Statement:
+class SentStatement:
     """A statement that was or is under way.
 
     Attributes:
@@ -148,21 +148,21 @@ class Statement:
     number: int
     count: int
     plans: Sequence[GroupPlan] | None = None
-    place: Place | None = None
+    place: RecordPlace | None = None
     is_answered: bool = False
     is_lost: bool = False
-    last: tuple[Span, ...] = ()
+    last: tuple[GroupSpan, ...] = ()
     is_bound: bool = False
     is_split: bool = False
     is_for_all: bool = False
-    doubt: Reason | None = None
+    doubt: RowsReason | None = None
     gone: dict[Stream, int] | None = None
 
-    def told(self) -> Iterator[Point]:
+    def told(self) -> Iterator[GroupNumber]:
         """The groups that the reply named."""
         for stream, first, last in () if self.is_bound else self.last:
             for number in range(first or last, last + 1):
-                yield Point(stream, number)
+                yield GroupNumber(stream, number)
 
 
 @dataclass(slots=True, eq=False)
@@ -186,8 +186,8 @@ class SessionGroups:
         run: Number of times that the log was seen to go on behind a start of the source before the session.
     """
 
-    statements: deque[Statement] = field(default_factory=deque)
-    unanswered: dict[int, Statement] = field(default_factory=dict)
+    statements: deque[SentStatement] = field(default_factory=deque)
+    unanswered: dict[int, SentStatement] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
     told: dict[Stream, int] = field(init=False)
     is_taken: bool = False
@@ -195,19 +195,19 @@ class SessionGroups:
     has_strangers: bool = False
     is_missed: bool = False
     start: dict[Stream, int] = field(default_factory=dict)
-    gone: list[Statement] = field(default_factory=list)
+    gone: list[SentStatement] = field(default_factory=list)
     run: int = 0
 
     def __post_init__(self) -> None:
         """Nothing was told yet."""
         self.told = self.start.copy()
 
-    def add(self, statement: Statement) -> None:
+    def add(self, statement: SentStatement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
         if statement.is_answered and self.has_strangers:
-            statement.doubt = statement.doubt or Reason.OTHER_COUNT
+            statement.doubt = statement.doubt or RowsReason.OTHER_COUNT
         if self.is_missed and statement.count:
-            statement.doubt = statement.doubt or Reason.MISSED
+            statement.doubt = statement.doubt or RowsReason.MISSED
             self.is_missed = False
         self.has_strangers = False
         self.statements.append(statement)
@@ -232,8 +232,8 @@ class SessionGroups:
 
     def answer(
         self,
-        statement: Statement,
-        last: tuple[Span, ...],
+        statement: SentStatement,
+        last: tuple[GroupSpan, ...],
         *,
         is_known: bool,
         is_bound: bool = False,
@@ -264,7 +264,7 @@ class SessionGroups:
             return
         if self.has_untold and (is_bound or (statement.count > 1 and not new[0].first)):
             # One more group and one less give the same number.
-            statement.doubt = statement.doubt or Reason.OTHER_COUNT
+            statement.doubt = statement.doubt or RowsReason.OTHER_COUNT
         self.has_untold = False
         statement.last = tuple(
             [
@@ -277,7 +277,7 @@ class SessionGroups:
         for stream, _, number in new:
             told[stream] = max(number, told.get(stream, 0))
 
-    def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
+    def is_over(self, statement: SentStatement, read: Mapping[Stream, int]) -> bool:
         """True if all groups of a statement were attributed, in the order that they came in."""
         if not statement.is_answered:
             return False
@@ -301,23 +301,23 @@ class SessionGroups:
         assert self.statements, "there is one that they may be of"
         return Wait.READING if self.statements[0].is_answered else Wait.REPLY
 
-    def doubt(self, reason: Reason) -> None:
+    def doubt(self, reason: RowsReason) -> None:
         """Plan no group of the statement that comes first."""
         if self.statements:
             first = self.statements[0]
             first.doubt = first.doubt or reason
 
-    def doubt_open(self, reason: Reason) -> None:
+    def doubt_open(self, reason: RowsReason) -> None:
         """Plan no group of statements that have no reply."""
         for statement in self.unanswered.values():
             statement.doubt = statement.doubt or reason
 
-    def doubt_all(self, reason: Reason) -> None:
+    def doubt_all(self, reason: RowsReason) -> None:
         """Plan no group of any statement that is known."""
         for statement in self.statements:
             statement.doubt = statement.doubt or reason
 
-    def settle(self, read: Mapping[Stream, int]) -> Iterable[Verdict]:
+    def settle(self, read: Mapping[Stream, int]) -> Iterable[Attribution]:
         """Attribute the groups that can be attributed.
 
         Args:
@@ -332,10 +332,10 @@ class SessionGroups:
                 if point == (stream, end) and begin in {0, end}:
                     self.gone.append(statements.popleft())
                     arrivals.clear()
-                    return (Verdict(point, first),)
+                    return (Attribution(point, first),)
         return self._settle(read)
 
-    def _settle(self, read: Mapping[Stream, int]) -> Iterator[Verdict]:
+    def _settle(self, read: Mapping[Stream, int]) -> Iterator[Attribution]:
         while self.statements:
             first = self.statements[0]
             if not first.is_answered:
@@ -352,9 +352,9 @@ class SessionGroups:
             self.statements.popleft()
         if self.arrivals:
             self.has_strangers = True
-            yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
+            yield from self._none(len(self.arrivals), RowsReason.NO_STATEMENT)
 
-    def _settle_open(self, first: Statement) -> Iterator[Verdict]:
+    def _settle_open(self, first: SentStatement) -> Iterator[Attribution]:
         """Attribute the groups that are there while the first statement has no reply."""
         if not self.arrivals:
             return
@@ -365,7 +365,7 @@ class SessionGroups:
                 self.doubt_all(first.doubt)  # they may be theirs
             yield from self._none(len(self.arrivals), first.doubt, first)
 
-    def _settle_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
+    def _settle_told(self, statement: SentStatement, *, is_read: bool) -> Iterator[Attribution]:
         """Attribute groups to a statement of which something was told."""
         if statement.is_bound:
             if is_read:
@@ -380,11 +380,13 @@ class SessionGroups:
         else:
             yield from self._settle_last_told(statement, is_read=is_read)
 
-    def _settle_last_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
+    def _settle_last_told(
+        self, statement: SentStatement, *, is_read: bool
+    ) -> Iterator[Attribution]:
         """Settle the groups of a MariaDB reply, which names the last: their number is seen in the log."""
         ((stream, _, number),) = statement.last
         points = [arrival.point for arrival in self.arrivals]
-        last = Point(stream, number)
+        last = GroupNumber(stream, number)
         if last in points:
             count = points.index(last) + 1
         elif statement.gone is not None and statement.gone.get(stream, 0) >= number:
@@ -401,15 +403,15 @@ class SessionGroups:
                 len(points),
             )
             if count:
-                self.doubt_all(Reason.OTHER_COUNT)
+                self.doubt_all(RowsReason.OTHER_COUNT)
         elif statement.doubt is None and len(points) < statement.count:
             return
         else:
             count = len(points)
-            statement.doubt = statement.doubt or Reason.OTHER_COUNT  # the last one comes on top
+            statement.doubt = statement.doubt or RowsReason.OTHER_COUNT  # the last one comes on top
         yield from self._give(statement, count)
 
-    def _settle_all_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
+    def _settle_all_told(self, statement: SentStatement, *, is_read: bool) -> Iterator[Attribution]:
         """Settle the groups of a MySQL reply, which names them all."""
         spans = statement.last
         total = sum(last - first + 1 for _, first, last in spans)
@@ -420,20 +422,20 @@ class SessionGroups:
             if not is_read:
                 return  # which comes first is seen in the log
             if total != sum(_is_in(arrival.point, spans) for arrival in self.arrivals):
-                statement.doubt = Reason.OTHER_COUNT
+                statement.doubt = RowsReason.OTHER_COUNT
         own = [_is_in(arrival.point, spans) for arrival in self.arrivals]
         # Groups behind the last of them are of later statements.
         count = len(own) - own[::-1].index(True) if any(own) else 0
         place = 0
         for is_own in own[:count]:
             if not is_own or statement.doubt is not None:
-                yield from self._none(1, statement.doubt or Reason.NO_STATEMENT)
+                yield from self._none(1, statement.doubt or RowsReason.NO_STATEMENT)
                 continue
             point = self.arrivals.pop(0).point
-            yield Verdict(point, statement, place if is_of_several else _place_in(point, spans))
+            yield Attribution(point, statement, place if is_of_several else _place_in(point, spans))
             place += 1
 
-    def _settle_lost(self) -> Iterator[Verdict]:
+    def _settle_lost(self) -> Iterator[Attribution]:
         """Attribute the groups of a session that ended with a statement under way.
 
         Where that foresaw one group, the first that comes and was committed is that.
@@ -441,14 +443,14 @@ class SessionGroups:
         first, arrival = self.statements[0], self.arrivals[0]
         is_one = len(self.statements) == first.count == 1 and not self.has_untold
         if first.doubt is None and is_one and arrival.is_commit:
-            yield Verdict(arrival.point, first)
+            yield Attribution(arrival.point, first)
             del self.arrivals[0]
-        yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
+        yield from self._none(len(self.arrivals), first.doubt or RowsReason.LOST)
         self.gone.extend(self.statements)
         self.statements.clear()
         self.unanswered.clear()
 
-    def _give(self, statement: Statement, count: int) -> Iterator[Verdict]:
+    def _give(self, statement: SentStatement, count: int) -> Iterator[Attribution]:
         """Attribute the first groups to a statement, if they are as many as were foreseen."""
         if count != statement.count:
             statement.doubt = statement.doubt or _wrong_count(statement)
@@ -457,11 +459,11 @@ class SessionGroups:
             return
         gone, self.arrivals = self.arrivals[:count], self.arrivals[count:]
         for index, arrival in enumerate(gone):
-            yield Verdict(arrival.point, statement, index)
+            yield Attribution(arrival.point, statement, index)
 
     def _none(
-        self, count: int, reason: Reason, first: Statement | None = None
-    ) -> Iterator[Verdict]:
+        self, count: int, reason: RowsReason, first: SentStatement | None = None
+    ) -> Iterator[Attribution]:
         """Attribute the first groups to no statement, while one comes first that may have made them."""
         gone, self.arrivals = self.arrivals[:count], self.arrivals[count:]
         if first is not None:
@@ -469,16 +471,16 @@ class SessionGroups:
                 arrival.point.stream: arrival.point.number for arrival in gone
             }
         for arrival in gone:
-            yield Verdict(arrival.point, reason=reason)
+            yield Attribution(arrival.point, reason=reason)
 
 
-def _is_in(point: Point, spans: Sequence[Span]) -> bool:
+def _is_in(point: GroupNumber, spans: Sequence[GroupSpan]) -> bool:
     return any(
         span.stream == point.stream and span.first <= point.number <= span.last for span in spans
     )
 
 
-def _place_in(point: Point, spans: Sequence[Span]) -> int:
+def _place_in(point: GroupNumber, spans: Sequence[GroupSpan]) -> int:
     """Give a group's index among the groups of spans of one stream, from 0."""
     return sum(
         min(span.last, point.number - 1) - span.first + 1
@@ -487,18 +489,18 @@ def _place_in(point: Point, spans: Sequence[Span]) -> int:
     )
 
 
-def _wrong_count(statement: Statement) -> Reason:
-    return Reason.OTHER_COUNT if statement.count else Reason.UNKNOWN
+def _wrong_count(statement: SentStatement) -> RowsReason:
+    return RowsReason.OTHER_COUNT if statement.count else RowsReason.UNKNOWN
 
 
-def point_of(gtid: AnyGtid) -> Point:
+def point_of(gtid: AnyGtid) -> GroupNumber:
     """Give the point of a group's GTID."""
     if isinstance(gtid, Gtid):
-        return Point(str(gtid.domain_id), gtid.sequence)
-    return Point(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)
+        return GroupNumber(str(gtid.domain_id), gtid.sequence)
+    return GroupNumber(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)
 
 
-def told_of(text: str, *, is_bound: bool = False) -> tuple[Span, ...]:
+def told_of(text: str, *, is_bound: bool = False) -> tuple[GroupSpan, ...]:
     """Give the spans of groups that a text tells; none for an empty text.
 
     Args:
@@ -511,13 +513,15 @@ def told_of(text: str, *, is_bound: bool = False) -> tuple[Span, ...]:
     if not text:
         return ()
     if is_bound:
-        return tuple(Span(stream, 0, last) for stream, last in ends_of(GtidSet.parse(text)).items())
+        return tuple(
+            GroupSpan(stream, 0, last) for stream, last in ends_of(GtidSet.parse(text)).items()
+        )
     if ":" not in text:
         domain, _, sequence = text.split("-")
-        # As `Span` with the same, in a third of the time.
-        return (tuple.__new__(Span, (domain, 0, int(sequence))),)
+        # As `GroupSpan` with the same, in a third of the time.
+        return (tuple.__new__(GroupSpan, (domain, 0, int(sequence))),)
     return tuple(
-        Span(f"{run.source_id}:{run.tag}", first, last)
+        GroupSpan(f"{run.source_id}:{run.tag}", first, last)
         for run in GtidSet.parse(text).runs
         for first, last in run.intervals
     )

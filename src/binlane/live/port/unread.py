@@ -16,9 +16,9 @@ from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Pass,
-    Reading,
     Refuse,
-    Reply,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.live.port.binlog_variables import NAMES, concerns, shows
@@ -57,10 +57,10 @@ _ALIKE_MAX: Final = 256
 class NotFollowed:
     """A session without a model: nothing of its replies is looked at."""
 
-    reading: Reading | None = None
+    reading: TextReading | None = None
     is_under_way: Final = False
 
-    def done(self, replies: Sequence[Reply]) -> Done:
+    def done(self, replies: Sequence[StatementReply]) -> Done:
         """Leave nothing to be done."""
         del replies
         return NOTHING_LEFT

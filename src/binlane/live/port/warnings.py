@@ -17,7 +17,7 @@ from typing import Final
 
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.diagnostics import ABOUT_WARNINGS, limit_of, uses_no_tables
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.log.codec.packets.results import Cell, ResultSet
 from binlane.log.codec.types import Flavor
 from binlane.statements.session.report import Note
@@ -59,7 +59,7 @@ class Warnings:
     def follow(
         self,
         facts: StatementFacts,
-        replies: Sequence[Reply],
+        replies: Sequence[StatementReply],
         notes: Sequence[Note],
         *,
         hides: bool = False,
@@ -83,7 +83,7 @@ class Warnings:
         """Note that another command ran, for example COM_INIT_DB or COM_RESET_CONNECTION."""
         self._have()
 
-    def _keeps(self, facts: StatementFacts, replies: Sequence[Reply]) -> bool:
+    def _keeps(self, facts: StatementFacts, replies: Sequence[StatementReply]) -> bool:
         """True if the warnings of the statement before are still there."""
         if any(reply.errno for reply in replies):
             return False

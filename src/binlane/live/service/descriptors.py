@@ -11,7 +11,7 @@ import resource
 from dataclasses import replace
 from typing import Any, Final
 
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.web.settings import CONNECTIONS_MAX
 
 _RESERVE: Final = 256
@@ -33,7 +33,7 @@ _TOLD_EVERY_S: Final = 60.0
 logger = logging.getLogger(__name__)
 
 
-def settle(settings: Settings, *, binlogs: int) -> Settings:
+def settle(settings: ServeSettings, *, binlogs: int) -> ServeSettings:
     """Take as many descriptors as the system lets us have, and share them out.
 
     Args:

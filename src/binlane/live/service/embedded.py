@@ -26,7 +26,7 @@ from binlane.errors import BinlaneError, PeerError, StoreError
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.live.provision.server_programs import MARIADB, MariadbProgram
 from binlane.live.provision.setup import NewAccount, set_up
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.service.embedded_settings import (
     ACCOUNT,
     ACCOUNT_PASSWORD_FILE,
@@ -110,7 +110,7 @@ class EmbeddedServer:
         """Path of the file with the password of `root` at the port."""
         return self._home / ROOT_PASSWORD_FILE
 
-    def configured(self, settings: Settings) -> Settings:
+    def configured(self, settings: ServeSettings) -> ServeSettings:
         """The settings with this server as the source."""
         socket_path = str(self._server.socket_path)
         url = replace(settings.source.url, socket=socket_path)

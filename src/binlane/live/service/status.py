@@ -13,29 +13,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from binlane.binlogs.store.binlog_files import Published
-from binlane.binlogs.store.incidents import Incident, stopping_text
+from binlane.binlogs.store.incidents import StoredIncident, stopping_text
 from binlane.live.answers.port import Port
 from binlane.live.answers.replica_dumps import ConnectedReplica, ReplicaDumps
-from binlane.live.capture.source_facts import Finding, Weight
+from binlane.live.capture.source_facts import SourceFinding, Weight
 from binlane.live.gateway.counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.feeds import Feed
 from binlane.live.loop.outputs import Output, OutputFailure
 from binlane.live.service.archive import Archive
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import process_status
 from binlane.live.service.source_end import SourceEnd
 from binlane.live.web.history import NO_RATES, SAMPLE_S, History, Written
 from binlane.live.web.status import (
-    BinlogState,
     BinlogStatus,
     IncidentStatus,
     PortStatus,
     ReaderState,
     ReaderStatus,
+    ShownFailure,
+    ShownState,
     SourceStatus,
     Status,
-    Trouble,
     WorkerStatus,
 )
 from binlane.positions import FilePosition
@@ -102,7 +102,7 @@ class StatusKeeper:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ServeSettings,
         parts: ShownParts,
         *,
         problem: Callable[[], str],
@@ -189,7 +189,7 @@ class StatusKeeper:
         shown = [_reader_status(reader, published, now_s) for reader in readers]
         return BinlogStatus(
             name=name,
-            state=BinlogState[state.activity.name],
+            state=ShownState[state.activity.name],
             reason=state.reason,
             is_stopped_by_statement=output.is_stopped,
             file=published.end.file,
@@ -249,7 +249,7 @@ class StatusKeeper:
             gaps=self._gaps(),
             warnings=[_told(one) for one in end.findings if one.weight is Weight.WARNING],
             last_failure=(
-                None if failure is None else Trouble(text=failure.reason, at_s=failure.since_s)
+                None if failure is None else ShownFailure(text=failure.reason, at_s=failure.since_s)
             ),
         )
 
@@ -276,13 +276,13 @@ class StatusKeeper:
         )
 
 
-def _told(finding: Finding) -> str:
+def _told(finding: SourceFinding) -> str:
     """Return a finding's reason, and its hint if there is one."""
     return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
 
 
-def _trouble(trouble: OutputFailure | None) -> Trouble | None:
-    return None if trouble is None else Trouble(text=trouble.text, at_s=trouble.at_s)
+def _trouble(trouble: OutputFailure | None) -> ShownFailure | None:
+    return None if trouble is None else ShownFailure(text=trouble.text, at_s=trouble.at_s)
 
 
 def _unreadable(found: Mapping[str, str], published: Published) -> str:
@@ -291,7 +291,7 @@ def _unreadable(found: Mapping[str, str], published: Published) -> str:
     return next((text for file, text in found.items() if file in names), "")
 
 
-def _incident(incidents: Sequence[Incident]) -> IncidentStatus | None:
+def _incident(incidents: Sequence[StoredIncident]) -> IncidentStatus | None:
     for each in incidents:
         return IncidentStatus(
             text=each.reason,
@@ -303,12 +303,12 @@ def _incident(incidents: Sequence[Incident]) -> IncidentStatus | None:
     return None
 
 
-def _last_failure(output: Output, feed: Feed | None) -> Trouble | None:
+def _last_failure(output: Output, feed: Feed | None) -> ShownFailure | None:
     """The last thing that kept a binlog from growing: of its own, or of a feed that is its alone."""
     found = _trouble(output.last_failure)
     failure = None if feed is None or output.is_on_main else feed.last_failure
     if failure is not None and (found is None or failure.since_s > found.at_s):
-        return Trouble(text=failure.reason, at_s=failure.since_s)
+        return ShownFailure(text=failure.reason, at_s=failure.since_s)
     return found
 
 

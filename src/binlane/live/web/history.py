@@ -91,7 +91,7 @@ class History:
         self._written: dict[int, tuple[array[float], array[float]]] = {}
 
     def sample(self, at_s: float, written: Mapping[int, Written]) -> None:
-        """Note how much there is now; what is not named is forgotten.
+        """Note the present values; values that are not named are forgotten.
 
         Args:
             at_s: Seconds since 1970. A clock that was set back begins anew.

@@ -1,4 +1,4 @@
-"""Pieces of HTML: whatever others have named is text here, and nothing else; pure."""
+"""Pieces of HTML in which foreign texts are nothing but text; pure."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _CONTROLS: Final = dict.fromkeys(
 
 
 def text(value: str) -> str:
-    """Escaped; what is no character to read becomes a replacement character."""
+    """Escape a text; unprintable characters become replacement characters."""
     whole = value.encode("utf-8", "replace").decode("utf-8")
     return escape(whole.translate(_CONTROLS))
 
 
 def name(value: str) -> str:
-    """A name that somebody gave: its direction does not reach what stands around it."""
+    """Return a foreign name, isolated so that its direction does not affect its neighbours."""
     return f"<bdi>{text(value)}</bdi>"
 
 
 def identifier(prefix: str, value: str) -> str:
-    """An id for a name, the same each time; also what a link to it has behind its `#`."""
+    """Return a stable id for a name; links to it have the same behind their `#`."""
     return f"{prefix}-{quote(value.encode('utf-8', 'replace'), safe='')}"
 
 
@@ -58,7 +58,7 @@ def long_text(value: str, id_: str) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A list of terms and what stands for them; what is long takes a line of its own.
+    """Return a list of terms and values; a long value takes a line of its own.
 
     Args:
         pairs: Terms as plain text, and values as HTML.

@@ -13,7 +13,7 @@ from aiohttp import web
 from binlane.live.web.port import serve_http
 from binlane.live.web.prometheus import METRICS_CONTENT_TYPE, Metric, Sample, render
 from binlane.live.web.settings import HttpSettings
-from binlane.tables.landing.progress import LandingProgress
+from binlane.tables.landing.landing_progress import LandingProgress
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def landing_port(settings: HttpSettings, progress: Callable[[], LandingProgress]
 
 
 def application(progress: Callable[[], LandingProgress]) -> web.Application:
-    """The HTTP application."""
+    """Return the HTTP application."""
 
     async def healthz(request: web.Request) -> web.Response:
         del request

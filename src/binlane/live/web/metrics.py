@@ -1,4 +1,4 @@
-"""Metrics for Prometheus.
+"""Metrics of the service for Prometheus.
 
 Labels have few values: binlogs, their readers, reasons, error numbers.
 """
@@ -10,10 +10,10 @@ from typing import Final
 
 from binlane.live.web.prometheus import Metric, Sample, render
 from binlane.live.web.status import (
-    BinlogState,
     BinlogStatus,
     ProcessStatus,
     ReaderStatus,
+    ShownState,
     Status,
     WorkerStatus,
 )
@@ -25,7 +25,7 @@ _OTHER: Final = "other"
 
 
 def render_metrics(status: Status) -> str:
-    """Prometheus' text format; what is not known has no line."""
+    """Return the metrics in Prometheus' text format; unknown values have no line."""
     return render(_metrics(status))
 
 
@@ -65,7 +65,7 @@ def _binlogs(status: Status) -> Iterator[Metric]:
         [
             Sample(int(binlog.state is state), {"binlog": binlog.name, "state": state.value})
             for binlog in status.binlogs
-            for state in BinlogState
+            for state in ShownState
         ],
     )
     yield (
@@ -303,7 +303,7 @@ def _process(process: ProcessStatus) -> Iterator[Metric]:
 
 
 def _bounded(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts by text; where there are too many, those that came last together."""
+    """Return the counts by text; beyond a limit the rest is added up."""
     items = list(counts.items())
     if len(items) <= LABELS_MAX:
         return dict(sorted(items))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from binlane.live.web.binlog_card import binlog_card
 from binlane.live.web.html import facts, identifier, long_text, name, text, time
-from binlane.live.web.status import SourceStatus, Status, Trouble, WorkerStatus
+from binlane.live.web.status import ShownFailure, SourceStatus, Status, WorkerStatus
 from binlane.live.web.words import (
     UNKNOWN,
     count_text,
@@ -50,7 +50,7 @@ _FOOTER: Final = (
 
 
 def render_page(status: Status) -> str:
-    """The page."""
+    """Return the status page."""
     problems, notes = status.problems, status.notes
     word = counted(len(problems), "problem") if problems else "all is well"
     return "\n".join(
@@ -161,7 +161,7 @@ def _place(file: str, position: int | None) -> str:
     return f"{name(file)} at {count_text(position)}"
 
 
-def _trouble(trouble: Trouble) -> str:
+def _trouble(trouble: ShownFailure) -> str:
     return f"{time(trouble.at_s)}: {name(trouble.text)}"
 
 

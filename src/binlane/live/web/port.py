@@ -51,7 +51,7 @@ async def serve_http(
     guard: Guard | None = None,
     idle_s: float = IDLE_S,
 ) -> HttpPort:
-    """Listen.
+    """Listen for HTTP requests.
 
     Args:
         app: The application that answers requests.
@@ -97,5 +97,5 @@ async def serve_http(
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """True if a record is worth the log's room: strangers' wrong requests are told to them alone."""
+    """True if a record belongs into the log: wrong requests of strangers do not."""
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)

@@ -1,4 +1,4 @@
-"""Prometheus' text format."""
+"""Lines of Prometheus' text format."""
 
 from __future__ import annotations
 

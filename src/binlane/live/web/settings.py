@@ -36,7 +36,7 @@ class HttpSettings:
     password_file: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check the range.
+        """Check that the values are in range.
 
         Raises:
             ConfigError: If the port is none, or a name is none.
@@ -54,7 +54,7 @@ class HttpSettings:
                 )
 
     def secret(self) -> str | None:
-        """The password, as it is now; None where nobody is asked for one.
+        """The password as the file has it now; None if no password is needed.
 
         Raises:
             ConfigError: If its file cannot be read, or holds none.

@@ -16,8 +16,8 @@ from binlane.live.web.history import NO_RATES, Rates
 _ROWS: Final = "ROW"
 
 
-class BinlogState(Enum):
-    """Progress of a binlog as SHOW BINLOGS has it: OPEN takes all that the source gives."""
+class ShownState(Enum):
+    """State of a binlog as SHOW BINLOGS shows it: OPEN takes everything from the source."""
 
     OPEN = "OPEN"
     CATCHING_UP = "CATCHING UP"
@@ -34,7 +34,7 @@ class ReaderState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class ShownFailure:
     """A failure, be it over or not.
 
     Attributes:
@@ -151,7 +151,7 @@ class BinlogStatus:
     """
 
     name: str
-    state: BinlogState = BinlogState.OPEN
+    state: ShownState = ShownState.OPEN
     reason: str = ""
     is_stopped_by_statement: bool = False
     file: str
@@ -176,7 +176,7 @@ class BinlogStatus:
     unreadable: str = ""
     first_incident: IncidentStatus | None = None
     last_incident: IncidentStatus | None = None
-    last_failure: Trouble | None = None
+    last_failure: ShownFailure | None = None
     readers: Sequence[ReaderStatus] = ()
     lag_s: float | None
     lag_bytes: int | None = None
@@ -187,7 +187,7 @@ class BinlogStatus:
 
     @property
     def archive_problem(self) -> str | None:
-        """A text for an operator if the copies fail; None if nothing does."""
+        """A text for operators if copies fail, else None."""
         if not self.archive_failure:
             return None
         return f"binlog {self.name} is not archived: {self.archive_failure}"
@@ -196,7 +196,7 @@ class BinlogStatus:
     def problems(self) -> list[str]:
         """Texts of problems that an operator has to solve, one each."""
         found = []
-        if self.state is BinlogState.STOPPED and not self.is_stopped_by_statement:
+        if self.state is ShownState.STOPPED and not self.is_stopped_by_statement:
             found.append(f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}")
         if self.stopping:
             found.append(f"binlog {self.name}: {self.stopping}")
@@ -211,15 +211,15 @@ class BinlogStatus:
 
     @property
     def needs_attention(self) -> bool:
-        """True if somebody has to look at the binlog."""
-        return self.state is not BinlogState.OPEN or bool(
+        """True if an operator has to act on the binlog."""
+        return self.state is not ShownState.OPEN or bool(
             self.stopping or self.unreadable or self.archive_failure
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """The captured server.
+    """Status of the captured server.
 
     Attributes:
         url: The source's URL without a password.
@@ -255,12 +255,12 @@ class SourceStatus:
     end_problem: str = ""
     gaps: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    last_failure: Trouble | None = None
+    last_failure: ShownFailure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStatus:
-    """This process.
+    """Status of this process.
 
     Attributes:
         version: The version of binlane's package.
@@ -335,7 +335,7 @@ class PortStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The whole service.
+    """Status of the whole service.
 
     Attributes:
         at_s: The time of the snapshot, in seconds since 1970.
@@ -370,7 +370,7 @@ class Status:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on wanted states, or such as lose no row, that are worth knowing; one line each."""
+        """Notes on states that are wanted or lose no row; one line each."""
         # Binlogs of rows lack nothing where statements are not judged.
         has_statements = any(binlog.format != _ROWS for binlog in self.binlogs)
         found = [self.port.problem] if has_statements else []

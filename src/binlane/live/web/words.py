@@ -41,7 +41,7 @@ def size_text(size_bytes: float) -> str:
 
 
 def exact_size(size_bytes: int) -> str:
-    """`1.50 GB (1,500,000,123 bytes)`; small ones are exact as they are."""
+    """Return `1.50 GB (1,500,000,123 bytes)`; small sizes are exact as they are."""
     if size_bytes < 1000:
         return counted(size_bytes, "byte")
     return f"{size_text(size_bytes)} ({size_bytes:,} bytes)"
@@ -74,10 +74,10 @@ def time_text(at_s: float) -> str:
 
 
 def clock_text(at_s: float) -> str:
-    """`09:15`, in UTC."""
+    """Return `09:15`, in UTC."""
     return f"{datetime.fromtimestamp(at_s, UTC):%H:%M}"
 
 
 def iso_text(at_s: float) -> str:
-    """`2026-11-23T09:15:42Z`."""
+    """Return `2026-11-23T09:15:42Z`."""
     return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:%SZ}"

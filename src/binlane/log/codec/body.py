@@ -13,7 +13,7 @@ class Body(Protocol):
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the whole body; the caller asserts that nothing is left."""
+        """Read the whole body; the caller asserts that no byte is left."""
         ...
 
     def encode(self, format_: Format) -> bytes:

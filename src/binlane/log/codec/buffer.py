@@ -28,7 +28,7 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """Bytes left."""
+        """The number of bytes behind the cursor."""
         return self._end - self.offset
 
     def _advance(self, length: int) -> int:

@@ -187,7 +187,7 @@ def codec_differences(charset: str) -> Mapping[int, int]:
 
 @cache
 def text_decoder(charset: str) -> TextDecoder | None:
-    """Return a decoder of text; None for `binary` and for what is no character set."""
+    """Return a decoder of text; None for `binary` and for unknown character sets."""
     if charset in _TABLES:
         return partial(_decode_by_table, _TABLES[charset])
     codec = _PYTHON_CODECS.get(charset)

@@ -72,7 +72,7 @@ class ClientCodec(NamedTuple):
 
 
 def is_alike(text: str) -> bool:
-    """True if a text says the same in every character set that a client may have."""
+    """True if a text has the same bytes in every character set that a client may have."""
     return text.isascii() and _OTHER_IN_SWE7.search(text) is None
 
 
@@ -173,7 +173,7 @@ def read_text(data: bytes, charset: str) -> str | None:
 
 
 def written_text(text: str, charset: str) -> bytes | None:
-    """The bytes of a text that `read_text` gave, or that was made of one; None if there are none."""
+    """Return the bytes of a text that `read_text` gave, or of one made from it; None if none."""
     codec = client_codec(charset)
     if codec is None:
         return None
@@ -191,7 +191,7 @@ def told_text(text: str, charset: str) -> str:
 
 
 def text_telling(content: str, charset: str) -> str | None:
-    """Return the text for the content of a name in quotes, or of a string; None where there is none.
+    """Return the text for the content of a quoted name or string; None if there is none.
 
     What `told_text` makes of it is the content.
     """
@@ -203,7 +203,7 @@ def text_telling(content: str, charset: str) -> str | None:
 
 
 def text_of_name(name: str, charset: str, mark: str = "`") -> str | None:
-    """Return the text for a name; None where there is none.
+    """Return the text for a name; None if there is none.
 
     Args:
         name: The name as the server has it.

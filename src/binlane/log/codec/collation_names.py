@@ -155,7 +155,7 @@ _BINARY: Final = 63
 
 @cache
 def collation_name(collation_id: int, flavor: Flavor) -> str | None:
-    """The name of a collation, such as `utf8mb4_general_ci`; None if the id is unknown."""
+    """Return the name of a collation, such as `utf8mb4_general_ci`; None if the id is unknown."""
     if collation_id == _BINARY:
         return "binary"
     if flavor is Flavor.MARIADB and collation_id >= _UCA1400:

@@ -166,7 +166,7 @@ def decode_rows(
 
 
 def whole_or_unsupported(rows: Iterator[_Row], columns: Sequence[Column]) -> Iterator[_Row]:
-    """Rows as they come; with columns of an old temporal type all of them or none.
+    """Yield rows as they come; tables with columns of an old temporal type give all rows or none.
 
     Raises:
         UnsupportedError: If rows with an old temporal type do not decode: they may be of MariaDB

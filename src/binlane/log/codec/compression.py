@@ -44,7 +44,7 @@ def compress_record(plain: bytes) -> bytes:
 
 
 def rewritten_record(plain: bytes, record: bytes | None) -> bytes:
-    """The record as it was written, as long as it still says the same; else a new one."""
+    """Return the record as it was written if it still has the same content; else a new one."""
     if record is not None and decompress_record(record) == plain:
         return record
     return compress_record(plain)

@@ -25,7 +25,7 @@ _TYPES_MAX_WITHOUT_CHECKSUMS: Final = 34
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatDescriptionEvent:
-    """The first event of a file: how to read all others.
+    """The first event of a file: it says how all others are read.
 
     Attributes:
         binlog_version: The version of the format: 4.
@@ -46,7 +46,7 @@ class FormatDescriptionEvent:
 
     @classmethod
     def decode_whole(cls, data: memoryview | Reader) -> Self:
-        """Decode a body that still has its checksum, which only the version inside tells of.
+        """Decode a body that may still have its checksum, as the version inside it says.
 
         Raises:
             UnsupportedError: If the file is not of version 4, with headers of 19 bytes or more.
@@ -131,7 +131,7 @@ def _text(padded: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotateEvent:
-    """The log goes on in another file.
+    """The event that names the next file of the log.
 
     Attributes:
         position: The place to go on, in bytes; 4 is the beginning.
@@ -159,12 +159,12 @@ class StopEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read nothing."""
+        """Read nothing: the body is empty."""
         del reader, format_
         return cls()
 
     def encode(self, format_: Format) -> bytes:
-        """Nothing."""
+        """Return no bytes: the body is empty."""
         del format_
         return b""
 
@@ -232,7 +232,7 @@ class IgnorableEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Keep everything."""
+        """Keep all bytes undecoded."""
         del format_
         return cls(data=reader.rest())
 

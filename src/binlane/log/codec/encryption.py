@@ -1,4 +1,4 @@
-"""Encrypted binlogs: the keys, what a log says of its encryption, and the ciphers.
+"""Encrypted binlogs: the keys, the events that announce encryption, and the ciphers.
 
 MariaDB encrypts every event behind a START_ENCRYPTION event by itself and leaves its length
 readable; MySQL puts the whole file behind a header of 512 bytes. Where events begin in a stream is
@@ -57,7 +57,7 @@ class KeyRing:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Read a key file, whose content tells whose it is.
+        """Parse a key file; its content shows which server's form it has.
 
         Args:
             data: MariaDB's file_key_management file or MySQL's component_keyring_file.
@@ -113,7 +113,7 @@ class StartEncryptionEvent:
 
 
 class EventCipher(Enum):
-    """The mode in which MariaDB encrypts events: a setting of its key plugin, which no log tells."""
+    """The mode in which MariaDB encrypts events; the key plugin sets it, and no log names it."""
 
     CBC = "AES_CBC"
     CTR = "AES_CTR"
@@ -230,7 +230,7 @@ def _aes(key: bytes, mode: Any) -> Cipher[Any]:
 
 # One cipher for all events, since making one takes longer than to decrypt a small event.
 def _cbc_decryptor(key: bytes) -> Decrypt:
-    """CBC over whole blocks; what is left is hidden behind the encrypted vector."""
+    """CBC over whole blocks; the rest is combined with the encrypted vector."""
     from cryptography.hazmat.primitives.ciphers.modes import ECB  # noqa: PLC0415  # few files need it
 
     cipher = _aes(key, ECB())  # noqa: S305  # CBC is made of it here

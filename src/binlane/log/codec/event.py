@@ -1,4 +1,4 @@
-"""The common header and the checksum: one event ⇄ its bytes, whatever its body."""
+"""The common header and the checksum: one event ⇄ its bytes, with any body."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _decode_body(reader: Reader, header: EventHeader, format_: Format) -> Body:
 
 
 def _decode_foreign(data: memoryview, header: EventHeader, format_: Format, position: int) -> Event:
-    """An event whose writer has fields that binlane does not know; they are kept as they are."""
+    """Decode an event with fields that binlane does not know; they are kept as they are."""
     reader = Reader(data, HEADER_LENGTH)
     # Readers must understand a ROTATE before they know the format.
     is_rotate = header.type_code == EventType.ROTATE
@@ -200,7 +200,7 @@ def encode_event(event: Event, format_: Format | None) -> bytes:
 
 
 def _encode_body(event: Event, format_: Format) -> bytes:
-    """The body; what a foreign writer has in its fixed parts is zero in events made here."""
+    """Encode the body; a foreign writer's additions to fixed parts are zero in new events."""
     type_code = event.header.type_code
     body = event.body.encode(format_)
     if type_code in format_.foreign_lengths:

@@ -117,7 +117,7 @@ class Format:
 
     @property
     def has_tables_info(self) -> bool:
-        """True if QUERY events are extended by tables info (WL#40), which nothing else tells."""
+        """True if QUERY events are extended by tables info (WL#40); only this event says so."""
         return self.post_header_length(EventType.QUERY) == _EXTENDED_QUERY
 
     def post_header_length(self, event_type: EventType) -> int:
@@ -149,7 +149,7 @@ def lengths_with_tables_info(post_header_lengths: bytes, *, has_tables_info: boo
 
 
 def flavor_of(server_version: str) -> Flavor:
-    """The flavor that a version text tells."""
+    """Return the flavor of a server's version text."""
     lowered = server_version.lower()
     return Flavor.MARIADB if "mariadb" in lowered or "-maria-" in lowered else Flavor.MYSQL
 

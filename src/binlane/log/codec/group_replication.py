@@ -1,4 +1,4 @@
-"""Events of MySQL's group replication: what a transaction read and wrote, and who is in the group."""
+"""Events of MySQL's group replication: reads and writes of a transaction, members of the group."""
 
 from __future__ import annotations
 

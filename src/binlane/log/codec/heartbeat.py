@@ -1,4 +1,4 @@
-"""The events that a source sends when it has nothing else to send; never in a file."""
+"""The events that an idle source sends; they are never in a file."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class HeartbeatV2Event:
 
 
 def _check_tail(tail: bytes) -> None:
-    """Unknown fields, then the end mark and nothing behind it."""
+    """Read unknown fields, then the end mark, behind which nothing may stand."""
     reader = Reader(tail)
     while reader.packed_int() != _END:
         reader.take(reader.packed_int())

@@ -145,7 +145,7 @@ def _string(reader: Reader) -> str:
 
 
 def _variable_length(reader: Reader) -> int:
-    """Seven bits a byte, least significant first; the top bit says that more follow."""
+    """Read a length: seven bits a byte, lowest first; the top bit announces another byte."""
     length = 0
     for index in range(_VARIABLE_LENGTH_BYTES_MAX):
         byte = reader.u8()

@@ -1,4 +1,4 @@
-"""Partial updates of MySQL's JSON columns: what changes where in a document, and doing it.
+"""Partial updates of MySQL's JSON columns: the changes in a document, and their application.
 
 A diff is an operation, a path such as `$.a[3]."b c"`, and the new value. Documents are values as
 `json_binary` gives them; they are never changed, what a diff does not touch is shared.
@@ -77,7 +77,7 @@ def decode_diffs(data: bytes) -> JsonDiffs:
 
 
 def apply_diffs(document: JsonDocument, diffs: Iterable[JsonDiff]) -> JsonDocument:
-    """The document after all diffs, one after the other.
+    """Return the document after all diffs, one after the other.
 
     Raises:
         CodecError: If a path does not lead to where its operation can be done.

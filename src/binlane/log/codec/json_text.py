@@ -33,7 +33,7 @@ def json_text(value: object) -> str:
 
 
 def base64_text(data: bytes) -> str:
-    """Bytes in base64."""
+    """Return bytes in base64."""
     return base64.b64encode(data).decode()
 
 
@@ -74,7 +74,7 @@ def _encode(value: object) -> str:
 
 
 def _key(key: object) -> str:
-    r"""A name; what is no text in it is shown as `\xNN`."""
+    r"""Return a name; bytes that are no text in it are shown as `\\xNN`."""
     text = str(key)
     if not _is_utf8(text):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

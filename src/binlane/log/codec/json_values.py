@@ -1,4 +1,4 @@
-"""Column values → JSON, as the public contract of `cat --format=json` says.
+"""Column values → JSON, as `docs/reference/json.md` specifies for `cat --format=json`.
 
 The result is what `codec.json_text` takes.
 """
@@ -38,7 +38,7 @@ def json_row(columns: Sequence[Column], values: Sequence[object]) -> dict[str, o
 
 
 def json_value(value: object, column_type: ColumnType) -> object:
-    """One decoded column value; `column_type` tells FLOAT from DOUBLE."""
+    """Return one decoded column value; `column_type` separates FLOAT from DOUBLE."""
     if isinstance(value, bytes):
         return json_bytes(value)
     if isinstance(value, Decimal):

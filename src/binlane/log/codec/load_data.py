@@ -28,7 +28,7 @@ class FileBlockEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read id and bytes."""
+        """Read the id of the file."""
         del format_
         return cls(file_id=reader.u32(), data=reader.rest())
 
@@ -39,13 +39,13 @@ class FileBlockEvent:
 
 
 class BeginLoadQueryEvent(FileBlockEvent):
-    """The first block."""
+    """The first block of the file of a LOAD DATA statement."""
 
     __slots__ = ()
 
 
 class AppendBlockEvent(FileBlockEvent):
-    """A further block."""
+    """A further block of the file of a LOAD DATA statement."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class DeleteFileEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the id."""
+        """Read the id of the file."""
         del format_
         return cls(file_id=reader.u32())
 
@@ -100,7 +100,7 @@ class ExecuteLoadQueryEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read QUERY's post-header, the own fields, and the rest of QUERY."""
+        """Read the id of the file."""
         head = reader.take(query_post_header_length(format_))
         file_id, name_start, name_end, duplicate_handling = reader.unpack(_FILE)
         inner = Reader(head + reader.rest())

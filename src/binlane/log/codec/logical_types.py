@@ -1,4 +1,4 @@
-"""MariaDB's types that its log does not tell from strings of bytes: addresses and UUIDs as text.
+"""MariaDB's types that its log shows as strings of bytes: addresses and UUIDs as text.
 
 Only a schema beside the log says which column is one. Their bytes stand in the order of the text;
 the log leaves out trailing zero bytes.

@@ -1,4 +1,4 @@
-"""MySQL's events that delimit transactions: GTIDs of three kinds, and those done before a file."""
+"""MySQL's events that delimit transactions: GTIDs of three kinds, and the GTIDs before a file."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class MysqlGtidEvent:
 
     @property
     def gtid(self) -> MysqlGtid | None:
-        """The GTID."""
+        """The transaction's GTID."""
         return MysqlGtid(self.source_id, self.sequence)
 
     @property
@@ -121,7 +121,7 @@ class AnonymousGtidEvent(MysqlGtidEvent):
 
     @property
     def gtid(self) -> MysqlGtid | None:
-        """None."""
+        """None: the transaction is anonymous."""
         return None
 
 
@@ -242,7 +242,7 @@ class TaggedGtidEvent(MysqlGtidEvent):
 
     @property
     def gtid(self) -> MysqlGtid | None:
-        """The GTID."""
+        """The transaction's GTID."""
         return MysqlGtid(self.source_id, self.sequence, self.tag)
 
 
@@ -330,7 +330,7 @@ class PreviousGtidsEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the count, which tells the form, and the runs.
+        """Read the count, which shows the form, and the runs.
 
         Raises:
             CodecError: If the form is unknown or intervals do not grow.
@@ -373,7 +373,7 @@ class PreviousGtidsEvent:
 
     @property
     def position(self) -> GtidSet:
-        """The set."""
+        """The set as a position."""
         return GtidSet.of(self.runs)
 
 

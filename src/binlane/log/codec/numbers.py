@@ -35,7 +35,7 @@ def decode_float(reader: Reader) -> float:
 
 
 def decode_double(reader: Reader) -> float:
-    """Eight bytes."""
+    """Decode a DOUBLE of eight bytes."""
     return float(reader.unpack(_DOUBLE)[0])
 
 

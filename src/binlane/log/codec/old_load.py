@@ -46,7 +46,7 @@ class LoadEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the lengths, then what they count, and the file's name to the end."""
+        """Read the lengths, then the parts that they count, and the file's name to the end."""
         del format_
         head = reader.unpack(_HEAD)
         return cls(**_read_parts(reader, head, has_long=cls.has_long_endings), file=reader.rest())
@@ -104,7 +104,7 @@ class ExecLoadEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the id."""
+        """Read the id of the file."""
         del format_
         return cls(file_id=reader.u32())
 

@@ -88,7 +88,7 @@ _ENUM_AND_SET: Final = frozenset({ColumnType.ENUM, ColumnType.SET})
 
 
 class OptionalMetadata:
-    """The optional metadata of one TABLE_MAP, by column index; empty where the log does not tell.
+    """The optional metadata of one TABLE_MAP, by column index; empty parts are not in the log.
 
     Raises:
         CodecError: From every method, if the bytes contradict the column types.
@@ -244,7 +244,7 @@ def _read_strings(reader: Reader) -> list[bytes]:
 
 
 def _member_text(member: bytes, collation_id: int | None) -> str:
-    r"""A member as text; bytes that mean nothing in its character set as `\xNN`."""
+    r"""Return a member as text; bytes that its character set does not have as `\\xNN`."""
     charset = None if collation_id is None else charset_of(collation_id)
     decode = None if charset is None else text_decoder(charset)
     if decode is not None:

@@ -1,4 +1,4 @@
-"""Password hashes as servers store them, for each plugin that can be asked for such a value.
+"""Password hashes as servers store them, for each plugin that can make them from a password.
 
 A hash is what `mysql.global_priv` and `mysql.user` hold and what statements take in the place of a
 password. Salts are arguments.
@@ -63,7 +63,7 @@ def ed25519_hash(password: bytes) -> str:
 
 
 def parsec_hash(password: bytes, salt: bytes) -> str:
-    """Hash for MariaDB's `parsec`: the public key of what is derived from the password.
+    """Return the hash of MariaDB's `parsec`: the public key of the pair derived from the password.
 
     Args:
         password: The password in the character set of whoever set it.

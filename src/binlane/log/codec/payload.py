@@ -40,7 +40,7 @@ class TransactionPayloadEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the fields, then the payload; nothing is decompressed here.
+        """Read the fields and the compressed payload.
 
         Raises:
             CodecError: If a field is missing or stands twice, or the size is not the payload's.
@@ -75,7 +75,7 @@ class TransactionPayloadEvent:
 
 
 def read_payload_head(reader: Reader) -> tuple[int, int]:
-    """Read what stands before the payload, which is then all that is left.
+    """Read the fields before the payload, which is the rest.
 
     Returns:
         The compression and the uncompressed size.
@@ -107,7 +107,7 @@ def _uncompressed_size(fields: dict[int, int], offset: int) -> int:
 
 
 def _read_fields(reader: Reader) -> dict[int, int]:
-    """The known fields; a reader leaves the others alone."""
+    """Read the known fields and skip the others."""
     fields: dict[int, int] = {}
     while (number := reader.packed_int()) != _END:
         length, start = reader.packed_int(), reader.offset
@@ -143,7 +143,7 @@ class LargeTransactionHeaderEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the fields."""
+        """Read the fields of the payload."""
         del format_
         version, end_offset, end_type = reader.unpack(_LARGE_TRANSACTION)
         return cls(version=version, end_offset=end_offset, end_type=end_type, padding=reader.rest())

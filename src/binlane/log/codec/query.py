@@ -119,7 +119,7 @@ class QueryEvent:
 
 
 def _check_tables(tables_info: bytes, *, offset: int) -> None:
-    """See that names fill what is told of tables exactly, and that each table has one.
+    """Check that names fill the tables info exactly, and that each table has one.
 
     Raises:
         CodecError: If that is not so; `offset` counts from where the reader's does.

@@ -31,7 +31,7 @@ class OpaqueEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Keep everything."""
+        """Keep all bytes undecoded."""
         del format_
         return cls(data=reader.rest())
 
@@ -100,7 +100,7 @@ _HOMES: Final[Mapping[int, str]] = MappingProxyType(
 
 
 class _Bodies(Mapping[int, type[Body]]):
-    """The classes of `_HOMES`, each imported when it is asked for."""
+    """The classes of `_HOMES`, each imported at its first use."""
 
     def __getitem__(self, code: int) -> type[Body]:
         module, _, name = _HOMES[code].partition(".")
@@ -119,7 +119,7 @@ BODIES: Final[Mapping[int, type[Body]]] = _Bodies()
 
 @cache
 def body_type(code: int) -> type[Body]:
-    """The body that decodes a type's events; `OpaqueEvent` where there is none."""
+    """Return the body class of an event type; `OpaqueEvent` for unknown types."""
     return BODIES.get(code, OpaqueEvent)
 
 

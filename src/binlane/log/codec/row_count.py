@@ -26,7 +26,7 @@ _OLD_TEMPORAL: Final = frozenset({ColumnType.TIME, ColumnType.DATETIME, ColumnTy
 
 
 class _Width(NamedTuple):
-    """Room of one value: so many bytes, or a length of so many bytes and then as many as it says."""
+    """Size of one value: a number of bytes, or that of its length field and then that length."""
 
     fixed: int = 0
     prefix: int = 0
@@ -80,7 +80,7 @@ def count_images(event: RowsEvent, table_map: TableMapEvent) -> int:
 
 
 def value_widths(columns: Sequence[Column]) -> tuple[int, ...] | None:
-    """Bytes that a value of each column takes, or minus those of the length that it begins with.
+    """Return the size of each column's values; negative: the size of their length field.
 
     None where only `count_rows` can tell the rows.
     """
@@ -96,7 +96,7 @@ def value_widths(columns: Sequence[Column]) -> tuple[int, ...] | None:
 
 
 class _Shape(NamedTuple):
-    """The columns that an image holds: their widths, and those of a row without NULLs joined."""
+    """The columns that an image holds, their sizes, and the size of a row without NULLs."""
 
     widths: tuple[_Width, ...]
     joined: tuple[_Width, ...]

@@ -71,7 +71,7 @@ def cut_images(
 
 
 def _read(images: bytes, widths: Widths, present: Sequence[int]) -> Iterator[_Image]:
-    """The images one by one; of an UPDATE before and after alternate."""
+    """Yield the images one by one; those of an UPDATE alternate before and after."""
     shapes = [[column for column in range(len(widths)) if bits >> column & 1] for bits in present]
     offset = 0
     while offset < len(images):

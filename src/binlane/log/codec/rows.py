@@ -101,7 +101,7 @@ def _write_name(name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsEvent:
-    """Row images of one table; the subclasses say what happened to them.
+    """Row images of one table; the subclasses name the kind of change.
 
     Attributes:
         table_id: The id of a TABLE_MAP in the same statement.
@@ -132,7 +132,7 @@ class RowsEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read all but the images, which are kept as they are."""
+        """Read everything but the images, which are kept as bytes."""
         has_short_id = format_.post_header_length(cls.event_type) == _SHORT_ID_POST_HEADER
         table_id = reader.u32() if has_short_id else reader.u48()
         flags = reader.u16()
@@ -334,7 +334,7 @@ def uncompressed(event: RowsEvent) -> RowsEvent:
 
 
 def compressed_rows(event: RowsEvent) -> RowsEvent:
-    """The same rows as MariaDB's compressed event; itself where its type has no such."""
+    """Return the same rows as MariaDB's compressed event; itself if its type has none."""
     kind = _COMPRESSED_KINDS.get(type(event))
     return event if kind is None else _as_kind(event, kind, compress_record(event.images))
 

@@ -19,7 +19,7 @@ def statement_text(event: QueryEvent) -> str:
 
 
 def statement_charset(event: QueryEvent) -> str:
-    """The character set that the statement is in; that of UTF-8 where the event does not tell."""
+    """Return the character set of a statement; UTF-8's if the event does not name one."""
     collation = client_collation(event)
     charset = None if collation is None else charset_of(collation)
     return _UTF8 if charset is None or client_codec(charset) is None else charset

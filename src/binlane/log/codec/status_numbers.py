@@ -63,7 +63,7 @@ LOCALE_NUMBERS: Final = MappingProxyType({name: number for number, name in enume
 
 @cache
 def collation_id(name: str, flavor: Flavor) -> int | None:
-    """The id of a collation that the servers come with; None of another one."""
+    """Return the id of a collation that comes with the servers; None for another one."""
     return _collation_ids(flavor).get(name)
 
 

@@ -31,7 +31,7 @@ _ALTER_END: Final = GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 
 @dataclass(frozen=True, slots=True)
 class StatusVar:
-    """One status variable.
+    """One status variable of a Query event.
 
     Attributes:
         code: The code of the variable as written.
@@ -102,7 +102,7 @@ def invoker(event: QueryEvent) -> tuple[str, str] | None:
 
 
 def is_undone(event: QueryEvent) -> bool:
-    """True if the statement begins an ALTER in two phases, or takes it back: nothing of it is done."""
+    """True if the statement begins a two-phase ALTER, or rolls it back: it has no effect."""
     if GTID_FLAGS not in event.status_vars:
         return False
     value: Any = _value(event, GTID_FLAGS)
@@ -125,7 +125,7 @@ def _variables(reader: Reader) -> Iterator[StatusVar]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The written form of one code's value; `encode` takes what `decode` gives."""
+    """The binary form of one code's value; `encode` takes the result of `decode`."""
 
     name: str
     decode: Callable[[Reader], object]

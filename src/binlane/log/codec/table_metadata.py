@@ -1,4 +1,4 @@
-"""A TABLE_MAP's facts of its table: the columns with all that is known of them, and the key."""
+"""Facts of a table in its TABLE_MAP: the columns with everything known of them, and the key."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def table_columns(table_map: TableMapEvent, *, flavor: Flavor) -> tuple[Column, 
 
 
 def primary_key(table_map: TableMapEvent) -> tuple[PrimaryKeyPart, ...]:
-    """The primary key's columns in key order; empty where the log tells of none.
+    """The primary key's columns in key order; empty if the log names none.
 
     Raises:
         CodecError: If it names a column that the table does not have.

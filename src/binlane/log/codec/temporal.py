@@ -26,7 +26,7 @@ _YEAR_MAX: Final = 9999
 
 
 def decode_date(reader: Reader) -> str:
-    """Three bytes: `2024-02-29`."""
+    """Decode a DATE of three bytes: `2024-02-29`."""
     packed = reader.u24()
     return f"{packed >> 9:04d}-{packed >> 5 & 15:02d}-{packed & 31:02d}"
 

@@ -189,7 +189,7 @@ class XidEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the number."""
+        """Read the transaction's number."""
         del format_
         return cls(xid=reader.u64())
 

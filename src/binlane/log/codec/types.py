@@ -22,7 +22,7 @@ class ChecksumAlgorithm(IntEnum):
 
 
 class EventType(IntEnum):
-    """Type codes of both flavors (events.md §2); the names are those that `cat` prints."""
+    """Type codes of both flavors, by the names that `cat` prints (events.md §2)."""
 
     START_V3 = 1
     QUERY = 2

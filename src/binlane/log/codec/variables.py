@@ -55,7 +55,7 @@ class RandEvent:
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read both seeds."""
+        """Read both seeds of RAND()."""
         del format_
         seed1, seed2 = reader.unpack(_RAND)
         return cls(seed1=seed1, seed2=seed2)

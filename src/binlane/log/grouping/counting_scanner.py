@@ -84,7 +84,7 @@ class CountingScanner(Scanner):
             self._classes[code] |= bits
 
     def count(self, data: Bytes, end: int) -> int:
-        """Go on in a buffer; see the kernel."""
+        """Scan and count on in a buffer; see the kernel."""
         run = kernels().summarise
         counts = self.counts
         tables = (
@@ -112,7 +112,7 @@ class CountingScanner(Scanner):
         self.figures[lay.PLAIN_LENGTH] = length
 
     def give_verb(self, query: bytes, kind: str) -> None:
-        """Let the kernel count statements whose first word is this one's; not if that is too long."""
+        """Let the kernel count statements that begin with this one's word, if it is short."""
         match = _FIRST_WORD.match(query)
         number = len(self.verbs)
         if match is None or number == lay.VERBS_MAX:
@@ -124,7 +124,7 @@ class CountingScanner(Scanner):
             self.figures[lay.VERBS_KNOWN] = number + 1
 
     def forget_beside(self) -> None:
-        """Make room in the tables of times, GTIDs and large groups, which nobody wants."""
+        """Empty the tables of times, GTIDs and large groups, which counting does not use."""
         counts = self.counts
         for table in (counts[lay.MOMENTS], counts[lay.ENDS]):
             table[:] = 0
@@ -134,7 +134,7 @@ class CountingScanner(Scanner):
         self.figures[lay.CANDIDATES] = 0
 
     def pass_over(self, length: int) -> None:
-        """Go on behind the event at OFFSET, which somebody else counts and which ends its group."""
+        """Skip the event at OFFSET, which ends its group and is counted elsewhere."""
         self.state[layout.OFFSET] += length
         self.state[[layout.IS_OPEN, layout.IS_TRANSACTION, layout.VERDICT]] = 0
 

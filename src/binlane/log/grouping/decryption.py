@@ -39,7 +39,7 @@ EventDecryptor = Callable[[bytes, int], bytes]
 def plain_chunks(
     chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None
 ) -> Iterator[bytes]:
-    """The bytes of the plain file; those of one that is not encrypted pass as they are.
+    """Yield the bytes of the plain file; a file that is not encrypted passes unchanged.
 
     Args:
         chunks: The file's bytes from its beginning, in pieces of any size.
@@ -189,7 +189,7 @@ def _fitting(first: bytes, head: _Head, keys: KeyRing | None) -> EventDecryptor:
 
 
 def _event(source: Pieces) -> bytes:
-    """The next event's bytes, as they are; none if they are not all there."""
+    """Return the next event's encrypted bytes; none if they are not complete."""
     header = source.peek(HEADER_LENGTH)
     length = _event_length(header)
     if len(header) < HEADER_LENGTH or not HEADER_LENGTH <= length <= EVENT_LENGTH_MAX:

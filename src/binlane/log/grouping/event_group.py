@@ -138,7 +138,7 @@ _CONTROL_PLACE: Final = Place(gtid=None, begins=True, ends=True, is_control=True
 
 
 class GroupTracker:
-    """Tells where each event of a run stands among event groups, holding none of them.
+    """Determines the place of each event of a run among event groups, without holding any.
 
     Events inside a TRANSACTION_PAYLOAD may be fed too: they neither begin nor end a group, and
     have the GTID of the carrier before them.
@@ -151,7 +151,7 @@ class GroupTracker:
         self._last_gtid: AnyGtid | None = None
 
     def feed(self, event: Event) -> Place:
-        """Take the next event of the log."""
+        """Take one event of a file; return what it completes: mostly nothing or one group."""
         if event.inner:
             return Place(gtid=self._last_gtid, begins=False, ends=False)
         type_code = event.header.type_code
@@ -174,7 +174,7 @@ class GroupTracker:
         return place
 
     def resume(self, gtid: AnyGtid | None, *, is_transaction: bool) -> None:
-        """Go on inside of a group that is open, whose events so far somebody else has seen."""
+        """Go on inside an open group whose events so far were read elsewhere."""
         self._is_open, self._is_transaction = True, is_transaction
         self._gtid = self._last_gtid = gtid
 
@@ -201,7 +201,7 @@ class Grouper:
         return bool(self._events)
 
     def feed(self, event: Event) -> Iterator[EventGroup]:
-        """Take one event of a file; give what it completes: mostly nothing or one group."""
+        """Take one event of a file; return what it completes: mostly nothing or one group."""
         assert not event.inner, "a group holds carriers, not what is inside of them"
         place = self._tracker.feed(event)
         if place.begins:
@@ -248,7 +248,7 @@ def gtid_of(event: Event) -> AnyGtid | None:
 
 
 def whole_group(events: Iterable[Event]) -> Iterator[Event]:
-    """The events of the group that comes first."""
+    """Return the events of the first group."""
     tracker = GroupTracker()
     for event in events:
         place = tracker.feed(event)

@@ -1,4 +1,4 @@
-"""The first event of a log, as whoever drives a kernel over its window needs it."""
+"""The first event of a log, for drivers of kernels over its window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LENGTH_MAX: Final = 1 << 16
 
 
 def description_in(window: Window) -> Event | None:
-    """The FORMAT_DESCRIPTION that a log begins with; None if no kernel can go on behind it.
+    """Return the FORMAT_DESCRIPTION at a log's beginning; None if no kernel can go on behind it.
 
     Args:
         window: The window at the log's beginning; it is filled as far as the event needs it.

@@ -1,4 +1,4 @@
-"""GTIDs are of the flavor that their file's FORMAT_DESCRIPTION tells, or the file is damaged."""
+"""The check that a file's GTIDs have the flavor of its FORMAT_DESCRIPTION; else it is damaged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES: Final = MappingProxyType({Flavor.MARIADB: "MariaDB", Flavor.MYSQL: "MySQ
 
 
 def check_flavor(type_code: int, format_: Format | None) -> None:
-    """Check that an event's GTIDs can be those of its file.
+    """Check that an event's GTIDs fit the flavor of its file.
 
     Args:
         type_code: The type code of the event.

@@ -19,7 +19,7 @@ _HINT: Final = "an event is missing or damaged before this one"
 
 
 class Fragments:
-    """Joins the pieces of one rows event after the other."""
+    """Joins the pieces of rows events, of one event at a time."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

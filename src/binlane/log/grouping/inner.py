@@ -26,7 +26,7 @@ NEVER_INSIDE: Final = frozenset({EventType.FORMAT_DESCRIPTION, EventType.TRANSAC
 
 
 def expanded(event: Event, format_: Format, *, file: str = "") -> Iterator[Event]:
-    """The event itself, then those inside of it.
+    """Yield the event itself, then the events inside it.
 
     Args:
         event: An event of any type.
@@ -58,7 +58,7 @@ def expanded(event: Event, format_: Format, *, file: str = "") -> Iterator[Event
 def expanded_all(
     events: Iterable[Event], *, file: str, format_: Format | None = None
 ) -> Iterator[Event]:
-    """A run of events, each followed by those inside of it.
+    """Yield a run of events, each followed by the events inside it.
 
     Args:
         events: The events in log order.
@@ -116,7 +116,7 @@ def _inner_events(
 
 
 def payload_chunks(payload: TransactionPayloadEvent) -> Iterator[bytes]:
-    """The bytes of a payload's events, decompressed in pieces as they are asked for.
+    """Yield the bytes of a payload's events, decompressed in pieces on demand.
 
     Raises:
         CodecError: Where they are broken.

@@ -1,4 +1,4 @@
-"""Bytes that come in pieces of any size, read in lengths as needed."""
+"""Bytes that arrive in pieces of any size and are read in any lengths."""
 
 from __future__ import annotations
 

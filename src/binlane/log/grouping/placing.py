@@ -100,7 +100,7 @@ def place_group(
 
 
 def fitted(body: MysqlGtidEvent, others: int, format_: Format, *, clock: int) -> MysqlGtidEvent:
-    """A GTID event as it is to stand before so many bytes.
+    """Return a GTID event that fits before so many bytes.
 
     Args:
         body: The event's body from the source.

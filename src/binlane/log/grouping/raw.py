@@ -1,4 +1,4 @@
-"""Event groups as bytes, with an index of their events: what the log's spine carries.
+"""Event groups as bytes with an index of their events: the form in which groups flow.
 
 A file's bytes go through a window. The kernel `scan` checks each event as the reference decoder
 does and notes where it stands; nothing is decoded. Whole groups come in runs, as many as a window
@@ -107,7 +107,7 @@ class RawRun:
         return self.events.item(layout.EVENT_END, end - 1) - start
 
     def kept(self, first: int) -> RawRun:
-        """The groups from one on, as a run of its own that nobody changes.
+        """Return the groups from one on, as a run of its own that never changes.
 
         Where row images begin, its index does not say.
         """
@@ -134,7 +134,7 @@ class RawRun:
         return int(self.groups[layout.GROUP_TIME, number])
 
     def group(self, number: int) -> EventGroup:
-        """A group, decoded.
+        """Return a group, decoded.
 
         Raises:
             CodecError: With file and position, if an event in it cannot be decoded.
@@ -170,7 +170,7 @@ class RawRun:
         return gtid_of(self._first_event(number))
 
     def sequences(self) -> npt.NDArray[np.int64]:
-        """The number in the GTID of each group; -1 where the GTID has a tag, or there is none."""
+        """The sequence numbers of the groups' GTIDs; -1 for a GTID with a tag, or for none."""
         first = self.groups[layout.GROUP_FIRST, : self.count]
         bodies = self.events[layout.EVENT_OFFSET, first].astype(np.int64) + HEADER_LENGTH
         types = self.events[layout.EVENT_TYPE, first]
@@ -200,7 +200,7 @@ class RawRun:
         return position, self.count
 
     def _are_in_order(self, position: Position) -> bool:
-        """True if all GTIDs come as they should; False also where that is not seen at once."""
+        """True if all GTIDs are certainly in order."""
         first = self.groups[layout.GROUP_FIRST]
         types = self.events[layout.EVENT_TYPE, first]
         offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
@@ -286,7 +286,7 @@ class RawRun:
         return self.event(self.groups.item(layout.GROUP_FIRST, number))
 
     def event(self, number: int) -> Event:
-        """An event, decoded.
+        """Return an event, decoded.
 
         Raises:
             CodecError: If it cannot be decoded.
@@ -308,7 +308,7 @@ def _intervals(sequences: _Offsets) -> tuple[tuple[int, int], ...]:
 
 @dataclass(slots=True)
 class LargeGroup:
-    """A group that is too large to be held: whoever takes it reads it as often as need be.
+    """A group that is too large to be held; its reader may read it several times.
 
     Attributes:
         position: The beginning of the group in the file.
@@ -330,7 +330,7 @@ class LargeGroup:
     timestamp: int = 0
 
     def events(self) -> Iterator[Event]:
-        """Give the group's events, and maybe those behind it, from the first on.
+        """Yield the group's events, and possibly later ones, from the first on.
 
         Raises:
             CodecError: With file and position, if one cannot be decoded.
@@ -484,7 +484,7 @@ class _Reader:
             self._take_format(event.body.format)
 
     def _large(self) -> Iterator[LargeGroup]:
-        """Let somebody else read the open group, and go on behind it."""
+        """Hand the open group over to a reader of its own, and go on behind it."""
         start = self._scanner.group_position
 
         def chunks() -> Iterator[bytes]:
@@ -535,7 +535,7 @@ class _Reader:
             yield from self._by_reference(self._walker(offset))
 
     def _read_on(self) -> Iterator[EventGroup]:
-        """Let the reference read on from the open group, or the next event, to the end."""
+        """Let the reference read from the open group, or the next event, to the end."""
         scanner, window = self._scanner, self._window
         offset = scanner.group_position - window.base
         if int(window.data[scanner.offset + 4]) == EventType.START_ENCRYPTION:

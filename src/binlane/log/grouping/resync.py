@@ -47,7 +47,7 @@ _BEGINS_GROUP: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A certain event.
+    """An event that is certainly one, behind damage.
 
     Attributes:
         position: The place of the event, in bytes from the file's start.
@@ -61,7 +61,7 @@ class Found:
 def find_event(
     bytes_from: Callable[[int], Iterable[bytes]], position: int, format_: Format, *, shift: int = 0
 ) -> Found | None:
-    """The first certain event behind damage; None if there is none.
+    """Find the first certain event behind damage; None if there is none.
 
     Args:
         bytes_from: Gives the file's bytes from a position on, not encrypted.
@@ -98,7 +98,7 @@ def find_group(
 
 
 class _Search:
-    """Looks through bytes once, for events with a certain shift or, if that is None, with any."""
+    """Searches bytes once for events with a certain shift of positions; None: with any shift."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A window's bytes → the events in it by event group: what drives the kernel `scan`."""
+"""A window's bytes → their events by event group: the driver of the kernel `scan`."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _told(query: bytes) -> int:
 
 @dataclass(slots=True)
 class KnownTable:
-    """A table map that the log has, whatever ids it gets.
+    """A table map of the log, under any of its table ids.
 
     Attributes:
         table_map: The first that said so.
@@ -136,7 +136,7 @@ class KnownTable:
 
 
 class Scanner:
-    """Finds the events of complete event groups in a buffer, mostly those that carry rows.
+    """Finds the events of complete event groups in a buffer, mostly those of rows.
 
     Args:
         format_: The format of the events.
@@ -183,7 +183,7 @@ class Scanner:
         self.take_format(format_)
 
     def take_format(self, format_: Format) -> None:
-        """Go on with another format; all table maps are forgotten."""
+        """Go on with another format, and forget all table maps."""
         self.format = format_
         has_plain_queries = format_.post_header_length(EventType.QUERY) == 13
         self._kinds = _kinds(
@@ -233,7 +233,7 @@ class Scanner:
         return int(self.state[layout.FIRST_EVENT])
 
     def scan(self, data: Bytes, end: int) -> int:
-        """Go on in a buffer; see the kernel."""
+        """Scan on in a buffer; see the kernel."""
         run = kernels().scan
         return int(
             run(
@@ -251,7 +251,7 @@ class Scanner:
         )
 
     def look_at(self, data: bytes, position: int) -> Event:
-        """Decode the event that the kernel asks about, and tell it.
+        """Decode the event that the kernel asks about, and give it the answer.
 
         Args:
             data: The bytes of the event.
@@ -299,7 +299,7 @@ class Scanner:
         self.state[layout.GTID_LENGTH] = len(data)
 
     def _learn(self, table_map: TableMapEvent, data: bytes) -> None:
-        """Remember a table map, and what its id means now."""
+        """Remember a table map, and its present id."""
         checksum = int(self.state[layout.CHECKSUM_LENGTH])
         key = data[_ID_HEADER : len(data) - checksum]
         number = self._numbers.get(key)
@@ -383,7 +383,7 @@ class Scanner:
 
     @property
     def is_full(self) -> bool:
-        """True if a table is full, so that the kernel cannot go on."""
+        """True if a table of the kernel is full, so that it cannot go on."""
         state = self.state
         return bool(
             state[layout.EVENTS] >= self.events.shape[1]
@@ -411,7 +411,7 @@ class Scanner:
 
     @contextmanager
     def one_group(self) -> Iterator[None]:
-        """Let the kernel stop behind the next group that is complete."""
+        """Let the kernel stop behind the next complete group."""
         groups, self.groups = self.groups, np.zeros((layout.GROUP_SIZE, 2), np.int64)
         try:
             yield

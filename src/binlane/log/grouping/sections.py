@@ -1,4 +1,4 @@
-"""The rows of one statement in an event group: which tables, and what happens to them.
+"""The rows of one statement in an event group: its tables, and the kind of change to each.
 
 Not the rows themselves: what of them is known of a statement before it runs.
 """

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class UnexpectedError(Exception):
-    """The kernels meet what they are not made for: the reference decoder has to look at it."""
+    """A kernel has met bytes that it does not support: the reference decoder must read them."""

@@ -65,7 +65,7 @@ class Buffer:
 
     @property
     def room(self) -> int:
-        """The number of bytes that fit, those that are there included."""
+        """The number of bytes that the window holds, present ones included."""
         return int(self.data.shape[0]) - PADDING
 
     def grow(self, room: int) -> None:
@@ -113,7 +113,7 @@ class Window(Buffer):
         self._source = source
 
     def fill(self) -> bool:
-        """Read a piece more behind what is there; False at the end of the file."""
+        """Append one more piece; False at the end of the file."""
         piece = min(self._size, PIECE_BYTES)
         if self.room - self.end < piece:
             self.grow(max(2 * self.end, self._size + piece))
@@ -122,7 +122,7 @@ class Window(Buffer):
         return length > 0
 
     def reserve(self, count: int) -> None:
-        """Have room for so many bytes in all, so that one large event is not copied as it comes."""
+        """Make room for so many bytes in all, so that a large event is not copied as it grows."""
         if count + PIECE_BYTES > self.room:
             self.grow(count + PIECE_BYTES)
 
@@ -132,7 +132,7 @@ class Window(Buffer):
 
 
 class Remainder:
-    """Bytes that were read and those behind them, as pieces.
+    """The bytes of a file behind some place: those already read, then the rest, as pieces.
 
     Args:
         head: The bytes that were read.
@@ -149,7 +149,7 @@ class Remainder:
         return self
 
     def __next__(self) -> bytes:
-        """The next piece."""
+        """Return the next piece."""
         if self._head:
             head, self._head = self._head, b""
             return head

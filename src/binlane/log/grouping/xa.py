@@ -47,7 +47,7 @@ def prepared_in(event: Event, format_: Format) -> str | None:
 
 
 def finished_by(event: Event) -> str | None:
-    """The XA transaction that an event commits or rolls back; None if it is no such statement."""
+    """Return the XA transaction that an event commits or rolls back; None for other events."""
     if isinstance(event.body, QueryEvent):
         for words in _FINISHES:
             if event.body.query.startswith(words):

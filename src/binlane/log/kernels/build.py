@@ -41,7 +41,7 @@ class BuildError(Exception):
 
 
 def build(folder: Path, target: Target = Target.HOST) -> Iterator[Path]:
-    """Compile what is missing, and remove what is out of date.
+    """Compile missing modules, and remove outdated ones.
 
     Args:
         folder: The folder of the compiled modules.

@@ -30,7 +30,7 @@ class _Helper(codegen.JITCodeLibrary):  # type: ignore[misc]  # numba has no typ
     """A helper's functions: neither linked nor optimised by themselves, never run."""
 
     def _ensure_finalized(self) -> None:
-        """Do nothing: the library is as final as it gets."""
+        """Do nothing: the library is final already."""
 
     def get_pointer_to_function(self, name: str) -> int:
         """No address, since there is no machine code."""
@@ -39,20 +39,20 @@ class _Helper(codegen.JITCodeLibrary):  # type: ignore[misc]  # numba has no typ
 
 
 class _Whole(codegen.AOTCodeLibrary):  # type: ignore[misc]  # as above
-    """A module, or what numba itself needs in one; `finalize` is called for a module alone."""
+    """A module, or a library that numba needs in one; `finalize` is called for modules only."""
 
     def _ensure_finalized(self) -> None:
         """Do nothing, as in a helper."""
 
     def finalize(self) -> None:
-        """Link all that is needed, however indirectly, and optimise the whole."""
+        """Link all needed libraries, also indirect ones, and optimise the whole."""
         # A function that nobody calls yet is dropped when it is linked: callers before callees.
         self._linking_libraries = list(reversed(_in_order_of_need(self)))[1:]
         super().finalize()
 
 
 def _in_order_of_need(library: Any) -> list[Any]:
-    """All libraries that one needs, each behind those that it needs, and itself at the end."""
+    """Return all libraries that one needs, each behind those that it needs, itself last."""
     found: dict[Any, None] = {}
 
     def visit(each: Any) -> None:
@@ -80,7 +80,7 @@ dispatcher._FunctionCompiler._customize_flags = _without_wrappers  # noqa: SLF00
 
 
 def compile_module(name: str, compiled: str, cpu: str, folder: str) -> Path:
-    """Compile a kernel module and try to load what came of it.
+    """Compile a kernel module and try to load the result.
 
     Args:
         name: The name of the module beside this one.

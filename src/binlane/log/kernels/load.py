@@ -25,7 +25,59 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from binlane.log.kernels.archive import folder_of
+_IN_ARCHIVE: Final = Path("binlane", "log", "kernels")
+
+
+def folder_of(package: Path) -> Path:
+    """The folder of the kernels, as files.
+
+    Args:
+        package: The place that the package's modules name as theirs; perhaps inside of an archive.
+
+    Raises:
+        OSError: If an archive cannot be unpacked: neither beside it nor for temporary files is room.
+    """
+    if package.is_dir():
+        return package
+    # Few are imported from an archive, and everybody asks.
+    import tempfile  # noqa: PLC0415
+
+    archive = package.parents[2].absolute()
+    facts = archive.stat()
+    name = f"{archive.name}.{facts.st_size}-{facts.st_mtime_ns}.kernels"
+    try:
+        return _unpacked(archive, archive.parent / name)
+    except PermissionError:
+        # Of this process alone: in a folder for everybody somebody else could have put them there.
+        return _unpack(archive, Path(tempfile.mkdtemp(prefix="binlane-kernels-")))
+
+
+def _unpacked(archive: Path, place: Path) -> Path:
+    """The folder beside an archive; comes whole, by renaming, since processes start together."""
+    if place.is_dir():
+        return place / _IN_ARCHIVE
+    import shutil  # noqa: PLC0415 - as above
+    import tempfile  # noqa: PLC0415 - as above
+
+    unfinished = Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=place.parent))
+    try:
+        _unpack(archive, unfinished)
+        unfinished.rename(place)
+    except OSError:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        if not place.is_dir():
+            raise
+    return place / _IN_ARCHIVE
+
+
+def _unpack(archive: Path, place: Path) -> Path:
+    import zipfile  # noqa: PLC0415 - as above
+
+    prefix = f"{_IN_ARCHIVE.as_posix()}/"
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(place, [name for name in packed.namelist() if name.startswith(prefix)])
+    return place / _IN_ARCHIVE
+
 
 FOLDER: Final = folder_of(Path(__file__).parent)
 _LISTS_KERNELS: Final = b"\nEXPORTS: "
@@ -57,7 +109,7 @@ class Target(Enum):
 
 
 class Kernels:
-    """The kernels as attributes, each loaded or compiled when it is first asked for.
+    """The kernels as attributes, each loaded or compiled at its first use.
 
     Args:
         build: The form in which they shall run; if None compiled ahead, or by numba where that is
@@ -120,7 +172,7 @@ def builds() -> tuple[Build, ...]:
 
 
 def is_compiled(modules: Iterable[str]) -> bool:
-    """True if the compiled forms of some kernel modules are there; nothing is compiled to find out."""
+    """True if compiled kernel modules exist; nothing is compiled to find out."""
     return all(compiled_module(module) is not None for module in modules)
 
 
@@ -131,13 +183,13 @@ def kernel_modules() -> tuple[str, ...]:
 
 
 def can_jit() -> bool:
-    """True if numba is there, to compile what was not compiled ahead."""
+    """True if numba is installed, so that missing kernels can be compiled now."""
     return find_spec("numba") is not None
 
 
 @cache
 def compiled_module(name: str) -> ModuleType | None:
-    """The compiled form of a kernel module, None if there is none that fits the sources."""
+    """Return the compiled form of a kernel module; None if none fits the sources."""
     for target in Target:
         if target is Target.PORTABLE and not _runs_portable(platform.machine(), _processor()):
             continue
@@ -165,7 +217,7 @@ def compiled_name(name: str, target: Target = Target.HOST) -> str:
 
 
 def _made_for(target: Target, processor: str) -> str:
-    """All that makes two modules of the same sources differ."""
+    """Return everything that makes two compilations of the same sources differ."""
     if target is Target.HOST:
         return f"{sys.version} {processor}"
     return f"{sys.implementation.cache_tag} {portable_cpu()} {platform.machine()}"
@@ -183,7 +235,7 @@ def _runs_portable(machine: str, processor: str) -> bool:
 
 @cache
 def _processor() -> str:
-    """Return the processor's abilities, as far as the system tells: kernels are compiled for them."""
+    """Return the processor's features as the system names them; kernels are compiled for them."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as facts:
             return next((line for line in facts if line.startswith(("flags", "Features"))), "")
@@ -192,7 +244,7 @@ def _processor() -> str:
 
 
 def _needed_by(name: str) -> set[str]:
-    """A module and those beside it that it imports, directly or not."""
+    """Return a module and its neighbours that it imports, directly or not."""
     found, waiting = set(), [name]
     while waiting:
         module = waiting.pop()
@@ -246,7 +298,7 @@ def _jit(function: Callable[..., Any], signature: str, module: str) -> Callable[
 
 @contextmanager
 def _numba_cache(stem: str) -> Iterator[bool]:
-    """Numba's cache in a folder for these very sources; False if nothing can be written."""
+    """Set numba's cache to a folder for these sources; False if nothing can be written."""
     config: Any = import_module("numba.core.config")  # as above
 
     before = config.CACHE_DIR

@@ -9,7 +9,7 @@ from binlane.log.codec.format import MAGIC
 from binlane.statements.scope.scope import Scope
 
 if TYPE_CHECKING:
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.filters.filter_state import FilterState
     from binlane.statements.sql.logged_objects import LoggedObjects
 
 

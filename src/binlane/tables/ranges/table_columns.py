@@ -8,7 +8,7 @@ from binlane.log.codec.columns import Column
 from binlane.log.codec.rows import TableMapEvent
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
-from binlane.tables.ranges.facts import FilePiece, LogFileFacts
+from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts
 
 Columns = tuple[Column, ...]
 

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from binlane.errors import ConfigError
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.net_changes import GONE
+from binlane.tables.landing.range_work import FormatName
 from binlane.tables.landing.tables.store_settings import MergeOrder
-from binlane.tables.landing.work import FormatName
 from binlane.tables.spark.failures import readable
 
 MERGE_SETTING: Final = "spark.binlane.merge"
@@ -38,7 +38,7 @@ _OWN: Final = ("_gtid", SEQUENCE_COLUMN)
 
 
 def merge_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """A session's settings, with those that Spark's MERGE needs, if it is asked for.
+    """Return a session's settings, with those that Spark's MERGE needs if it is chosen.
 
     Raises:
         ConfigError: If what is asked for is unknown.
@@ -88,7 +88,7 @@ class SparkMerger:
         return table_format is FormatName.DELTA and is_quoted
 
     def merge(self, order: MergeOrder) -> None:
-        """Merge, all or nothing; what the table has already is not merged again.
+        """Merge, all or nothing; images that the table has already are not merged again.
 
         Raises:
             BinlaneError: If Spark fails.
@@ -125,7 +125,7 @@ class SparkMerger:
 
     @contextmanager
     def _transaction(self, order: MergeOrder) -> Iterator[None]:
-        """Let what is committed meanwhile say so, and be left out if it was committed before."""
+        """Give the commits inside a transaction id, so that Delta skips repeated ones."""
         told = {_APP_ID: order.app_id, _VERSION: str(order.applied), _NOTE: order.note}
         settings = self._spark.conf
         for name, value in told.items():

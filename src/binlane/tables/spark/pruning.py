@@ -11,9 +11,9 @@ from typing import Final
 from binlane.names import TableName
 from binlane.positions import FilePosition, GtidPosition, Position, parse_position
 from binlane.tables.columnar.selection import Bound, file_number
-from binlane.tables.ranges.facts import FilePiece, LogFileFacts
+from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts
 from binlane.tables.spark.filters import PushedCondition
-from binlane.tables.spark.options import Include, Layout, SourceOptions
+from binlane.tables.spark.source_options import Include, Layout, SourceOptions
 
 
 def lies_before(piece: FilePiece, facts: LogFileFacts, name: str, bound: Bound | None) -> bool:
@@ -57,7 +57,7 @@ _OF_TABLES: Final = frozenset({Layout.TABLE, Layout.CHANGES})
 
 
 class Pruning:
-    """Says of each part of a log whether it is to be read.
+    """Decides for each part of a log whether a query reads it.
 
     Args:
         options: The options of the read.
@@ -129,6 +129,6 @@ class Pruning:
         )
 
     def _may_pass(self, table: TableName) -> bool:
-        """True if the filter may let rows of a table through, wherever they stand."""
+        """True if the filter may let rows of a table through, at any place of the log."""
         terms = self._options.selection.filter_terms
         return terms is None or terms.follows or terms.rules.includes(table)

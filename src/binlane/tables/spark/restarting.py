@@ -1,4 +1,4 @@
-"""Streams that go on when the columns of their table change."""
+"""Streams that restart when the columns of their table change."""
 
 from __future__ import annotations
 

@@ -11,8 +11,15 @@ import pyarrow.compute as pc
 
 from binlane.names import TableName
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields
-from binlane.tables.spark.images import CHANGE_OPS, OP, ImageChanges, op_codes, struct_of, taken
-from binlane.tables.spark.options import RowForm, SourceOptions
+from binlane.tables.spark.image_changes import (
+    CHANGE_OPS,
+    OP,
+    ImageChanges,
+    op_codes,
+    struct_of,
+    taken,
+)
+from binlane.tables.spark.source_options import RowForm, SourceOptions
 
 Arrays = dict[str, "pa.Array[Any]"]
 
@@ -85,7 +92,7 @@ class ImageRows:
         return pa.schema([*self._added, *own])
 
     def own(self, schema: pa.Schema) -> list[pa.Field[Any]]:
-        """All that are no change columns."""
+        """Return the table's columns: all that are no change columns."""
         added = {field.name for field in self._added}
         return [field for field in schema if field.name not in added]
 
@@ -140,15 +147,15 @@ class ChangeDataFeed:
     _added = _FEED
 
     def schema(self, own: pa.Schema) -> pa.Schema:
-        """The table's columns, then the feed's."""
+        """Return the table's columns, then Debezium's columns of a change."""
         return pa.schema([*own, *self._added])
 
     def own(self, schema: pa.Schema) -> list[pa.Field[Any]]:
-        """All that are not the feed's."""
+        """Return the table's columns: all that are not the feed's."""
         return [field for field in schema if field.name not in self._added.names]
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:
-        """All that the feed's are made of."""
+        """Return the columns from which those of the feed are made."""
         del schema
         return frozenset({"_op", "_ts", "_file", "_pos"})
 
@@ -193,7 +200,7 @@ class Debezium:
         self._table = table
 
     def schema(self, own: pa.Schema) -> pa.Schema:
-        """Both images, then what Debezium tells of a change."""
+        """Return both images, then Debezium's columns of a change."""
         row = pa.struct(list(own))
         return pa.schema([pa.field("before", row), pa.field("after", row), *_DEBEZIUM])
 
@@ -221,11 +228,11 @@ class DebeziumFlat:
         self._table = table
 
     def schema(self, own: pa.Schema) -> pa.Schema:
-        """The table's columns, then what Debezium tells of a change."""
+        """Return the table's columns, then Debezium's columns of a change."""
         return pa.schema([*own, *self._added])
 
     def own(self, schema: pa.Schema) -> list[pa.Field[Any]]:
-        """All that are not Debezium's."""
+        """Return the table's columns: all that are not Debezium's."""
         return [field for field in schema if field.name not in self._added.names]
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:

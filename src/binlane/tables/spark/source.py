@@ -22,12 +22,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from binlane.tables.spark.change_log import change_log_schema
-from binlane.tables.spark.events import EVENTS
+from binlane.tables.spark.event_rows import EVENTS
 from binlane.tables.spark.filters import PushedCondition, conditions
-from binlane.tables.spark.hints import hints_shown
-from binlane.tables.spark.options import Layout, SourceOptions
+from binlane.tables.spark.option_hints import hints_shown
 from binlane.tables.spark.pruning import Pruning
-from binlane.tables.spark.reading import cuts_of, new_planner, read_partition, tell
+from binlane.tables.spark.range_reader import cuts_of, new_planner, read_partition, tell
+from binlane.tables.spark.source_options import Layout, SourceOptions
 from binlane.tables.spark.stream import BinlogStreamReader
 from binlane.tables.spark.typed_table import typed_schema
 
@@ -62,13 +62,13 @@ class BinlogDataSource(DataSource):
         return from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of all that there is."""
+        """Return a reader of the log as it is now."""
         # A reader that takes filters is refused where Spark is told not to push any down.
         is_filtering = self._options.takes_filters and _PUSHDOWN_WORKER in sys.modules
         return (FilteringReader if is_filtering else BinlogReader)(self._options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """A reader of what there is and of what comes."""
+        """Return a reader of the log as it is now and of what is added."""
         return BinlogStreamReader(self._options, schema)
 
 
@@ -82,7 +82,7 @@ class BinlogReader(DataSourceReader):
 
     @hints_shown()
     def partitions(self) -> list[InputPartition]:
-        """Parts of all files, as far as they may hold what is asked for."""
+        """Return parts of all files that may hold rows of the query."""
         planner = new_planner(self._options)
         parts = planner.all_parts(cuts_of(self._options, Pruning(self._options, self._conditions)))
         tell(planner.notes_of_all())
@@ -101,6 +101,6 @@ class FilteringReader(BinlogReader):
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Take what can be used."""
+        """Take the filters that can be used; return the others."""
         self._conditions = conditions(filters, self._options.prefix)
         return filters

@@ -11,13 +11,13 @@ from pyspark.sql.types import StructType
 
 from binlane.tables.ranges.log_range import Limits
 from binlane.tables.ranges.offset import Offset
-from binlane.tables.spark.hints import hints_shown
-from binlane.tables.spark.options import Layout, OnSchemaChange, SourceOptions
+from binlane.tables.spark.option_hints import hints_shown
 from binlane.tables.spark.pruning import Pruning
-from binlane.tables.spark.reading import cuts_of, new_planner, read_partition, tell
+from binlane.tables.spark.range_reader import cuts_of, new_planner, read_partition, tell
 from binlane.tables.spark.schema_watch import SchemaWatch
 from binlane.tables.spark.shapes import rendering
-from binlane.tables.spark.versions import (
+from binlane.tables.spark.source_options import Layout, OnSchemaChange, SourceOptions
+from binlane.tables.spark.spark_versions import (
     ReadMaxBytes,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
@@ -59,7 +59,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Remember what there is now; the query ends there."""
+        """Remember the present end of the log; the query ends there."""
         self._target = self._planner.end()
 
     @hints_shown()
@@ -112,7 +112,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Parts of what lies between two offsets."""
+        """Return the parts of the log between two offsets."""
         begin, stop = Offset.parse(start), Offset.parse(end)
         parts = self._planner.parts(begin, stop, cuts_of(self._options, Pruning(self._options)))
         tell(self._planner.notes_between(begin, stop))

@@ -13,16 +13,16 @@ from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import ReadOptions, absent_columns, table_schema
 from binlane.tables.columnar.unify import cast_exactly, unify_schemas
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.plan import Planner
+from binlane.tables.ranges.planner import Planner
 from binlane.tables.ranges.read import read_range
 from binlane.tables.spark.change_columns import range_columns
-from binlane.tables.spark.images import WholeChanges, chosen_images
-from binlane.tables.spark.options import SourceOptions
+from binlane.tables.spark.image_changes import WholeChanges, chosen_images
 from binlane.tables.spark.shapes import rendering
+from binlane.tables.spark.source_options import SourceOptions
 
 
 def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
-    """The columns of a data frame over the whole log: all that the table ever had.
+    """Return the columns of a data frame over the whole log: all that the table ever had.
 
     Raises:
         ConfigError: If the log has no such table, or its columns clash with those that are added.
@@ -41,7 +41,7 @@ def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
 
 
 def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
-    """The table's columns.
+    """Return the table's columns.
 
     Raises:
         ConfigError: If the log has no such table, or the table no such column.
@@ -130,7 +130,7 @@ def read_typed(
 def _conformed(
     batch: pa.RecordBatch, own: list[pa.Field[Any]], change_columns: tuple[str, ...]
 ) -> pa.RecordBatch:
-    """A batch with the change columns that are asked for, then exactly the table's columns.
+    """Return a batch with the requested change columns, then exactly the table's columns.
 
     Raises:
         pa.ArrowInvalid: If a value does not fit its type.

@@ -20,7 +20,7 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.binlogs.store.verify import verify
 from binlane.live.dump.lookup import gtid_position_at, gtid_position_in
-from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.event import Event, decode_event
 from binlane.log.codec.packets.framing import PacketSplitter
@@ -69,7 +69,7 @@ def dumped(binlog: Binlog, state: str) -> list[Event]:
         sent.append(bytes(packets))
 
     async def dump() -> None:
-        request = DumpRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
+        request = ReplicaRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
         await serve_dump(request, LiveBinlog(binlog), send)
 
     asyncio.run(dump())

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.live.dump.left_out import LeftOut, Place, empty_transactions
-from binlane.live.dump.machine import Dump
+from binlane.live.dump.left_out import OmissionPlace, OmittedTransactions, empty_transactions
+from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.packing import Packer
 from binlane.live.dump.raw_gtids import RawGtids
-from binlane.live.dump.request import DumpRequest
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.request import ReplicaRequest
+from binlane.live.dump.start import FileBeginning
 from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.control import IncidentEvent, RotateEvent
 from binlane.log.codec.event import Event, EventHeader, decode_event
@@ -36,7 +36,7 @@ from tests.fixture_sets import fixture_set
 
 FILES = fixture_set("my97_gtid_tagged").binlogs
 FILE, DATA = FILES[0]
-HEAD = FileHead.decode(FILE, DATA)
+HEAD = FileBeginning.decode(FILE, DATA)
 EVENTS = list(walk([DATA], file=FILE))
 MARKED = [event for event in EVENTS if event.header.type_code in (33, 42)]
 HELD = [gtid for event in MARKED if isinstance(gtid := gtid_of(event), MysqlGtid)]
@@ -52,14 +52,14 @@ def _sent(packets: bytes) -> list[Event]:
     return [decode_event(payload[1:], HEAD.format) for payload in payloads]
 
 
-def _dump(has: GtidSet, *, server_id: int = 20) -> Dump:
-    request = DumpRequest(flavor=Flavor.MYSQL, connect_state=has, server_id=server_id)
-    dump = Dump(request)
+def _dump(has: GtidSet, *, server_id: int = 20) -> ReplicaDump:
+    request = ReplicaRequest(flavor=Flavor.MYSQL, connect_state=has, server_id=server_id)
+    dump = ReplicaDump(request)
     dump.open_file(HEAD)
     return dump
 
 
-def _made(dump: Dump, done: GtidSet) -> list[Event]:
+def _made(dump: ReplicaDump, done: GtidSet) -> list[Event]:
     return _sent(b"".join(dump.left_out(done, timestamp=1_700_000_000)))
 
 
@@ -105,7 +105,7 @@ def test_transactions_are_whole_and_say_where_the_replica_stands() -> None:
 @given(st.sets(st.integers(1, 1 << 62), min_size=1, max_size=5), st.sampled_from(["", "t"]))
 def test_events_are_those_of_the_codec(numbers: set[int], tag: str) -> None:
     left = GtidSet.of(MysqlGtid(SOURCE, number, tag) for number in numbers)
-    where = Place(position=1000, server_id=1, timestamp=7, format=HEAD.format)
+    where = OmissionPlace(position=1000, server_id=1, timestamp=7, format=HEAD.format)
     reader = RawGtids()
     reader.format = HEAD.format
     found = []
@@ -133,7 +133,7 @@ def test_bytes_without_gtids_hold_none() -> None:
 
 
 def test_nothing_is_made_for_whoever_keeps_no_gtids() -> None:
-    by_file = Dump(DumpRequest(flavor=Flavor.MYSQL, server_id=20))
+    by_file = ReplicaDump(ReplicaRequest(flavor=Flavor.MYSQL, server_id=20))
     by_file.open_file(HEAD)
     for dump in (by_file, _dump(GtidSet(), server_id=0)):
         dump.feed(DATA[dump.position : LAST])
@@ -168,7 +168,7 @@ def test_a_place_is_reached_once_and_in_order() -> None:
     def done(*numbers: int) -> GtidSet:
         return GtidSet.of(MysqlGtid(SOURCE, number) for number in numbers)
 
-    left_out = LeftOut(done(2, 9))
+    left_out = OmittedTransactions(done(2, 9))
     left_out.enter(done(1), HEAD.format)
     assert left_out.reach(done(1, 2, 3)) == done(3)
     assert left_out.reach(done(1, 2, 3, 4)) == done(4)
@@ -199,7 +199,7 @@ class Binlog:
                 directory=self.directory,
                 name=name,
                 size_bytes=len(data),
-                begin_gtids=str(FileHead.decode(name, data).done),
+                begin_gtids=str(FileBeginning.decode(name, data).done),
                 flavor="mysql",
             )
             for name, data in FILES
@@ -218,7 +218,7 @@ def _places(path: Path, position: int, end: int) -> list[tuple[int, GtidSet]]:
                 found.append((event.position, done.union(GtidSet.of(OUTSIDE[: len(found)]))))
             done = done.advance(gtid)
         elif not done and event.header.type_code == EventType.PREVIOUS_GTIDS_LOG:
-            done = FileHead.decode(path.name, data).done  # type: ignore[assignment]  # MySQL's
+            done = FileBeginning.decode(path.name, data).done  # type: ignore[assignment]  # MySQL's
     return found
 
 
@@ -240,7 +240,9 @@ def test_a_dump_tells_all_that_is_done(
     async def send(data: bytes | memoryview) -> None:
         packets.extend(data)
 
-    request = DumpRequest(flavor=Flavor.MYSQL, flags=1, connect_state=GtidSet.of(has), server_id=20)
+    request = ReplicaRequest(
+        flavor=Flavor.MYSQL, flags=1, connect_state=GtidSet.of(has), server_id=20
+    )
     asyncio.run(serve_dump(request, LiveBinlog(binlog), send))
     gtids = [
         gtid for event in _sent(bytes(packets)) if isinstance(gtid := gtid_of(event), MysqlGtid)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from binlane.errors import CodecError, StatementError
 from binlane.live.dump.lookup import gtid_position_at
-from binlane.live.dump.machine import Dump
-from binlane.live.dump.request import DumpRequest
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.machine import ReplicaDump
+from binlane.live.dump.request import ReplicaRequest
+from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.log.codec.event import Event, decode_event, encode_event
 from binlane.log.codec.heartbeat import HeartbeatEvent
@@ -26,7 +26,7 @@ from binlane.positions import GtidPosition
 from tests.fixture_sets import fixture_set
 
 FILE, DATA = fixture_set("md1011_netstream").binlogs[0]
-HEAD = FileHead.decode(FILE, DATA)
+HEAD = FileBeginning.decode(FILE, DATA)
 EVENTS = list(walk([DATA], file=FILE))
 
 
@@ -37,7 +37,7 @@ def _events(packets: bytes) -> list[Event]:
 
 
 def test_start_inside_a_file_moves_no_position() -> None:
-    dump = Dump(DumpRequest(position=829, file=FILE))
+    dump = ReplicaDump(ReplicaRequest(position=829, file=FILE))
     rotate, description = _events(dump.open_file(HEAD, position=829))
     assert rotate.body == RotateEvent(position=829, file=FILE)
     assert rotate.header.flags == HeaderFlag.ARTIFICIAL
@@ -56,16 +56,16 @@ def test_open_file_is_sent_as_closed() -> None:
     closed = HEAD.format_description
     in_use = replace(closed, header=replace(closed.header, flags=HeaderFlag.BINLOG_IN_USE))
     data = DATA[:4] + encode_event(in_use, None) + DATA[256:]
-    head = FileHead.decode(FILE, data)
+    head = FileBeginning.decode(FILE, data)
     assert head.format_description.header.flags == HeaderFlag.BINLOG_IN_USE
-    _, description = PacketSplitter().feed(Dump(DumpRequest()).open_file(head))
+    _, description = PacketSplitter().feed(ReplicaDump(ReplicaRequest()).open_file(head))
     assert description.payload[1:] == DATA[4:256]
 
 
 @given(st.integers(0, 6), st.lists(st.integers(1, len(DATA)), max_size=6))
 def test_by_gtid_any_position_in_any_pieces(sequence: int, sizes: list[int]) -> None:
     state = GtidPosition.parse(f"0-1-{sequence}" if sequence else "")
-    dump = Dump(DumpRequest(connect_state=state, flags=2))
+    dump = ReplicaDump(ReplicaRequest(connect_state=state, flags=2))
     stream = dump.open_file(HEAD)
     pieces = iter(sizes)
     end = dump.position
@@ -88,7 +88,7 @@ def _gtid_of(event: Event) -> object:
 
 
 def test_heartbeat_tells_the_position() -> None:
-    dump = Dump(DumpRequest())
+    dump = ReplicaDump(ReplicaRequest())
     dump.open_file(HEAD)
     dump.feed(DATA[dump.position : 367])
     (event,) = _events(dump.heartbeat())
@@ -97,7 +97,7 @@ def test_heartbeat_tells_the_position() -> None:
 
 
 def test_events_larger_than_a_frame_are_split() -> None:
-    dump = Dump(DumpRequest(flags=2))
+    dump = ReplicaDump(ReplicaRequest(flags=2))
     opened = PacketSplitter().feed(dump.open_file(HEAD))
     query = next(event for event in EVENTS if event.header.type_code == EventType.ANNOTATE_ROWS)
     huge = Event(query.header, AnnotateRowsEvent(query=b"x" * (FRAME_PAYLOAD_MAX + 10)))
@@ -110,7 +110,7 @@ def test_events_larger_than_a_frame_are_split() -> None:
 
 
 def test_damage_stops_the_dump() -> None:
-    dump = Dump(DumpRequest())
+    dump = ReplicaDump(ReplicaRequest())
     dump.open_file(HEAD)
     with pytest.raises(CodecError) as caught:
         dump.feed(bytes(19))
@@ -118,7 +118,7 @@ def test_damage_stops_the_dump() -> None:
 
 
 def test_error_is_numbered_behind_what_was_sent() -> None:
-    dump = Dump(DumpRequest())
+    dump = ReplicaDump(ReplicaRequest())
     dump.open_file(HEAD)
     (packet,) = PacketSplitter().feed(dump.error(StatementError("gone", errno=1236)))
     assert packet.sequence == 3
@@ -156,8 +156,10 @@ def _statement_of_several_rows_events() -> tuple[bytes, list[int]]:
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_mariadb_that_comes_back_inside_of_a_statement_gets_its_rows_first(number: int) -> None:
     data, begins = _statement_of_several_rows_events()
-    request = DumpRequest(position=begins[number], file=FILE, server_id=7, heartbeat_period_s=9.0)
-    dump = Dump(request)
+    request = ReplicaRequest(
+        position=begins[number], file=FILE, server_id=7, heartbeat_period_s=9.0
+    )
+    dump = ReplicaDump(request)
     assert dump.open_file(HEAD, position=begins[number], inside_statement=True) == b""
     assert not dump.can_be_packed
     sent = dump.feed(data[begins[number] : begins[2]]) + dump.feed(data[max(begins[number:3]) :])
@@ -174,17 +176,17 @@ def test_a_mariadb_that_comes_back_inside_of_a_statement_gets_its_rows_first(num
 @pytest.mark.parametrize(
     "request_",
     [
-        DumpRequest(server_id=7),
-        DumpRequest(server_id=7, heartbeat_period_s=9.0, flags=1),
-        DumpRequest(heartbeat_period_s=9.0),
-        DumpRequest(server_id=7, heartbeat_period_s=9.0, flavor=Flavor.MYSQL),
-        DumpRequest(server_id=7, heartbeat_period_s=9.0, checksum=ChecksumAlgorithm.NONE),
+        ReplicaRequest(server_id=7),
+        ReplicaRequest(server_id=7, heartbeat_period_s=9.0, flags=1),
+        ReplicaRequest(heartbeat_period_s=9.0),
+        ReplicaRequest(server_id=7, heartbeat_period_s=9.0, flavor=Flavor.MYSQL),
+        ReplicaRequest(server_id=7, heartbeat_period_s=9.0, checksum=ChecksumAlgorithm.NONE),
     ],
     ids=["no replica", "not waiting", "a tool", "a MySQL", "other checksums"],
 )
-def test_all_others_get_the_beginning_of_a_dump_first(request_: DumpRequest) -> None:
+def test_all_others_get_the_beginning_of_a_dump_first(request_: ReplicaRequest) -> None:
     _, begins = _statement_of_several_rows_events()
-    dump = Dump(request_)
+    dump = ReplicaDump(request_)
     opened = PacketSplitter().feed(dump.open_file(HEAD, position=begins[1], inside_statement=True))
     types = [packet.payload[5] for packet in opened]
     assert types == [EventType.ROTATE, EventType.FORMAT_DESCRIPTION]

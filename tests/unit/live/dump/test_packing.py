@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from binlane.errors import CodecError
-from binlane.live.dump.machine import Dump
+from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.packing import SLICE_BYTES, Packer, can_pack
-from binlane.live.dump.request import DumpRequest
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.request import ReplicaRequest
+from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.event import encode_event
 from binlane.log.codec.packets.framing import FRAME_PAYLOAD_MAX, frame
 from binlane.log.codec.registry import OpaqueEvent
@@ -18,12 +18,12 @@ from tests.build import PLAIN_FORMAT, event
 from tests.fixture_sets import fixture_set
 
 FILE, DATA = fixture_set("md1011_netstream").binlogs[0]
-HEAD = FileHead.decode(FILE, DATA)
+HEAD = FileBeginning.decode(FILE, DATA)
 ANNOTATE = 2
 
 
-def _opened(flags: int) -> Dump:
-    dump = Dump(DumpRequest(flags=flags))
+def _opened(flags: int) -> ReplicaDump:
+    dump = ReplicaDump(ReplicaRequest(flags=flags))
     dump.open_file(HEAD)
     return dump
 

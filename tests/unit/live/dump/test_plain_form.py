@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from binlane.errors import CodecError
-from binlane.live.dump.machine import Dump
+from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.packing import SLICE_BYTES, Packer
 from binlane.live.dump.plain_form import plain_event
-from binlane.live.dump.request import DumpRequest
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.request import ReplicaRequest
+from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.compression import compress_record
 from binlane.log.codec.event import Event, decode_event, encode_event
 from binlane.log.codec.format import MAGIC
@@ -124,24 +124,24 @@ def _events(packets: bytes) -> list[bytes]:
     return [packet.payload[1:] for packet in PacketSplitter().feed(packets)]
 
 
-def _file(*bodies: QueryEvent | XidEvent) -> tuple[FileHead, bytes]:
+def _file(*bodies: QueryEvent | XidEvent) -> tuple[FileBeginning, bytes]:
     data = log(GtidListEvent.of(GtidPosition()), *bodies, head=EXTENDED)
-    return FileHead.decode("b.000001", data), data
+    return FileBeginning.decode("b.000001", data), data
 
 
 def test_who_asks_gets_the_file_as_it_is() -> None:
     head, data = _file(QUERY, XidEvent(xid=1))
-    dump = Dump(DumpRequest(wants_tables_info=True))
+    dump = ReplicaDump(ReplicaRequest(wants_tables_info=True))
     _, description = _events(dump.open_file(head))
     assert decode_event(description, None).body.format.has_tables_info  # type: ignore[attr-defined]  # it is one
     assert dump.can_be_packed
     assert b"".join(_events(dump.feed(data[dump.position :]))) == data[head_end(data) :]
     variables = {"mariadb_slave_capability": "4", "master_binlog_checksum": "CRC32"}
     command = BinlogDump(file="", position=4, flags=DumpFlag(0), server_id=1)
-    assert not DumpRequest.of(command, variables).wants_tables_info
+    assert not ReplicaRequest.of(command, variables).wants_tables_info
     for value, wants in (("1", True), ("0", False), (None, False), ("x", False)):
         asked = {**variables, "binlane_tables_info": value}
-        assert DumpRequest.of(command, asked).wants_tables_info is wants
+        assert ReplicaRequest.of(command, asked).wants_tables_info is wants
 
 
 def head_end(data: bytes) -> int:
@@ -157,7 +157,7 @@ def test_others_get_plain_events_at_the_same_positions_however_they_are_read() -
     end = head_end(data)
     found: dict[int, list[bytes]] = {}
     for step in (1000, SLICE_BYTES, 1 << 20):
-        dump = Dump(DumpRequest())
+        dump = ReplicaDump(ReplicaRequest())
         _, description = _events(dump.open_file(head))
         sent = []
         while dump.position < len(data):
@@ -175,9 +175,9 @@ def test_others_get_plain_events_at_the_same_positions_however_they_are_read() -
     assert texts == [QUERY.query, long.query, QUERY.query]
 
 
-def _packed(head: FileHead, data: bytes) -> list[bytes]:
+def _packed(head: FileBeginning, data: bytes) -> list[bytes]:
     """What a dump sends whose packets a kernel makes, from a slice that an event is too long for."""
-    dump, packer = Dump(DumpRequest()), Packer()
+    dump, packer = ReplicaDump(ReplicaRequest()), Packer()
     (_, *sent) = _events(dump.open_file(head))
     for size in (SLICE_BYTES // 2, len(packer.room)):
         part = data[dump.position : dump.position + size]
@@ -192,7 +192,7 @@ def test_a_statement_that_is_longer_than_any_is_damage() -> None:
     head, data = _file(QUERY)
     at = data.index(b"DROP TABLE t") - 19 - 17 - len(CONTEXT) - 4
     broken = data[: at + 9] + (1 << 20).to_bytes(4, "little") + data[at + 13 :] + bytes(1 << 20)
-    dump = Dump(DumpRequest())
+    dump = ReplicaDump(ReplicaRequest())
     dump.open_file(head)
     dump.feed(broken[dump.position : at])
     with pytest.raises(CodecError, match="says it is 1048576 bytes long") as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.errors import StatementError
-from binlane.live.dump.request import FATAL_ERRNO, DumpRequest
+from binlane.live.dump.request import FATAL_ERRNO, ReplicaRequest
 from binlane.log.codec.format import Format
 from binlane.log.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
@@ -31,24 +31,24 @@ ANY_FORMAT = Format(
 
 
 def test_replica_by_file() -> None:
-    assert DumpRequest.of(COMMAND, REPLICA) == DumpRequest(
+    assert ReplicaRequest.of(COMMAND, REPLICA) == ReplicaRequest(
         file="orders.000001", position=325, flags=2, server_id=20, heartbeat_period_s=2.5
     )
 
 
 def test_replica_by_gtid() -> None:
-    request = DumpRequest.of(COMMAND, {**REPLICA, "slave_connect_state": "0-1-27,1-1-3"})
+    request = ReplicaRequest.of(COMMAND, {**REPLICA, "slave_connect_state": "0-1-27,1-1-3"})
     assert request.connect_state == GtidPosition.parse("0-1-27,1-1-3")
 
 
 def test_new_replica_by_gtid_has_done_nothing() -> None:
-    request = DumpRequest.of(COMMAND, {**REPLICA, "slave_connect_state": ""})
+    request = ReplicaRequest.of(COMMAND, {**REPLICA, "slave_connect_state": ""})
     assert request.connect_state == GtidPosition()
 
 
 def test_tool_without_checksums_and_heartbeats() -> None:
     variables = {"master_binlog_checksum": "NONE", "mariadb_slave_capability": "4"}
-    request = DumpRequest.of(COMMAND, variables)
+    request = ReplicaRequest.of(COMMAND, variables)
     assert request.checksum is ChecksumAlgorithm.NONE
     assert request.heartbeat_period_s is None
 
@@ -58,7 +58,7 @@ def test_tool_without_checksums_and_heartbeats() -> None:
     [(0, False, False), (1, True, False), (2, False, True), (3, True, True), (4, False, False)],
 )
 def test_flags(*, flags: int, is_non_blocking: bool, wants_annotate: bool) -> None:
-    request = DumpRequest(flags=flags)
+    request = ReplicaRequest(flags=flags)
     assert (request.is_non_blocking, request.wants_annotate) == (is_non_blocking, wants_annotate)
 
 
@@ -74,7 +74,7 @@ def test_flags(*, flags: int, is_non_blocking: bool, wants_annotate: bool) -> No
 )
 def test_refused(changes: dict[str, str | None], text: str) -> None:
     with pytest.raises(StatementError, match=text) as caught:
-        DumpRequest.of(COMMAND, {**REPLICA, **changes})
+        ReplicaRequest.of(COMMAND, {**REPLICA, **changes})
     assert caught.value.errno == FATAL_ERRNO
 
 
@@ -93,8 +93,8 @@ def _mysql_command(done: bytes) -> BinlogDumpGtid:
 def test_mysql_replica_by_gtid_says_what_it_has() -> None:
     done = PreviousGtidsEvent.of(MYSQL_DONE).encode(ANY_FORMAT)
     command = BinlogDumpGtid.decode(_mysql_command(done).encode())
-    request = DumpRequest.of(command, MYSQL_REPLICA, flavor=Flavor.MYSQL)
-    assert request == DumpRequest(
+    request = ReplicaRequest.of(command, MYSQL_REPLICA, flavor=Flavor.MYSQL)
+    assert request == ReplicaRequest(
         flags=2,
         flavor=Flavor.MYSQL,
         server_id=20,
@@ -106,17 +106,17 @@ def test_mysql_replica_by_gtid_says_what_it_has() -> None:
 
 
 def test_mysql_replica_by_file_needs_no_capability() -> None:
-    request = DumpRequest.of(COMMAND, MYSQL_REPLICA, flavor=Flavor.MYSQL)
+    request = ReplicaRequest.of(COMMAND, MYSQL_REPLICA, flavor=Flavor.MYSQL)
     assert (request.connect_state, request.position) == (None, 325)
 
 
 @pytest.mark.parametrize("done", [b"", b"\x01" + bytes(7), bytes(9)])
 def test_a_set_that_cannot_be_read_is_refused(done: bytes) -> None:
     with pytest.raises(StatementError, match="GTID set cannot be read") as caught:
-        DumpRequest.of(_mysql_command(done), MYSQL_REPLICA, flavor=Flavor.MYSQL)
+        ReplicaRequest.of(_mysql_command(done), MYSQL_REPLICA, flavor=Flavor.MYSQL)
     assert caught.value.errno == FATAL_ERRNO
 
 
 def test_mariadb_knows_no_dump_by_a_set() -> None:
     with pytest.raises(StatementError, match="COM_BINLOG_DUMP_GTID is not served"):
-        DumpRequest.of(_mysql_command(bytes(8)), REPLICA)
+        ReplicaRequest.of(_mysql_command(bytes(8)), REPLICA)

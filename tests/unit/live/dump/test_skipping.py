@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.live.dump.machine import Dump
-from binlane.live.dump.request import DumpRequest
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.machine import ReplicaDump
+from binlane.live.dump.request import ReplicaRequest
+from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.event import Event, decode_event
 from binlane.log.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.log.codec.packets.framing import PacketSplitter
@@ -29,10 +29,10 @@ GTIDS = [
 
 def _sent(done: GtidSet, *, flags: int = 0) -> list[Event]:
     """What a dump of all files sends."""
-    dump = Dump(DumpRequest(flavor=Flavor.MYSQL, flags=flags, connect_state=done))
+    dump = ReplicaDump(ReplicaRequest(flavor=Flavor.MYSQL, flags=flags, connect_state=done))
     stream = b""
     for file, data in TAGGED:
-        head = FileHead.decode(file, data)
+        head = FileBeginning.decode(file, data)
         stream += dump.open_file(head)
         stream += dump.feed(data[dump.position :])
     stream += dump.position_after_skipped()

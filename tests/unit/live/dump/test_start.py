@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from binlane.errors import CodecError, StatementError
 from binlane.live.dump.start import (
-    FileHead,
+    FileBeginning,
     check_connect_state,
     check_position,
     file_for,
@@ -27,8 +27,8 @@ def _files() -> list[tuple[str, bytes]]:
     return fixture_set("md1011_netstream").binlogs
 
 
-def _heads() -> list[FileHead]:
-    return [FileHead.decode(file, data) for file, data in _files()]
+def _heads() -> list[FileBeginning]:
+    return [FileBeginning.decode(file, data) for file, data in _files()]
 
 
 @dataclass
@@ -52,13 +52,13 @@ def test_head_of_a_file() -> None:
 
 def test_head_of_a_file_without_a_gtid_list() -> None:
     file, data = _files()[1]
-    assert FileHead.decode(file, data[:256]).done == GtidPosition()
+    assert FileBeginning.decode(file, data[:256]).done == GtidPosition()
 
 
 @pytest.mark.parametrize("data", [b"", b"\xfebin", b"\xfdbin" + bytes(100), b"#!/bin/sh" * 20])
 def test_no_head(data: bytes) -> None:
     with pytest.raises(CodecError) as caught:
-        FileHead.decode("orders.000001", data)
+        FileBeginning.decode("orders.000001", data)
     assert caught.value.file == "orders.000001"
 
 
@@ -208,7 +208,9 @@ def test_new_mysql_replica_of_a_whole_binlog() -> None:
 
 
 def test_heads_of_mysqls_files() -> None:
-    heads = [FileHead.decode(file, data) for file, data in fixture_set("my97_netstream").binlogs]
+    heads = [
+        FileBeginning.decode(file, data) for file, data in fixture_set("my97_netstream").binlogs
+    ]
     assert [str(head.done).rpartition(":")[2] for head in heads] == ["", "1-6"]
 
 

@@ -15,9 +15,9 @@ from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import StatementError
-from binlane.live.dump.machine import NOWHERE, Dump
-from binlane.live.dump.request import DumpRequest
-from binlane.live.dump.start import FileHead
+from binlane.live.dump.machine import NOWHERE, ReplicaDump
+from binlane.live.dump.request import ReplicaRequest
+from binlane.live.dump.start import FileBeginning
 from binlane.live.dump.transport import awaited, serve_dump
 from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import ErrPacket
@@ -51,7 +51,7 @@ class Binlog:
     def _file(self, name: str) -> BinlogFile:
         path = self.directory / name
         data = path.read_bytes() if path.exists() else b""
-        begin = self.begin or (FileHead.decode(name, data).done if data else GtidPosition())
+        begin = self.begin or (FileBeginning.decode(name, data).done if data else GtidPosition())
         return BinlogFile(
             directory=self.directory,
             name=name,
@@ -108,7 +108,7 @@ def test_follows_a_binlog_as_it_grows(tmp_path: Path) -> None:
         binlog, replica = Binlog(tmp_path), Replica()
         binlog.write(0, 325)
         live = LiveBinlog(binlog)
-        dump = asyncio.create_task(serve_dump(DumpRequest(flags=2), live, replica.send))
+        dump = asyncio.create_task(serve_dump(ReplicaRequest(flags=2), live, replica.send))
         await replica.until(lambda: len(replica.types) == 4)
         assert live.files_read == {"binlog.000001"}
         binlog.write(0, GROUP_END)
@@ -135,7 +135,7 @@ def test_sends_nothing_that_is_not_published(tmp_path: Path) -> None:
         binlog, replica = Binlog(tmp_path), Replica()
         binlog.write(0)
         binlog.end = FilePosition("binlog.000001", GROUP_END)
-        await serve_dump(DumpRequest(flags=3), LiveBinlog(binlog), replica.send)
+        await serve_dump(ReplicaRequest(flags=3), LiveBinlog(binlog), replica.send)
         assert replica.bytes_received == GROUP_END - 4 + 44
 
     _run(test())
@@ -146,7 +146,7 @@ def test_heartbeats_while_nothing_happens(tmp_path: Path) -> None:
         binlog, replica = Binlog(tmp_path), Replica()
         binlog.write(0, GROUP_END)
         live = LiveBinlog(binlog)
-        request = DumpRequest(heartbeat_period_s=0.02)
+        request = ReplicaRequest(heartbeat_period_s=0.02)
         dump = asyncio.create_task(serve_dump(request, live, replica.send))
         await replica.until(lambda: replica.types.count(EventType.HEARTBEAT) == 2)
         dump.cancel()
@@ -159,7 +159,7 @@ def test_changes_outside_of_the_scope_are_no_sign_of_life(tmp_path: Path) -> Non
         binlog, replica = Binlog(tmp_path), Replica()
         binlog.write(0, GROUP_END)
         live = LiveBinlog(binlog)
-        request = DumpRequest(heartbeat_period_s=0.05)
+        request = ReplicaRequest(heartbeat_period_s=0.05)
         dump = asyncio.create_task(serve_dump(request, live, replica.send))
         while EventType.HEARTBEAT not in replica.types:
             live.notify()
@@ -176,7 +176,7 @@ def test_replica_that_is_ahead_is_waited_for(tmp_path: Path) -> None:
         binlog.write(1)
         binlog.position = GtidPosition.parse("0-1-6")
         live = LiveBinlog(binlog)
-        request = DumpRequest(connect_state=GtidPosition.parse("0-1-7"), flags=1)
+        request = ReplicaRequest(connect_state=GtidPosition.parse("0-1-7"), flags=1)
         dump = asyncio.create_task(serve_dump(request, live, replica.send))
         await asyncio.sleep(0)
         assert not replica.types
@@ -191,14 +191,14 @@ def test_replica_that_is_ahead_is_waited_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "request_, text",
     [
-        (DumpRequest(file="other.000001"), "Could not find first log file name"),
-        (DumpRequest(file="binlog.000001", position=5), "impossible position"),
-        (DumpRequest(file="binlog.000001", position=0), "impossible position"),
-        (DumpRequest(file="binlog.000001", position=1 << 31), "impossible position"),
-        (DumpRequest(connect_state=GtidPosition()), "Could not find GTID state"),
+        (ReplicaRequest(file="other.000001"), "Could not find first log file name"),
+        (ReplicaRequest(file="binlog.000001", position=5), "impossible position"),
+        (ReplicaRequest(file="binlog.000001", position=0), "impossible position"),
+        (ReplicaRequest(file="binlog.000001", position=1 << 31), "impossible position"),
+        (ReplicaRequest(connect_state=GtidPosition()), "Could not find GTID state"),
     ],
 )
-def test_what_cannot_be_served(tmp_path: Path, request_: DumpRequest, text: str) -> None:
+def test_what_cannot_be_served(tmp_path: Path, request_: ReplicaRequest, text: str) -> None:
     async def test() -> None:
         binlog, replica = Binlog(tmp_path, begin="0-1-2"), Replica()
         binlog.write(0)
@@ -216,7 +216,7 @@ def test_missing_next_file_is_no_gap_that_nobody_sees(tmp_path: Path) -> None:
         binlog.write(0)
         binlog.names.append("binlog.000003")
         binlog.end = FilePosition("binlog.000003", 4)
-        error = _error(await serve_dump(DumpRequest(flags=1), LiveBinlog(binlog), replica.send))
+        error = _error(await serve_dump(ReplicaRequest(flags=1), LiveBinlog(binlog), replica.send))
         assert error.message.startswith("could not find next log")
 
     _run(test())
@@ -227,7 +227,7 @@ def test_file_that_is_purged_meanwhile_is_sent_to_its_end(tmp_path: Path) -> Non
         binlog, replica = Binlog(tmp_path), Replica()
         binlog.write(0, GROUP_END)
         live = LiveBinlog(binlog)
-        dump = asyncio.create_task(serve_dump(DumpRequest(flags=2), live, replica.send))
+        dump = asyncio.create_task(serve_dump(ReplicaRequest(flags=2), live, replica.send))
         await replica.until(lambda: len(replica.types) == 6)
         binlog.write(0)
         binlog.write(1)
@@ -247,7 +247,7 @@ def test_damaged_file_ends_the_dump_with_its_place(
         binlog.write(0, GROUP_END)
         path = tmp_path / "binlog.000001"
         path.write_bytes(path.read_bytes()[:367] + bytes(GROUP_END - 367))
-        error = _error(await serve_dump(DumpRequest(flags=1), LiveBinlog(binlog), replica.send))
+        error = _error(await serve_dump(ReplicaRequest(flags=1), LiveBinlog(binlog), replica.send))
         assert "binlog.000001:367" in error.message
 
     _run(test())
@@ -263,7 +263,9 @@ def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
         live = LiveBinlog(binlog)
         for result in (None, StatementError("another one has come", errno=4052)):
             ended: asyncio.Future[StatementError | None] = asyncio.Future()
-            dump = asyncio.create_task(serve_dump(DumpRequest(), live, replica.send, ended=ended))
+            dump = asyncio.create_task(
+                serve_dump(ReplicaRequest(), live, replica.send, ended=ended)
+            )
             await replica.until(lambda: len(replica.types) >= 5)
             ended.set_result(result)
             last = await dump
@@ -275,7 +277,7 @@ def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
         ended = asyncio.Future()
-        dump = asyncio.create_task(serve_dump(DumpRequest(), live, stuck, ended=ended))
+        dump = asyncio.create_task(serve_dump(ReplicaRequest(), live, stuck, ended=ended))
         await asyncio.sleep(0.01)
         ended.set_result(None)
         assert (await dump)[4] == 0xFE
@@ -295,7 +297,7 @@ def test_a_dump_that_is_to_end_before_the_groups_that_are_left(
         live = LiveBinlog(binlog)
         refused: list[StatementError | None] = [None]
         dump = asyncio.create_task(
-            serve_dump(DumpRequest(), live, replica.send, refusal_of=lambda: refused[0])
+            serve_dump(ReplicaRequest(), live, replica.send, refusal_of=lambda: refused[0])
         )
         await replica.until(lambda: len(replica.types) >= 5)
         sent = list(replica.types)
@@ -332,7 +334,7 @@ def test_a_replica_that_goes_leaves_no_error_behind(tmp_path: Path) -> None:
 
         ended: asyncio.Future[StatementError | None] = asyncio.Future()
         live = LiveBinlog(binlog)
-        dump = asyncio.create_task(serve_dump(DumpRequest(), live, lost, ended=ended))
+        dump = asyncio.create_task(serve_dump(ReplicaRequest(), live, lost, ended=ended))
         await asyncio.sleep(0.01)
         is_lost.set()
         await asyncio.sleep(0)
@@ -362,10 +364,10 @@ def test_a_replica_is_kept_alive_while_its_dump_waits(
             await asyncio.sleep(0.1)
             return "admitted"
 
-        request = DumpRequest(
+        request = ReplicaRequest(
             flavor=flavor, file=file, position=4, flags=1, heartbeat_period_s=0.02
         )
-        dump = Dump(request)
+        dump = ReplicaDump(request)
         assert await awaited(admission(), request, dump, send) == "admitted"
         waited = PacketSplitter().feed(bytes(packets))
         assert [packet.payload[5] for packet in waited[:2]] == [
@@ -386,14 +388,14 @@ def test_a_replica_is_kept_alive_while_its_dump_waits(
 
 def test_what_a_dump_waits_for_is_cancelled_when_the_replica_has_gone() -> None:
     async def test() -> None:
-        request = DumpRequest(heartbeat_period_s=0.01)
+        request = ReplicaRequest(heartbeat_period_s=0.01)
         forever = asyncio.get_running_loop().create_future()
 
         async def send(data: bytes | memoryview) -> None:
             raise ConnectionResetError
 
         with pytest.raises(ConnectionResetError):
-            await awaited(forever, request, Dump(request), send)
+            await awaited(forever, request, ReplicaDump(request), send)
         assert forever.cancelled()
 
     _run(test())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from binlane.live.dump.turns import Turns
+from binlane.live.dump.transport import DumpTurns
 
 
 def test_one_at_a_time_in_order_with_others_in_between() -> None:
-    turns, seen = Turns(), list[str]()
+    turns, seen = DumpTurns(), list[str]()
 
     async def dump(name: str) -> None:
         for _ in range(3):
@@ -32,7 +32,7 @@ def test_one_at_a_time_in_order_with_others_in_between() -> None:
 
 def test_whoever_leaves_keeps_nobody_waiting() -> None:
     async def test() -> None:
-        turns = Turns()
+        turns = DumpTurns()
         async with asyncio.timeout(10):
             waiting = [asyncio.ensure_future(turns.take()) for _ in range(5)]
             await asyncio.sleep(0)

@@ -7,7 +7,7 @@ import pytest
 from binlane.errors import Diagnostic
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.diagnostics import OwnDiagnostics
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.log.codec.types import Flavor
 
 ERROR = Diagnostic("Error", 1, "it's wrong")
@@ -79,16 +79,16 @@ def test_only_what_was_told_is_looked_at() -> None:
 @pytest.mark.parametrize(
     "statement, reply, stays",
     [
-        ("SET @a = 1", Reply(), True),
-        ("SELECT 1", Reply(is_result_set=True), True),
-        ("SELECT 1 / 0", Reply(is_result_set=True, warnings=1), False),
-        ("SET @@nothing = 1", Reply(errno=1193), False),
-        ("SELECT * FROM t", Reply(is_result_set=True), False),
-        ("INSERT INTO t VALUES (1)", Reply(), False),
+        ("SET @a = 1", StatementReply(), True),
+        ("SELECT 1", StatementReply(is_result_set=True), True),
+        ("SELECT 1 / 0", StatementReply(is_result_set=True, warnings=1), False),
+        ("SET @@nothing = 1", StatementReply(errno=1193), False),
+        ("SELECT * FROM t", StatementReply(is_result_set=True), False),
+        ("INSERT INTO t VALUES (1)", StatementReply(), False),
     ],
 )
 def test_they_stay_as_long_as_on_the_servers(
-    flavor: Flavor, statement: str, reply: Reply, *, stays: bool
+    flavor: Flavor, statement: str, reply: StatementReply, *, stays: bool
 ) -> None:
     own = told()
     own.runs(statement, flavor)
@@ -101,7 +101,7 @@ def test_a_statement_in_the_place_of_another_takes_none_away() -> None:
     assigned = own.answer("GET DIAGNOSTICS @n = NUMBER", Flavor.MYSQL)
     assert isinstance(assigned, str)
     own.runs(assigned, Flavor.MYSQL)
-    own.ran([Reply()])
+    own.ran([StatementReply()])
     assert own.are_own
     own.runs("SET @a = 1", Flavor.MYSQL)
     assert not own.are_own

@@ -11,7 +11,14 @@ import pytest
 from binlane.errors import PeerError, StatementError
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.faults import GuardedJudge, kind_of
-from binlane.live.gateway.judge import NOTHING_LEFT, PASS, ClientStatement, Done, Reply, Verdict
+from binlane.live.gateway.judge import (
+    NOTHING_LEFT,
+    PASS,
+    ClientStatement,
+    Done,
+    StatementReply,
+    Verdict,
+)
 from binlane.log.codec.packets.flags import ServerStatus
 from binlane.log.codec.packets.results import ResultSet
 from tests.recording_judge import RecordingJudge
@@ -62,7 +69,7 @@ def test_the_next_command_is_judged() -> None:
 
 def test_what_is_told_of_replies_and_files() -> None:
     guarded, judge, told = _guarded(done=_fails, local_data=_fails, used=_fails)
-    assert guarded.done([Reply()]) is NOTHING_LEFT
+    assert guarded.done([StatementReply()]) is NOTHING_LEFT
     guarded.local_data(b"x")
     guarded.used("d")
     assert judge.calls == ["stumbled"] * 3
@@ -70,11 +77,11 @@ def test_what_is_told_of_replies_and_files() -> None:
 
 
 def test_what_follows_a_statement() -> None:
-    def done(_: Sequence[Reply]) -> Done:
+    def done(_: Sequence[StatementReply]) -> Done:
         return Done(3, _fails_later)
 
     guarded, judge, told = _guarded(done=done)
-    found = guarded.done([Reply()])
+    found = guarded.done([StatementReply()])
     assert found.warnings == 3
     assert found.then is not None
     asyncio.run(found.then())  # type: ignore[arg-type]  # it is a coroutine
@@ -87,7 +94,7 @@ def test_a_question_behind_a_statement_that_the_source_refuses() -> None:
         raise StatementError("Query execution was interrupted", errno=1317)
 
     guarded, judge, told = _guarded(done=lambda _: Done(0, refused))
-    then = guarded.done([Reply()]).then
+    then = guarded.done([StatementReply()]).then
     assert then is not None
     asyncio.run(then())  # type: ignore[arg-type]  # it is a coroutine
     assert judge.calls == ["stumbled"]

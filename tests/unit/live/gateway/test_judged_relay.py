@@ -19,10 +19,10 @@ from binlane.live.gateway.judge import (
     Done,
     Give,
     Pass,
-    Reading,
     Refuse,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
+    TextReading,
     Verdict,
 )
 from binlane.live.gateway.machine import Relay
@@ -32,7 +32,7 @@ from binlane.live.gateway.questions import (
     Learning,
     Question,
     Starting,
-    Statement,
+    StatementQuestion,
 )
 from binlane.log.codec.packets.commands import encode_query
 from binlane.log.codec.packets.execution import Execution
@@ -252,7 +252,7 @@ def test_reply_is_read_and_passed_on(client: Capability) -> None:
     assert judged.judge.texts == ["INSERT INTO t VALUES (1)"]
     assert judged.judge.replies == [
         (
-            Reply(
+            StatementReply(
                 affected_rows=3,
                 insert_id=70_000,
                 warnings=2,
@@ -267,13 +267,13 @@ def test_reply_is_read_and_passed_on(client: Capability) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("verdict", [Pass(), Run()])
+@pytest.mark.parametrize("verdict", [Pass(), RunVerdict()])
 def test_rows_pass(client: Capability, verdict: Verdict) -> None:
     judged = Judged(client, verdict=lambda _: verdict)
     judged.says(_query("SELECT c FROM t"))
     assert judged.answers(judged.rows()) == frames(judged.client_rows(), 1)
     replies = judged.judge.replies
-    assert len(replies) == isinstance(verdict, Run)
+    assert len(replies) == isinstance(verdict, RunVerdict)
     assert all(reply.is_result_set for packet in replies for reply in packet)
     assert judged.relay.is_idle
 
@@ -372,14 +372,14 @@ def test_end_of_several_statements_in_an_error_is_no_promise_of_more() -> None:
 
 
 def test_own_statements_stand_before_a_command() -> None:
-    run = Run(before=("SET @a = 1", "CALL before(3)"))
+    run = RunVerdict(before=("SET @a = 1", "CALL before(3)"))
     judged = Judged(verdict=lambda _: run)
     assert judged.says(_query("INSERT") + _query("DO 9")) == b"".join(map(_query, run.before))
     assert judged.answers(judged.ok()) == b""
     assert judged.relay.take_to_source() == b""
     assert judged.answers([*judged.rows(ServerStatus.MORE_RESULTS), judged.ok()]) == b""
     assert judged.relay.take_to_source() == _query("INSERT")
-    judged.judge.verdict = lambda _: Run()
+    judged.judge.verdict = lambda _: RunVerdict()
     assert judged.answers(judged.ok(affected_rows=1)) == frame(
         judged.for_client(affected_rows=1), 1
     )
@@ -389,17 +389,17 @@ def test_own_statements_stand_before_a_command() -> None:
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_nothing_runs_behind_what_failed_before_it(failing: int) -> None:
-    judged = Judged(verdict=lambda _: Run(before=("DO 1", "DO 2", "DO 3")))
+    judged = Judged(verdict=lambda _: RunVerdict(before=("DO 1", "DO 2", "DO 3")))
     judged.says(_query("INSERT") + _query("DO 9"))
     replies = [ERR if number == failing else judged.ok() for number in range(3)]
-    judged.judge.verdict = lambda _: Run()
+    judged.judge.verdict = lambda _: RunVerdict()
     assert judged.answers(*replies) == frame(ERR, 1)
     assert judged.judge.replies == [()]
     assert judged.relay.take_to_source() == _query("DO 9")
 
 
 def test_another_text_runs_in_the_place_of_a_command() -> None:
-    run = Run(before=("DO 1",), text="SET a = 2")
+    run = RunVerdict(before=("DO 1",), text="SET a = 2")
     judged = Judged(verdict=lambda _: run)
     assert judged.says(_query("SET a = 1")) == _query("DO 1")
     judged.answers(judged.ok())
@@ -442,7 +442,7 @@ def test_judgement_that_takes_its_time_is_a_question() -> None:
     judged.relay.take_to_source()
     assert judged.answers(judged.rows()) == b""
     assert judged.relay.take_reply() is not None
-    judged.relay.decide(Run())
+    judged.relay.decide(RunVerdict())
     assert judged.relay.take_to_source() == _query("INSERT")
     judged.answers(judged.ok())
     assert isinstance(_question(judged.relay), Judging)
@@ -453,7 +453,7 @@ def test_judgement_that_takes_its_time_is_a_question() -> None:
 def test_who_knows_the_binlogs_is_asked_first() -> None:
     judged = Judged()
     judged.says(_query("SHOW MASTER STATUS"))
-    assert isinstance(_question(judged.relay), Statement)
+    assert isinstance(_question(judged.relay), StatementQuestion)
     assert judged.judge.statements == []
     judged.relay.hand_on()
     assert judged.judge.texts == ["SHOW MASTER STATUS"]
@@ -619,7 +619,7 @@ def test_how_the_source_reads_is_learnt_where_that_matters() -> None:
     values = Execution(statement_id=2, types=(ColumnType.TINY,), values=(4,))
     assert judged.says(prepare) == b""
     # In another mode the first one stood in a string too; here it is a name.
-    judged.judge.reading = Reading(Dialect(flavor="mariadb", ansi_quotes=True), "utf8mb4")
+    judged.judge.reading = TextReading(Dialect(flavor="mariadb", ansi_quotes=True), "utf8mb4")
     judged.relay.learned()
     assert judged.relay.take_to_source() == prepare
     judged.answers([b"\0\x02\0\0\0\0\0\x01\0\0\0\0", b"", b""])
@@ -664,7 +664,7 @@ def test_cursor_has_no_rows_before_they_are_fetched() -> None:
 
 def _conversation(client: Capability, cuts: Sequence[int]) -> tuple[list[bytes], RecordingJudge]:
     """What both sides get of one conversation, its bytes cut at `cuts`, and who has judged it."""
-    run = Run(before=("SET @a = 1",))
+    run = RunVerdict(before=("SET @a = 1",))
     judged = Judged(client, after=lambda _: Done(warnings=1))
     relay = judged.relay
     seen: list[bytes] = []
@@ -725,7 +725,7 @@ def test_a_command_of_several_frames_is_numbered_through() -> None:
 
 @pytest.mark.parametrize("step", [1 << 18, 1 << 25])
 def test_a_command_of_several_frames_passes_as_it_comes(step: int) -> None:
-    session = Judged(verdict=lambda _: Run(before=("SET @a = 1",)))
+    session = Judged(verdict=lambda _: RunVerdict(before=("SET @a = 1",)))
     payload = b"\x03SELECT '" + b"x" * FRAME_PAYLOAD_MAX + b"'"
     data = frame(payload, 0)
     session.relay.from_client(data[:step])

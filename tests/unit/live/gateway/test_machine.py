@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from binlane.errors import CodecError, StatementError
 from binlane.live.gateway.answers import OkAnswer, RowsAnswer
 from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.questions import Question, Statement
+from binlane.live.gateway.questions import Question, StatementQuestion
 from binlane.log.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
@@ -172,7 +172,7 @@ def test_statement_on_binlogs_is_a_question() -> None:
     relay = _relay()
     packet = _query("SHOW BINLOGS")
     relay.from_client(packet)
-    assert relay.question == Statement("SHOW BINLOGS", packet)
+    assert relay.question == StatementQuestion("SHOW BINLOGS", packet)
     assert relay.take_to_source() == b""
     relay.answer(RowsAnswer(["Name"], [["orders"], [None]]))
     expected = encode_result_set(
@@ -416,7 +416,7 @@ def test_prepared_statements_are_questions_where_they_concern_binlogs() -> None:
     relay.take_to_client()
     asked = frame(bytes((Command.STMT_PREPARE,)) + b"SHOW MASTER STATUS", 0)
     relay.from_client(asked)
-    assert _question(relay) == Statement("SHOW MASTER STATUS", asked, is_prepared=True)
+    assert _question(relay) == StatementQuestion("SHOW MASTER STATUS", asked, is_prepared=True)
     assert relay.take_to_source() == b""
     relay.hand_on()
     assert relay.take_to_source() == asked
@@ -425,7 +425,7 @@ def test_prepared_statements_are_questions_where_they_concern_binlogs() -> None:
 def test_another_statement_is_handed_on_in_the_place_of_the_clients() -> None:
     relay = _relay()
     relay.from_client(_query("SELECT @@gtid_binlog_pos"))
-    assert _question(relay) == Statement(
+    assert _question(relay) == StatementQuestion(
         "SELECT @@gtid_binlog_pos", _query("SELECT @@gtid_binlog_pos")
     )
     relay.hand_on("SELECT '0-1-7'")

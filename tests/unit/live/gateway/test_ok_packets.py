@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.errors import CodecError
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.live.gateway.ok_packets import reply_of
 from binlane.live.gateway.reply_follower import ReplyFollower, Role
 from binlane.log.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
@@ -29,14 +29,14 @@ class Told:
     def __init__(self, warnings: int, *, hides_gtids: bool = False) -> None:
         self._warnings = warnings
         self.hides_gtids = hides_gtids
-        self.replies: list[Reply] = []
+        self.replies: list[StatementReply] = []
 
-    def answered(self, replies: list[Reply]) -> int:
+    def answered(self, replies: list[StatementReply]) -> int:
         """As of `Listener`."""
         self.replies += replies
         return self._warnings
 
-    def own_answered(self, reply: Reply, payload: bytes) -> None:
+    def own_answered(self, reply: StatementReply, payload: bytes) -> None:
         """Nothing is binlane's own here."""
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binlane.errors import StatementError
-from binlane.live.gateway.privileges import Privilege, check, global_privileges
+from binlane.live.gateway.privileges import SourcePrivilege, check, global_privileges
 
 REPLICA = [
     "GRANT REPLICATION SLAVE ON *.* TO `replica`@`%` IDENTIFIED BY PASSWORD '*ABC'",
@@ -33,19 +33,19 @@ MYSQL_ADMIN = ["GRANT BINLOG_ADMIN,CLONE_ADMIN ON *.* TO `a`@`%`"]
 @pytest.mark.parametrize(
     "privilege, grants",
     [
-        (Privilege.READ, REPLICA),
-        (Privilege.READ, ROOT),
-        (Privilege.MONITOR, REPLICA),
-        (Privilege.MONITOR, MYSQL_ADMIN),
-        (Privilege.EVENTS, ADMIN),
-        (Privilege.FLUSH, ADMIN),
-        (Privilege.REPLICAS, REPLICA),
-        (Privilege.DEFINE, ROOT),
-        (Privilege.DEFINE, ADMIN),
-        (Privilege.DEFINE, MYSQL_ADMIN),
+        (SourcePrivilege.READ, REPLICA),
+        (SourcePrivilege.READ, ROOT),
+        (SourcePrivilege.MONITOR, REPLICA),
+        (SourcePrivilege.MONITOR, MYSQL_ADMIN),
+        (SourcePrivilege.EVENTS, ADMIN),
+        (SourcePrivilege.FLUSH, ADMIN),
+        (SourcePrivilege.REPLICAS, REPLICA),
+        (SourcePrivilege.DEFINE, ROOT),
+        (SourcePrivilege.DEFINE, ADMIN),
+        (SourcePrivilege.DEFINE, MYSQL_ADMIN),
     ],
 )
-def test_allowed(privilege: Privilege, grants: list[str]) -> None:
+def test_allowed(privilege: SourcePrivilege, grants: list[str]) -> None:
     check(privilege, grants)
 
 
@@ -112,17 +112,19 @@ def test_no_name_grants_anything(name: str, quote: str, line: str) -> None:
 @pytest.mark.parametrize(
     "privilege, grants, named",
     [
-        (Privilege.READ, READER, "REPLICATION SLAVE"),
-        (Privilege.READ, ADMIN, "REPLICATION SLAVE"),
-        (Privilege.READ, [], "REPLICATION SLAVE"),
-        (Privilege.DEFINE, REPLICA, "BINLOG ADMIN, BINLOG_ADMIN, SUPER"),
-        (Privilege.DEFINE, READER, "BINLOG ADMIN, BINLOG_ADMIN, SUPER"),
-        (Privilege.DEFINE, HOSTILE, "BINLOG ADMIN, BINLOG_ADMIN, SUPER"),
-        (Privilege.EVENTS, HOSTILE, "REPLICATION SLAVE, BINLOG MONITOR"),
-        (Privilege.EVENTS, MYSQL_ADMIN, "REPLICATION SLAVE, BINLOG MONITOR"),
+        (SourcePrivilege.READ, READER, "REPLICATION SLAVE"),
+        (SourcePrivilege.READ, ADMIN, "REPLICATION SLAVE"),
+        (SourcePrivilege.READ, [], "REPLICATION SLAVE"),
+        (SourcePrivilege.DEFINE, REPLICA, "BINLOG ADMIN, BINLOG_ADMIN, SUPER"),
+        (SourcePrivilege.DEFINE, READER, "BINLOG ADMIN, BINLOG_ADMIN, SUPER"),
+        (SourcePrivilege.DEFINE, HOSTILE, "BINLOG ADMIN, BINLOG_ADMIN, SUPER"),
+        (SourcePrivilege.EVENTS, HOSTILE, "REPLICATION SLAVE, BINLOG MONITOR"),
+        (SourcePrivilege.EVENTS, MYSQL_ADMIN, "REPLICATION SLAVE, BINLOG MONITOR"),
     ],
 )
-def test_denied_as_the_servers_say_it(privilege: Privilege, grants: list[str], named: str) -> None:
+def test_denied_as_the_servers_say_it(
+    privilege: SourcePrivilege, grants: list[str], named: str
+) -> None:
     with pytest.raises(StatementError) as caught:
         check(privilege, grants)
     assert (caught.value.errno, caught.value.sqlstate) == (1227, "42000")

@@ -8,14 +8,14 @@ from binlane.errors import StatementError
 from binlane.live.gateway.replica_statements import (
     SNAPSHOT,
     Asked,
-    Fact,
+    BinlogFact,
+    BinlogReads,
     GtidPositionAt,
     Kill,
-    Reads,
     ReplicaStatement,
+    ReplicaVariable,
     SetVariables,
     Shows,
-    UserVariable,
     is_like,
     may_concern_binlogs,
     recognise,
@@ -168,13 +168,13 @@ def test_looked_at_by_its_first_word(before: str) -> None:
 
 PLACE = GtidPositionAt(FilePosition("orders.000001", 256))
 VALUES: dict[Asked, str | None] = {
-    Fact.CHECKSUM: "CRC32",
-    Fact.GTID_POSITION: "0-1-7",
-    Fact.GTID_EXECUTED: "u:1-7",
-    Fact.GTID_PURGED: "",
-    Fact.SEMI_SYNC: "OFF",
-    UserVariable("master_binlog_checksum"): "it's \\ here",
-    UserVariable("slave_uuid"): None,
+    BinlogFact.CHECKSUM: "CRC32",
+    BinlogFact.GTID_POSITION: "0-1-7",
+    BinlogFact.GTID_EXECUTED: "u:1-7",
+    BinlogFact.GTID_PURGED: "",
+    BinlogFact.SEMI_SYNC: "OFF",
+    ReplicaVariable("master_binlog_checksum"): "it's \\ here",
+    ReplicaVariable("slave_uuid"): None,
     PLACE: "0-1-3",
 }
 
@@ -221,7 +221,7 @@ VALUES: dict[Asked, str | None] = {
 )
 def test_values_take_the_places_of_what_is_read(statement: str, expected: str) -> None:
     found = recognise(statement)
-    assert isinstance(found, Reads)
+    assert isinstance(found, BinlogReads)
     assert found.with_values(VALUES) == expected
     assert found.with_values({}) is None
     assert may_concern_binlogs(statement.encode())
@@ -232,8 +232,11 @@ def test_what_a_mysql_has() -> None:
         "SELECT @@GLOBAL.GTID_EXECUTED, @@gtid_purged, @@gtid_binlog_pos, binlog_gtid_pos('f', 4)"
     )
     found = recognise(text, Flavor.MYSQL)
-    assert isinstance(found, Reads)
-    assert [place.what for place in found.places] == [Fact.GTID_EXECUTED, Fact.GTID_PURGED]
+    assert isinstance(found, BinlogReads)
+    assert [place.what for place in found.places] == [
+        BinlogFact.GTID_EXECUTED,
+        BinlogFact.GTID_PURGED,
+    ]
     shows = recognise("SHOW GLOBAL VARIABLES LIKE 'gtid%'", Flavor.MYSQL)
     assert isinstance(shows, Shows)
     assert shows.names == {"gtid_executed", "gtid_purged"}
@@ -331,8 +334,8 @@ def test_what_is_global_and_read_only(flavor: Flavor) -> None:
                 recognise(variant, flavor)
             assert caught.value.errno == 1238
     found = recognise("SELECT @@binlog_with_tables_info + @@global.binlog_with_tables_info", flavor)
-    assert isinstance(found, Reads)
-    assert found.with_values({Fact.TABLES_INFO: "ON"}) == (
+    assert isinstance(found, BinlogReads)
+    assert found.with_values({BinlogFact.TABLES_INFO: "ON"}) == (
         "SELECT 1 + 1 AS `@@binlog_with_tables_info + @@global.binlog_with_tables_info`"
     )
     assert recognise("SELECT binlog_with_tables_info FROM t", flavor) is None

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from binlane.live.gateway.seldom import Seldom
+from binlane.live.gateway.seldom import WarningLimiter
 
 EVERY_S = 0.05
 
 
 def test_the_first_is_told_at_once_and_the_rest_by_number(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        seldom = Seldom(EVERY_S)
+        seldom = WarningLimiter(EVERY_S)
         for number in range(1000):
             seldom.warn("session %d ends", number, extra={"peer": str(number)})
         seldom.warn("something else %s", "happens")

@@ -11,12 +11,12 @@ import pytest
 
 from binlane.errors import CodecError, PeerError, StatementError
 from binlane.live.gateway.answers import Answer, RowsAnswer, RowsInParts
-from binlane.live.gateway.handler import Send, SessionContext
-from binlane.live.gateway.judge import ClientStatement, Done, Refuse, Reply, Run
+from binlane.live.gateway.handler import HandlerSession, Send
+from binlane.live.gateway.judge import ClientStatement, Done, Refuse, RunVerdict, StatementReply
 from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.privileges import Privilege
-from binlane.live.gateway.seldom import Seldom
-from binlane.live.gateway.session import Session, Sides
+from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.seldom import WarningLimiter
+from binlane.live.gateway.session import GatewaySession, Sides
 from binlane.live.gateway.side import Side
 from binlane.log.codec.packets.commands import BinlogDump, RegisterSlave, encode_query
 from binlane.log.codec.packets.flags import Capability, DumpFlag, ServerStatus
@@ -92,18 +92,18 @@ class _Handler(JudgingHandler):
 
     def __init__(self, judge: RecordingJudge | None) -> None:
         super().__init__(lambda _: judge)
-        self.answering: Callable[[SessionContext, str], Awaitable[Answer | None]] | None = None
+        self.answering: Callable[[HandlerSession, str], Awaitable[Answer | None]] | None = None
         self.registered: list[RegisterSlave | None] = []
 
-    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+    async def answer(self, session: HandlerSession, statement: str) -> Answer | None:
         """As of `Handler`."""
         return None if self.answering is None else await self.answering(session, statement)
 
-    async def register(self, session: SessionContext) -> None:
+    async def register(self, session: HandlerSession) -> None:
         """As of `Handler`."""
         self.registered.append(session.replica)
 
-    async def dump(self, session: SessionContext, command: object, send: Send) -> bytes:
+    async def dump(self, session: HandlerSession, command: object, send: Send) -> bytes:
         """As of `Handler`."""
         del session, command
         await send(frame(b"\0event", 1))
@@ -121,8 +121,8 @@ class _Talk:
         self.handler = _Handler(judge)
         self.relay = Relay()
         self.logins = 0
-        self.session = Session(
-            self._sides, self.handler, self.relay, logged_in=self._logged_in, told=Seldom()
+        self.session = GatewaySession(
+            self._sides, self.handler, self.relay, logged_in=self._logged_in, told=WarningLimiter()
         )
         self.running = asyncio.ensure_future(self.session.run())
 
@@ -194,9 +194,9 @@ def test_statements_pass_and_the_client_goes() -> None:
 
 
 def test_an_answer_that_asks_the_source_first() -> None:
-    async def answering(session: SessionContext, statement: str) -> Answer:
+    async def answering(session: HandlerSession, statement: str) -> Answer:
         assert statement == "SHOW BINLOGS"
-        await session.require(Privilege.MONITOR)
+        await session.require(SourcePrivilege.MONITOR)
         return RowsAnswer(["Name"], [["orders"]])
 
     async def work(talk: _Talk) -> None:
@@ -211,7 +211,7 @@ def test_an_answer_that_asks_the_source_first() -> None:
 
 
 def test_a_fault_in_an_answer_does_not_end_the_session() -> None:
-    async def answering(session: SessionContext, statement: str) -> Answer:
+    async def answering(session: HandlerSession, statement: str) -> Answer:
         raise KeyError(statement)
 
     async def work(talk: _Talk) -> None:
@@ -229,7 +229,7 @@ def test_rows_in_parts_wait_for_the_client() -> None:
             yield [[str(part)]]
 
     async def work(talk: _Talk) -> None:
-        async def answering(session: SessionContext, statement: str) -> Answer:
+        async def answering(session: HandlerSession, statement: str) -> Answer:
             del session, statement
             talk.congest(is_congested=True)
             return RowsInParts(["Name"], parts())
@@ -293,7 +293,7 @@ def test_a_judge_follows_its_session_to_the_end() -> None:
 
 
 def test_a_fault_of_the_judge_does_not_end_the_session() -> None:
-    def verdict(statements: object) -> Run:
+    def verdict(statements: object) -> RunVerdict:
         raise KeyError(statements)
 
     judge = RecordingJudge(verdict=verdict)
@@ -351,7 +351,7 @@ def test_a_client_that_breaks_the_protocol_behind_a_judged_command_is_told() -> 
 
 
 def test_a_source_that_goes_away_ends_the_session() -> None:
-    async def answering(session: SessionContext, statement: str) -> Answer:
+    async def answering(session: HandlerSession, statement: str) -> Answer:
         del statement
         with pytest.raises(PeerError):
             await session.query_source("DO 1")
@@ -381,9 +381,9 @@ def test_draining_waits_for_what_is_under_way() -> None:
 
 
 def test_statements_in_the_session_at_the_source() -> None:
-    found: list[Reply] = []
+    found: list[StatementReply] = []
 
-    async def answering(session: SessionContext, statement: str) -> Answer:
+    async def answering(session: HandlerSession, statement: str) -> Answer:
         del statement
         found.append(await session.run_at_source("DO 1"))
         with pytest.raises(StatementError, match="syntax"):

@@ -25,7 +25,7 @@ from binlane.live.loop.router import Router
 from binlane.live.loop.substitution import PAST_THE_PORT, OwnedGroups, Substitution
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
-from binlane.live.port.session_groups import Reason
+from binlane.live.port.session_groups import RowsReason
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import MAGIC, Format
@@ -443,7 +443,7 @@ def test_what_no_session_says_in_time_is_rows(tmp_path: Path) -> None:
             shape(group) for group in source.groups
         ]
         counts = run.outputs[0].counts.rows_instead
-        assert set(counts) <= {reason.value for reason in Reason}
+        assert set(counts) <= {reason.value for reason in RowsReason}
         assert sum(counts.values()) == sum(map(has_rows, source.groups))
         assert not run.outputs[2].counts.rows_instead
 
@@ -564,7 +564,7 @@ def test_texts_of_a_mark_stand_behind_no_later_group(*, is_passed: bool, tmp_pat
         texts = [group.gtid for group in run.groups(0) if b"tmp" in shape(group)[-1][1]]
         assert texts == ([] if is_passed else [mark.gtid])
         assert output.binlog.reached.covers(mark.gtid)
-        assert output.counts.rows_instead[Reason.PASSED] == is_passed
+        assert output.counts.rows_instead[RowsReason.PASSED] == is_passed
         assert not is_passed or _THREAD in output.temporary.threads.lost
 
 
@@ -706,7 +706,7 @@ def test_a_session_that_hangs_holds_only_groups_that_could_be_its_own(
         assert gtids(run.groups(0)) == gtids(source.groups)
         reasons = set(run.outputs[0].counts.rows_instead)
         if hung == "the same":
-            assert reasons == {PAST_THE_PORT, Reason.NOT_ANSWERED.value}
+            assert reasons == {PAST_THE_PORT, RowsReason.NOT_ANSWERED.value}
         else:
             assert reasons == {PAST_THE_PORT}
 
@@ -749,7 +749,7 @@ def test_what_was_under_way_when_the_source_was_started_anew_is_rows(tmp_path: P
         made = zip(source.groups, run.groups(0), strict=True)
         for number, (group, one) in enumerate(made):
             assert has_rows(one) == (has_rows(group) and not number % 2)
-        assert set(run.outputs[0].counts.rows_instead) == {Reason.LOST.value}
+        assert set(run.outputs[0].counts.rows_instead) == {RowsReason.LOST.value}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
-from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.sections import RowsPiece
 from binlane.names import TableName
@@ -66,7 +66,7 @@ def mysql_group(sequence: int, thread_id: int = THREAD, tag: str = "") -> ReadGr
     return ReadGroup(MysqlGtid(UUID, sequence, tag), thread_id, True)
 
 
-def rows(reason: Reason, *threads: int) -> Unattributed:
+def rows(reason: RowsReason, *threads: int) -> Unattributed:
     return Unattributed(reason, frozenset(threads))
 
 
@@ -104,7 +104,7 @@ def test_a_statement_that_was_not_planned_costs_no_later_one() -> None:
     assert attributions.find(group(1)) == plan("one")
     # Read before its session was told of it.
     attributions.read([group(2)], at(2))
-    assert attributions.find(group(2)) == rows(Reason.NO_STATEMENT, THREAD)
+    assert attributions.find(group(2)) == rows(RowsReason.NO_STATEMENT, THREAD)
     attributions.done(THREAD, 2, str(gtid(2)), [])
     for number in (3, 4):
         attributions.intend(THREAD, number, [plan(f"statement {number}")])
@@ -117,13 +117,13 @@ def test_nobody_waits_for_ever() -> None:
     attributions = begun()
     attributions.intend(THREAD, 1, [plan("one"), plan("two")])
     since_s = time.monotonic()
-    assert attributions.find(group(1)) == rows(Reason.NOT_ANSWERED, THREAD)
+    assert attributions.find(group(1)) == rows(RowsReason.NOT_ANSWERED, THREAD)
     assert 0.2 <= time.monotonic() - since_s < 5
     since_s = time.monotonic()
-    assert attributions.find(group(2)) == rows(Reason.NOT_ANSWERED, THREAD)
+    assert attributions.find(group(2)) == rows(RowsReason.NOT_ANSWERED, THREAD)
     assert time.monotonic() - since_s < 0.1
     attributions.done(THREAD, 1, str(gtid(3)))
-    assert attributions.find(group(3)) == rows(Reason.NOT_ANSWERED, THREAD)
+    assert attributions.find(group(3)) == rows(RowsReason.NOT_ANSWERED, THREAD)
     attributions.intend(THREAD, 2, [plan("three")])
     attributions.done(THREAD, 2, str(gtid(4)))
     assert attributions.find(group(4)) == plan("three")
@@ -135,7 +135,7 @@ def test_several_groups() -> None:
     attributions.done(THREAD, 1, str(gtid(3)))
     attributions.read([group(1), group(2, OTHER), group(3, is_commit=False)], at(3))
     assert attributions.find(group(1)) == plan("one")
-    assert attributions.find(group(2, OTHER)) == rows(Reason.STRANGER)
+    assert attributions.find(group(2, OTHER)) == rows(RowsReason.STRANGER)
     assert attributions.find(group(3)) == plan("two")
 
 
@@ -149,7 +149,7 @@ def test_another_number_of_groups() -> None:
     attributions.done(THREAD, 3, str(gtid(4)))
     attributions.read([group(number) for number in (1, 2, 3, 4)], at(4))
     for number in (1, 2, 3):
-        assert attributions.find(group(number)) == rows(Reason.OTHER_COUNT, THREAD)
+        assert attributions.find(group(number)) == rows(RowsReason.OTHER_COUNT, THREAD)
     assert attributions.find(group(4)) == plan("four")
 
 
@@ -161,7 +161,7 @@ def test_a_lost_reply(*, is_commit: bool) -> None:
     assert attributions.is_pending(gtid(1))
     attributions.lost(THREAD)
     assert not attributions.is_pending(gtid(1))
-    expected = plan("one") if is_commit else rows(Reason.LOST, THREAD)
+    expected = plan("one") if is_commit else rows(RowsReason.LOST, THREAD)
     assert attributions.find(group(1, is_commit=is_commit)) == expected
 
 
@@ -228,7 +228,7 @@ def test_a_mysql_that_was_asked_for_all_that_it_executed() -> None:
     attributions.read(groups[1:], GtidSet.parse(f"{UUID}:1-14:own:1-4"))
     for each in groups:
         text = own.get(each.gtid.sequence)
-        expected = plan(text) if text else rows(Reason.STRANGER)
+        expected = plan(text) if text else rows(RowsReason.STRANGER)
         assert attributions.find(each) == expected
 
 
@@ -240,7 +240,7 @@ def test_up_to_where_groups_are_does_not_tell_how_many_there_are() -> None:
     attributions.intend(THREAD, 2, [plan("three")])
     attributions.done(THREAD, 2, f"{UUID}:1-12", is_bound=True)
     attributions.read([mysql_group(6), mysql_group(11)], GtidSet.parse(f"{UUID}:1-12"))
-    assert attributions.find(mysql_group(6)) == rows(Reason.OTHER_COUNT, THREAD)
+    assert attributions.find(mysql_group(6)) == rows(RowsReason.OTHER_COUNT, THREAD)
     assert attributions.find(mysql_group(11)) == plan("three")
 
 
@@ -253,7 +253,7 @@ def test_a_statement_of_which_nothing_is_known_leaves_no_bound_to_the_next() -> 
     # The group may be of either.
     attributions.done(THREAD, 2, f"{UUID}:1-6", is_bound=True)
     attributions.read([mysql_group(6)], GtidSet.parse(f"{UUID}:1-6"))
-    assert attributions.find(mysql_group(6)) == rows(Reason.OTHER_COUNT, THREAD)
+    assert attributions.find(mysql_group(6)) == rows(RowsReason.OTHER_COUNT, THREAD)
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -309,7 +309,7 @@ def test_closing_wakes_who_waits() -> None:
     timer = threading.Timer(0.05, attributions.close)
     timer.start()
     since_s = time.monotonic()
-    assert attributions.find(group(1)) == Unattributed(Reason.CLOSED)
+    assert attributions.find(group(1)) == Unattributed(RowsReason.CLOSED)
     assert time.monotonic() - since_s < 30
     timer.join()
 
@@ -336,15 +336,15 @@ def test_what_was_logged_before_a_session_came_is_not_its_own() -> None:
     attributions.intend(THREAD, 1, [plan("one"), plan("two")])
     attributions.done(THREAD, 1, str(gtid(7)))
     attributions.read([group(number) for number in (4, 5, 7)], at(7))
-    assert attributions.find(group(5)) == rows(Reason.STRANGER)
-    assert attributions.find(group(7)) == rows(Reason.OTHER_COUNT, THREAD)
+    assert attributions.find(group(5)) == rows(RowsReason.STRANGER)
+    assert attributions.find(group(7)) == rows(RowsReason.OTHER_COUNT, THREAD)
 
 
 def test_a_session_that_lets_others_wait_is_waited_for_less() -> None:
     attributions = begun()
     for number in range(1, 5):
         attributions.intend(THREAD, number, [plan("late")])
-        assert attributions.find(group(number)) == rows(Reason.NOT_ANSWERED, THREAD)
+        assert attributions.find(group(number)) == rows(RowsReason.NOT_ANSWERED, THREAD)
         attributions.done(THREAD, number, str(gtid(number)))
     attributions.intend(THREAD, 9, [plan("quick")])
     attributions.read([group(9)], at(9))
@@ -363,8 +363,8 @@ def test_nothing_told_after_an_error_is_not_counted_for_the_next() -> None:
     attributions.intend(THREAD, 2, [plan("one"), plan("two")])
     attributions.done(THREAD, 2, str(gtid(2)))
     attributions.read([group(1, is_commit=False), group(2)], at(2))
-    assert attributions.find(group(1)) == rows(Reason.OTHER_COUNT, THREAD)
-    assert attributions.find(group(2)) == rows(Reason.OTHER_COUNT, THREAD)
+    assert attributions.find(group(1)) == rows(RowsReason.OTHER_COUNT, THREAD)
+    assert attributions.find(group(2)) == rows(RowsReason.OTHER_COUNT, THREAD)
 
 
 # Groups of which the log names no thread.
@@ -401,11 +401,11 @@ def test_a_group_without_a_thread_waits_for_those_alone_that_could_have_made_it(
     # It made another group, or none.
     attributions.done(THREAD, 1, None)
     assert not attributions.is_pending(gtid(1))
-    assert attributions.find(unnamed(1, "one")) == rows(Reason.STRANGER)
+    assert attributions.find(unnamed(1, "one")) == rows(RowsReason.STRANGER)
     attributions.intend(THREAD, 2, [plan("two")])
     attributions.read([unnamed(2, "two"), unnamed(3, "two")], at(3))
     attributions.done(THREAD, 2, str(gtid(3)))
-    assert attributions.find(unnamed(2, "two")) == rows(Reason.STRANGER)
+    assert attributions.find(unnamed(2, "two")) == rows(RowsReason.STRANGER)
     assert attributions.find(unnamed(3, "two")) == plan("two")
 
 
@@ -417,8 +417,8 @@ def test_a_session_that_hangs_holds_no_group_that_cannot_be_its_own() -> None:
     for each in (unnamed(1, "another"), group(2, is_commit=False)):
         attributions.read([each], None)
         assert not attributions.is_pending(each.gtid)
-    assert attributions.find(unnamed(1, "another")) == rows(Reason.STRANGER)
-    assert attributions.find(group(2)) == rows(Reason.STRANGER)
+    assert attributions.find(unnamed(1, "another")) == rows(RowsReason.STRANGER)
+    assert attributions.find(group(2)) == rows(RowsReason.STRANGER)
 
 
 def test_groups_without_a_thread_are_not_asked_for_while_nobody_waits() -> None:
@@ -442,7 +442,7 @@ def test_groups_without_a_thread_are_not_asked_for_while_nobody_waits() -> None:
 def test_a_group_without_a_thread_is_given_up() -> None:
     attributions = begun()
     attributions.intend(THREAD, 1, [plan("one")])
-    assert attributions.find(unnamed(1, "one")) == rows(Reason.NOT_ANSWERED, THREAD)
+    assert attributions.find(unnamed(1, "one")) == rows(RowsReason.NOT_ANSWERED, THREAD)
     attributions.read([unnamed(2, "one")], at(2))
     assert attributions.patience_s(gtid(2)) < QUICK.wait_s
     attributions.done(THREAD, 1, str(gtid(2)))
@@ -467,8 +467,8 @@ def test_of_several_groups_without_a_thread_the_last_alone_is_told(
     attributions.read(groups, at(2))
     if not is_answered_first:
         attributions.done(THREAD, 1, str(gtid(2)))
-    assert attributions.find(groups[0]) == rows(Reason.SEVERAL, THREAD)
-    assert attributions.find(groups[1]) == rows(Reason.OTHER_COUNT, THREAD)
+    assert attributions.find(groups[0]) == rows(RowsReason.SEVERAL, THREAD)
+    assert attributions.find(groups[1]) == rows(RowsReason.OTHER_COUNT, THREAD)
     attributions.intend(THREAD, 2, [plan("three")])
     attributions.done(THREAD, 2, str(gtid(3)))
     assert attributions.find(unnamed(3, "three")) == plan("three")
@@ -478,9 +478,9 @@ def test_a_group_that_was_taken_for_nobodys_makes_the_next_statement_doubted() -
     attributions = begun()
     attributions.intend(THREAD, 1, [plan("one")])
     attributions.read([unnamed(1)], at(1))
-    assert attributions.find(unnamed(1)) == rows(Reason.STRANGER)
+    assert attributions.find(unnamed(1)) == rows(RowsReason.STRANGER)
     attributions.done(THREAD, 1, str(gtid(1)))
-    for number, expected in ((2, rows(Reason.MISSED, THREAD)), (3, plan("3"))):
+    for number, expected in ((2, rows(RowsReason.MISSED, THREAD)), (3, plan("3"))):
         attributions.intend(THREAD, number, [plan(f"{number}")])
         attributions.done(THREAD, number, str(gtid(number)))
         assert attributions.find(unnamed(number, f"{number}")) == expected
@@ -489,7 +489,7 @@ def test_a_group_that_was_taken_for_nobodys_makes_the_next_statement_doubted() -
 def test_a_group_that_was_known_to_go_as_rows_makes_no_other_doubted() -> None:
     attributions = begun()
     attributions.intend(THREAD, 1, [plan("one")])
-    assert attributions.find(unnamed(1, "one")) == rows(Reason.NOT_ANSWERED, THREAD)
+    assert attributions.find(unnamed(1, "one")) == rows(RowsReason.NOT_ANSWERED, THREAD)
     attributions.done(THREAD, 1, str(gtid(1)))
     attributions.intend(THREAD, 2, [plan("two")])
     attributions.done(THREAD, 2, str(gtid(2)))
@@ -504,9 +504,9 @@ def test_a_group_without_a_thread_of_a_session_that_is_lost() -> None:
     attributions.given(THREAD)
     assert not attributions.is_pending(gtid(1))
     # Others could have made it, too.
-    assert attributions.find(unnamed(1, "one")) == rows(Reason.LOST, THREAD)
-    assert attributions.find(unnamed(2, "one")) == rows(Reason.LOST, THREAD)
-    assert attributions.find(unnamed(3, "another")) == rows(Reason.STRANGER)
+    assert attributions.find(unnamed(1, "one")) == rows(RowsReason.LOST, THREAD)
+    assert attributions.find(unnamed(2, "one")) == rows(RowsReason.LOST, THREAD)
+    assert attributions.find(unnamed(3, "another")) == rows(RowsReason.STRANGER)
 
 
 def test_sessions_of_which_some_groups_name_the_thread_have_them_in_the_order_of_the_log() -> None:
@@ -515,8 +515,8 @@ def test_sessions_of_which_some_groups_name_the_thread_have_them_in_the_order_of
     groups = [unnamed(1, "one"), group(2, is_commit=False)]
     attributions.read(groups, at(2))
     attributions.done(THREAD, 1, str(gtid(2)))
-    assert attributions.find(groups[0]) == rows(Reason.SEVERAL, THREAD)
-    assert attributions.find(groups[1]) == rows(Reason.OTHER_COUNT, THREAD)
+    assert attributions.find(groups[0]) == rows(RowsReason.SEVERAL, THREAD)
+    assert attributions.find(groups[1]) == rows(RowsReason.OTHER_COUNT, THREAD)
 
 
 # A statement that commits what was done before it, and then makes a group of its own.
@@ -555,8 +555,8 @@ def test_what_is_committed_before_a_statement_may_be_of_another_session() -> Non
     attributions.read(groups, at(2))
     attributions.lost(OTHER)
     attributions.done(THREAD, 1, str(gtid(2)))
-    assert attributions.find(groups[0]) == rows(Reason.LOST, THREAD, OTHER)
-    assert attributions.find(groups[1]) == rows(Reason.OTHER_COUNT, THREAD)
+    assert attributions.find(groups[0]) == rows(RowsReason.LOST, THREAD, OTHER)
+    assert attributions.find(groups[1]) == rows(RowsReason.OTHER_COUNT, THREAD)
 
 
 def test_what_is_committed_before_a_statement_is_not_what_another_session_was_told() -> None:
@@ -598,7 +598,7 @@ def test_the_number_of_a_thread_that_is_taken_anew() -> None:
     attributions.intend(THREAD, 1, [plan("of the one before")])
     attributions.read([group(1)], at(1))
     attributions.taken(THREAD, at(2))
-    assert attributions.find(group(1)) == rows(Reason.LOST, THREAD)
+    assert attributions.find(group(1)) == rows(RowsReason.LOST, THREAD)
     attributions.intend(THREAD, 1, [plan("one")])
     attributions.done(THREAD, 1, str(gtid(3)))
     assert isinstance(attributions.find(group(2)), Unattributed)
@@ -616,7 +616,7 @@ def test_what_a_thread_made_before_its_number_was_taken_anew_is_as_it_was_told()
     attributions.done(THREAD, 1, str(gtid(2)))
     found = attributions.find(group(1))
     # It came through the port.
-    assert not isinstance(found, Unattributed) or found.reason is not Reason.STRANGER
+    assert not isinstance(found, Unattributed) or found.reason is not RowsReason.STRANGER
     assert attributions.find(group(2)) == plan("two")
 
 
@@ -625,7 +625,7 @@ def test_a_source_that_was_started_anew_makes_nothing_of_what_was_under_way() ->
     attributions.intend(THREAD, 1, [plan("one")])
     attributions.source_started(at(0))
     # Of another session, whose thread has the same number.
-    assert attributions.find(group(1)) == rows(Reason.LOST, THREAD)
+    assert attributions.find(group(1)) == rows(RowsReason.LOST, THREAD)
     attributions.taken(THREAD, at(1))
     attributions.intend(THREAD, 1, [plan("two")])
     attributions.done(THREAD, 1, str(gtid(2)))
@@ -650,7 +650,7 @@ def test_an_earlier_start_of_the_source_that_a_feed_comes_by_once_more() -> None
     assert attributions.find(group(6)) == plan("one")
     attributions.intend(THREAD, 2, [plan("two")])
     attributions.source_started(None)
-    assert attributions.find(group(7)) == rows(Reason.LOST, THREAD)
+    assert attributions.find(group(7)) == rows(RowsReason.LOST, THREAD)
 
 
 def test_threads_from_before_a_start_of_the_source_make_nothing_after_a_restart(
@@ -666,7 +666,7 @@ def test_threads_from_before_a_start_of_the_source_make_nothing_after_a_restart(
     attributions.close()
 
     again = begun(tmp_path / "port")
-    assert again.find(group(1)) == rows(Reason.LOST, THREAD)
+    assert again.find(group(1)) == rows(RowsReason.LOST, THREAD)
     assert again.find(group(2, OTHER)) == plan("two")
 
 
@@ -676,15 +676,15 @@ def test_threads_from_before_a_start_of_the_source_make_nothing_after_a_restart(
 def test_groups_without_a_plan_are_known_again(tmp_path: Path) -> None:
     attributions = begun(tmp_path / "port")
     attributions.intend(THREAD, 1, [plan("one")])
-    assert attributions.find(group(1)) == rows(Reason.NOT_ANSWERED, THREAD)
+    assert attributions.find(group(1)) == rows(RowsReason.NOT_ANSWERED, THREAD)
     attributions.done(THREAD, 1, str(gtid(1)))
     attributions.intend(OTHER, 1, [plan("two")])
-    assert attributions.find(unnamed(2, "two")) == rows(Reason.NOT_ANSWERED, OTHER)
+    assert attributions.find(unnamed(2, "two")) == rows(RowsReason.NOT_ANSWERED, OTHER)
     attributions.done(OTHER, 1, str(gtid(2)))
     attributions.intend(THREAD, 3, [plan("three")])
     attributions.done(THREAD, 3, str(gtid(3)))
     assert attributions.find(unnamed(3, "three")) == plan("three")
-    assert attributions.find(group(4, 99)) == rows(Reason.STRANGER)
+    assert attributions.find(group(4, 99)) == rows(RowsReason.STRANGER)
     attributions.close()
 
     again = begun(tmp_path / "port")
@@ -694,10 +694,10 @@ def test_groups_without_a_plan_are_known_again(tmp_path: Path) -> None:
     assert not again.wants(group(4, 99), watch)
     assert again.numbers(1, 9) == {1, 2, 3}
     again.read([group(1), unnamed(2), unnamed(3)], at(4))
-    assert again.find(group(1)) == rows(Reason.FORGOTTEN, THREAD)
-    assert again.find(unnamed(2)) == rows(Reason.FORGOTTEN, OTHER)
+    assert again.find(group(1)) == rows(RowsReason.FORGOTTEN, THREAD)
+    assert again.find(unnamed(2)) == rows(RowsReason.FORGOTTEN, OTHER)
     assert again.find(unnamed(3)) == plan("three")
-    assert again.find(group(4, 99)) == rows(Reason.STRANGER)
+    assert again.find(group(4, 99)) == rows(RowsReason.STRANGER)
 
 
 def test_a_group_that_waited_when_binlane_was_killed(tmp_path: Path) -> None:
@@ -710,7 +710,7 @@ def test_a_group_that_waited_when_binlane_was_killed(tmp_path: Path) -> None:
     attributions.close()
 
     again = begun(tmp_path / "port")
-    assert again.find(unnamed(1, "one")) == Unattributed(Reason.LOST, None)
+    assert again.find(unnamed(1, "one")) == Unattributed(RowsReason.LOST, None)
     # Whatever it was, what these sessions had for themselves is gone.
     assert again.lost_threads == frozenset((THREAD,))
 

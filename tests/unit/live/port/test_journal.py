@@ -17,7 +17,7 @@ from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
-from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
@@ -140,7 +140,7 @@ def test_on_a_full_disk_statements_go_as_rows(
     assert "no room" in attributions.failure
     attributions.read([group(1), group(2)], at(2))
     assert attributions.find(group(1)) == plan("1")
-    assert attributions.find(group(2)) == Unattributed(Reason.NOT_WRITTEN, frozenset((THREAD,)))
+    assert attributions.find(group(2)) == Unattributed(RowsReason.NOT_WRITTEN, frozenset((THREAD,)))
 
     disk.is_full = False
     attributions.intend(THREAD, 3, [plan("3")])
@@ -222,7 +222,7 @@ def test_the_journal_has_no_more_bytes_than_it_may(tmp_path: Path, *, is_restart
     else:
         attributions._state.findings.clear()
     found = [attributions.find(group(number)) for number in range(1, 401)]
-    forgotten = Unattributed(Reason.FORGOTTEN, frozenset((THREAD,)))
+    forgotten = Unattributed(RowsReason.FORGOTTEN, frozenset((THREAD,)))
     assert found[-1] == plan("400")
     assert found[0] == forgotten
     for number, each in enumerate(found, 1):

@@ -19,8 +19,8 @@ from binlane.live.gateway.judge import (
     Give,
     Pass,
     Refuse,
-    Reply,
-    Run,
+    RunVerdict,
+    StatementReply,
 )
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.port_session import PortSession
@@ -43,8 +43,8 @@ STATEMENTS: Final = Definition(
 ROWS: Final = replace(STATEMENTS, name="rows", logging_mode=LoggingMode.ROW, log_id=2)
 INSERT: Final = "INSERT INTO items (v) VALUES ('{}')"
 IN_TRANSACTION: Final = int(ServerStatus.IN_TRANSACTION)
-QUIET: Final = Reply()
-ROWS_REPLY: Final = Reply(is_result_set=True)
+QUIET: Final = StatementReply()
+ROWS_REPLY: Final = StatementReply(is_result_set=True)
 
 Test = Callable[[], Coroutine[Any, Any, None]]
 
@@ -137,7 +137,7 @@ async def test_writes_pass_where_all_binlogs_log_everything_as_rows() -> None:
         assert client.judge.judge([ClientStatement(INSERT.format(2))]) == PASS
         assert client.client.statements == []
         port.definitions = (STATEMENTS,)
-        assert isinstance(await client.run(INSERT.format(3)), Run)
+        assert isinstance(await client.run(INSERT.format(3)), RunVerdict)
         assert client.client.statements
 
 
@@ -179,11 +179,13 @@ async def test_a_known_write_that_fails_or_changes_nothing_makes_no_group() -> N
     async with session() as (client, port):
         for number in range(3):
             await client.run(INSERT.format(number), client.wrote(insert_id=number + 1))
-        await client.run(INSERT.format("failed"), Reply(errno=1062, message="Duplicate entry"))
+        await client.run(
+            INSERT.format("failed"), StatementReply(errno=1062, message="Duplicate entry")
+        )
         update = "UPDATE items SET v = 'x' WHERE id = {}"
         for number in range(3):
             await client.run(update.format(number))
-        none = Reply(info="Rows matched: 1  Changed: 0  Warnings: 0")
+        none = StatementReply(info="Rows matched: 1  Changed: 0  Warnings: 0")
         await client.run(update.format(7), none)
         await client.run(INSERT.format("after"), client.wrote(insert_id=8))
         assert texts_in(plan_of(port, 17)) == [INSERT.format("after")]
@@ -195,9 +197,9 @@ async def test_known_selects_in_a_transaction_and_out_of_it() -> None:
         await client.run(INSERT.format(1), client.wrote(insert_id=1))
         for _ in range(3):
             assert await client.run("SELECT v FROM items WHERE id = 1", ROWS_REPLY) == AS_IT_IS
-        await client.run("BEGIN", Reply(status=IN_TRANSACTION))
+        await client.run("BEGIN", StatementReply(status=IN_TRANSACTION))
         for _ in range(3):
-            reply = Reply(status=IN_TRANSACTION, is_result_set=True)
+            reply = StatementReply(status=IN_TRANSACTION, is_result_set=True)
             assert await client.run("SELECT v FROM items WHERE id = 2", reply) == AS_IT_IS
         await client.run("COMMIT", QUIET)
 
@@ -206,9 +208,9 @@ async def test_known_selects_in_a_transaction_and_out_of_it() -> None:
 async def test_a_transaction_is_one_group() -> None:
     async with session() as (client, port):
         await client.run(INSERT.format(1), client.wrote(insert_id=1))
-        await client.run("BEGIN", Reply(status=IN_TRANSACTION))
+        await client.run("BEGIN", StatementReply(status=IN_TRANSACTION))
         for number in (2, 3):
-            reply = Reply(status=IN_TRANSACTION, affected_rows=1, insert_id=number)
+            reply = StatementReply(status=IN_TRANSACTION, affected_rows=1, insert_id=number)
             await client.run(INSERT.format(number), reply)
         await client.run("COMMIT", client.wrote(rows=0))
         assert texts_in(plan_of(port, 12)) == [INSERT.format(2), INSERT.format(3)]
@@ -228,7 +230,7 @@ async def test_a_statement_that_a_binlog_cannot_hold_is_refused() -> None:
 @in_a_loop
 async def test_an_unknown_table_is_the_sources_to_refuse() -> None:
     async with session() as (client, _):
-        gone = Reply(errno=1146, message="Table 'd.gone' doesn't exist")
+        gone = StatementReply(errno=1146, message="Table 'd.gone' doesn't exist")
         assert await client.run("INSERT INTO gone VALUES (1)", gone) == AS_IT_IS
         assert await client.run(INSERT.format(1), client.wrote(insert_id=1)) == AS_IT_IS
 
@@ -274,7 +276,7 @@ async def test_binlogs_that_change_are_those_of_the_next_statement() -> None:
 async def test_the_format_is_the_binlogs_and_not_the_sources() -> None:
     async with session() as (client, port):
         verdict = await client.run("SET SESSION binlog_format = 'ROW'", QUIET)
-        assert verdict == Run(text="SET SESSION binlog_format = ROW")
+        assert verdict == RunVerdict(text="SET SESSION binlog_format = ROW")
         await client.run(INSERT.format(1), client.wrote(insert_id=1))
         plan = plan_of(port, 11)
         assert texts_in(plan) == []
@@ -300,7 +302,7 @@ async def test_a_global_format_is_kept_for_later_sessions() -> None:
 async def test_a_note_of_an_unsafe_statement_is_among_the_warnings() -> None:
     async with session() as (client, _):
         text = "INSERT INTO items (v) VALUES (UUID())"
-        assert isinstance(await client.verdict(text), Run)
+        assert isinstance(await client.verdict(text), RunVerdict)
         assert await client.answer(client.wrote(insert_id=1)) == 1
         heads = ["Level", "Code", "Message"]
 
@@ -324,9 +326,9 @@ async def test_a_note_of_an_unsafe_statement_is_among_the_warnings() -> None:
 async def test_a_session_out_of_step_begins_anew() -> None:
     async with session() as (client, port):
         await client.run(INSERT.format(1), client.wrote(insert_id=1))
-        await client.run("BEGIN", Reply(status=IN_TRANSACTION))
+        await client.run("BEGIN", StatementReply(status=IN_TRANSACTION))
         # The transaction is over, and the model does not know why.
-        await client.run(INSERT.format(0), Reply(affected_rows=1, insert_id=1))
+        await client.run(INSERT.format(0), StatementReply(affected_rows=1, insert_id=1))
         assert client.judge.judge([ClientStatement(INSERT.format(2))]) is None
         asked = len(client.client.statements)
         await client.run(INSERT.format(2), client.wrote(insert_id=2))
@@ -338,10 +340,10 @@ async def test_a_session_out_of_step_begins_anew() -> None:
 async def test_nothing_of_a_transaction_out_of_step_is_planned() -> None:
     async with session() as (client, port):
         await client.run(INSERT.format(1), client.wrote(insert_id=1))
-        await client.run("BEGIN", Reply(status=IN_TRANSACTION))
+        await client.run("BEGIN", StatementReply(status=IN_TRANSACTION))
         # Its transaction is over, and the reply says that it is not.
-        await client.run("COMMIT", Reply(status=IN_TRANSACTION))
-        reply = Reply(status=IN_TRANSACTION, affected_rows=1, insert_id=2)
+        await client.run("COMMIT", StatementReply(status=IN_TRANSACTION))
+        reply = StatementReply(status=IN_TRANSACTION, affected_rows=1, insert_id=2)
         await client.run(INSERT.format(2), reply)
         await client.run("COMMIT", client.wrote(rows=0))
         assert isinstance(plan_of(port, 12), Unattributed)
@@ -401,7 +403,7 @@ async def test_a_reset_session_is_unread_again() -> None:
 async def test_temporary_tables_end_with_their_session_by_a_mark() -> None:
     async with session(STATEMENTS) as (client, port):
         await client.run("CREATE TEMPORARY TABLE t (id INT)", QUIET)
-        await client.run("INSERT INTO t VALUES (1)", Reply(affected_rows=1))
+        await client.run("INSERT INTO t VALUES (1)", StatementReply(affected_rows=1))
         marked = len(client.source.marked)
         assert marked
         await client.judge.ended()

@@ -21,7 +21,7 @@ from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
 from binlane.live.port.sayings import Hearing, Sayings, SentSayings
-from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, MysqlGtid, Position
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
@@ -335,7 +335,7 @@ class World:
             self.plans += 1
         elif group.gtid in self.found:
             assert self.has_failed or (
-                found.reason in (Reason.FORGOTTEN, Reason.STRANGER) and self.folder is None
+                found.reason in (RowsReason.FORGOTTEN, RowsReason.STRANGER) and self.folder is None
             )
 
     def ask_again(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.sayings import Hearing, SentSayings
-from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import GtidSet
 from tests.unit.live.port.test_attributions import (
@@ -103,13 +103,13 @@ def test_sessions_come_and_go() -> None:
         sayings.intend(THREAD, 1, [plan("one")])
         attributions.read([group(3), group(4)], at(4))
         # What was there before the session is not its own.
-        assert attributions.find(group(3)) == rows(Reason.STRANGER)
+        assert attributions.find(group(3)) == rows(RowsReason.STRANGER)
         assert attributions.is_pending(gtid(4))
         sayings.lost(THREAD)
         sayings.given(THREAD)
         assert attributions.find(group(4)) == plan("one")
         attributions.read([group(5)], at(5))
-        assert attributions.find(group(5)) == rows(Reason.NO_STATEMENT, THREAD)
+        assert attributions.find(group(5)) == rows(RowsReason.NO_STATEMENT, THREAD)
 
 
 def test_up_to_where_groups_are_is_heard() -> None:
@@ -130,7 +130,7 @@ def test_up_to_where_groups_are_is_heard() -> None:
         groups = [mysql_group(6), mysql_group(7, OTHER), mysql_group(8)]
         attributions.read(groups, GtidSet.parse(f"{UUID}:1-8"))
         found = [attributions.find(each) for each in groups]
-    assert found == [plan("other"), rows(Reason.STRANGER), plan("two")]
+    assert found == [plan("other"), rows(RowsReason.STRANGER), plan("two")]
     hearing.close()
     attributions.close()
 
@@ -179,5 +179,5 @@ def test_what_was_not_heard_before_a_kill_makes_rows_of_nothing_else(tmp_path: P
 
     again = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
     again.begin(at(0))
-    assert again.find(group(1)) == rows(Reason.FORGOTTEN, THREAD)
+    assert again.find(group(1)) == rows(RowsReason.FORGOTTEN, THREAD)
     again.close()

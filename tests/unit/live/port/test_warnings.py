@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.live.gateway.judge import Reply
+from binlane.live.gateway.judge import StatementReply
 from binlane.live.port.warnings import COUNT, LIST, Warnings
 from binlane.log.codec.packets.flags import ServerStatus
 from binlane.log.codec.packets.results import ColumnDefinition, ResultSet
@@ -27,10 +27,12 @@ def facts_of(text: str) -> StatementFacts:
     return read(text, database="d", dialect=Dialect(flavor="mariadb"))
 
 
-def _after(*statements: tuple[str, Reply], flavor: Flavor = Flavor.MARIADB) -> Warnings:
+def _after(*statements: tuple[str, StatementReply], flavor: Flavor = Flavor.MARIADB) -> Warnings:
     """What is known of warnings behind an INSERT with notes and some statements."""
     warnings = Warnings(flavor)
-    warnings.follow(facts_of("INSERT INTO t SELECT UUID() LIMIT 1"), [Reply(warnings=2)], NOTES)
+    warnings.follow(
+        facts_of("INSERT INTO t SELECT UUID() LIMIT 1"), [StatementReply(warnings=2)], NOTES
+    )
     for text, reply in statements:
         warnings.follow(facts_of(text), [reply], ())
     return warnings
@@ -105,33 +107,35 @@ def test_they_are_counted() -> None:
 @pytest.mark.parametrize(
     ("text", "reply", "on_mariadb", "on_mysql"),
     [
-        ("SHOW WARNINGS", Reply(is_result_set=True), 2, 2),
-        ("SHOW COUNT(*) WARNINGS", Reply(is_result_set=True), 2, 2),
-        ("GET DIAGNOSTICS @n = NUMBER", Reply(), 2, 2),
-        ("SET @a = 1", Reply(), 2, 0),
-        ("SELECT 1", Reply(is_result_set=True), 2, 0),
-        ("COMMIT", Reply(), 2, 0),
-        ("USE d", Reply(), 2, 0),
-        ("ROLLBACK TO s", Reply(), 2, 0),
-        ("CREATE OR REPLACE USER u", Reply(), 2, 0),
-        ("CREATE PROCEDURE p() SELECT 1", Reply(), 2, 0),
-        ("DROP DATABASE IF EXISTS e", Reply(warnings=1), 0, 0),
-        ("SELECT 1/0", Reply(is_result_set=True, warnings=1), 0, 0),
-        ("SELECT * FROM t", Reply(is_result_set=True), 0, 0),
-        ("SET bogus = 1", Reply(errno=1193), 0, 0),
-        ("INSERT INTO t VALUES (1)", Reply(), 0, 0),
-        ("SHOW TABLES", Reply(is_result_set=True), 0, 0),
-        ("DROP TABLE IF EXISTS t", Reply(), 0, 0),
+        ("SHOW WARNINGS", StatementReply(is_result_set=True), 2, 2),
+        ("SHOW COUNT(*) WARNINGS", StatementReply(is_result_set=True), 2, 2),
+        ("GET DIAGNOSTICS @n = NUMBER", StatementReply(), 2, 2),
+        ("SET @a = 1", StatementReply(), 2, 0),
+        ("SELECT 1", StatementReply(is_result_set=True), 2, 0),
+        ("COMMIT", StatementReply(), 2, 0),
+        ("USE d", StatementReply(), 2, 0),
+        ("ROLLBACK TO s", StatementReply(), 2, 0),
+        ("CREATE OR REPLACE USER u", StatementReply(), 2, 0),
+        ("CREATE PROCEDURE p() SELECT 1", StatementReply(), 2, 0),
+        ("DROP DATABASE IF EXISTS e", StatementReply(warnings=1), 0, 0),
+        ("SELECT 1/0", StatementReply(is_result_set=True, warnings=1), 0, 0),
+        ("SELECT * FROM t", StatementReply(is_result_set=True), 0, 0),
+        ("SET bogus = 1", StatementReply(errno=1193), 0, 0),
+        ("INSERT INTO t VALUES (1)", StatementReply(), 0, 0),
+        ("SHOW TABLES", StatementReply(is_result_set=True), 0, 0),
+        ("DROP TABLE IF EXISTS t", StatementReply(), 0, 0),
     ],
 )
-def test_how_long_they_are_there(text: str, reply: Reply, on_mariadb: int, on_mysql: int) -> None:
+def test_how_long_they_are_there(
+    text: str, reply: StatementReply, on_mariadb: int, on_mysql: int
+) -> None:
     assert _after((text, reply)).count == on_mariadb
     assert _after((text, reply), flavor=Flavor.MYSQL).count == on_mysql
 
 
 def test_notes_that_nobody_is_told_of() -> None:
     warnings = Warnings(Flavor.MARIADB)
-    warnings.follow(facts_of("DELETE FROM t LIMIT 1"), [Reply()], (UNTOLD,))
+    warnings.follow(facts_of("DELETE FROM t LIMIT 1"), [StatementReply()], (UNTOLD,))
     assert warnings.count == 0
     assert warnings.questions(facts_of("SHOW WARNINGS")) == ()
 
@@ -145,14 +149,14 @@ def test_other_commands_take_them_away() -> None:
 @pytest.mark.parametrize("errno", ["1105", "1870"])
 def test_what_the_source_says_of_its_rows_alone_is_left_out(errno: str) -> None:
     of_rows = ("Warning", errno, "Row events are not logged for DELETE statements that modify …")
-    text, reply = "DELETE FROM b LIMIT 1", Reply(warnings=2)
+    text, reply = "DELETE FROM b LIMIT 1", StatementReply(warnings=2)
     warnings = Warnings(Flavor.MARIADB)
     assert warnings.follow(facts_of(text), [reply], NOTES[:1], hides=True) == 0
     assert _shown(warnings, "SHOW WARNINGS", (OWN[0], of_rows)) == ["out of range", "unsafe: LIMIT"]
     counted = _result((("2",),), "@@session.warning_count")
     assert warnings.answer(facts_of("SHOW COUNT(*) WARNINGS"), [counted]).rows == [[b"2"]]
-    assert warnings.follow(facts_of(text), [Reply(warnings=1)], (), hides=True) == -1
+    assert warnings.follow(facts_of(text), [StatementReply(warnings=1)], (), hides=True) == -1
     assert (warnings.count, warnings.are_changed) == (-1, True)
     assert _shown(warnings, "SHOW WARNINGS", (of_rows,)) == []
-    warnings.follow(facts_of("INSERT INTO t VALUES (1)"), [Reply()], ())
+    warnings.follow(facts_of("INSERT INTO t VALUES (1)"), [StatementReply()], ())
     assert not warnings.are_changed

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from binlane.live.web.metrics import LABELS_MAX, render_metrics
-from binlane.live.web.status import BinlogState, Status, WorkerStatus
+from binlane.live.web.status import ShownState, Status, WorkerStatus
 from tests.prometheus_text import read_metrics
 from tests.shown import BINLOG, INCIDENT, READER, STATUS, STOPPED, status
 
@@ -135,7 +135,7 @@ def test_each_problem_is_one_line() -> None:
 
 def test_what_somebody_stopped_is_no_problem() -> None:
     stopped = replace(STOPPED, reason="STOP BINLOG", is_stopped_by_statement=True)
-    shown = status(stopped, replace(BINLOG, state=BinlogState.CATCHING_UP))
+    shown = status(stopped, replace(BINLOG, state=ShownState.CATCHING_UP))
     assert shown.problems == []
     assert shown.notes == ["binlog stopped is stopped by STOP BINLOG"]
     lines = metrics(shown)

@@ -10,12 +10,12 @@ import pytest
 from binlane.live.web.binlog_card import READERS_MAX
 from binlane.live.web.page import _STYLE, OPEN_MAX, POLICY, SCRIPT, render_page
 from binlane.live.web.status import (
-    BinlogState,
     IncidentStatus,
     PortStatus,
     ReaderState,
+    ShownFailure,
+    ShownState,
     Status,
-    Trouble,
 )
 from tests.html_reading import Page
 from tests.shown import BINLOG, INCIDENT, NOW, READER, STATUS, STOPPED, rates, status
@@ -93,14 +93,14 @@ def test_all_of_a_server_is_logged() -> None:
 @pytest.mark.parametrize(
     "state, reason, stopped_by, colour",
     [
-        (BinlogState.OPEN, "", "", "good"),
-        (BinlogState.CATCHING_UP, "", "", "warn"),
-        (BinlogState.STOPPED, "No space left on device", "fault", "bad"),
-        (BinlogState.STOPPED, "STOP BINLOG", "statement", "bad"),
+        (ShownState.OPEN, "", "", "good"),
+        (ShownState.CATCHING_UP, "", "", "warn"),
+        (ShownState.STOPPED, "No space left on device", "fault", "bad"),
+        (ShownState.STOPPED, "STOP BINLOG", "statement", "bad"),
     ],
 )
 def test_each_state_is_a_word_and_a_colour(
-    state: BinlogState, reason: str, stopped_by: str, colour: str
+    state: ShownState, reason: str, stopped_by: str, colour: str
 ) -> None:
     by_statement = stopped_by == "statement"
     binlog = replace(BINLOG, state=state, reason=reason, is_stopped_by_statement=by_statement)
@@ -187,7 +187,7 @@ def test_the_source_and_why_the_end_of_its_log_is_not_known() -> None:
     assert shown.fact("Server") == ["mariadb://binlane@db1:3306"]
     assert shown.fact("Taken up to (file)") == ["binlog.000007 at 1,234,567"]
     refused = "Access denied; you need (at least one of) the BINLOG MONITOR privilege(s)"
-    failed = Trouble(text="the source is gone", at_s=NOW - 5)
+    failed = ShownFailure(text="the source is gone", at_s=NOW - 5)
     source = replace(STATUS.source, end_bytes=None, end_problem=refused, last_failure=failed)
     shown = page(status(BINLOG, source=source))
     assert shown.fact("Where its log ends is not known") == [refused]

@@ -52,7 +52,7 @@ def test_an_image_may_not_end_inside_a_value() -> None:
 
 
 def test_bytes_without_columns_are_damage() -> None:
-    with pytest.raises(CodecError, match="images without columns"):
+    with pytest.raises(CodecError, match="images have no columns"):
         changes(rows(2, b"\0", present=0))
     assert changes(rows(2, b"", present=0)) == []
 

@@ -1,4 +1,4 @@
-"""One event, field by field: found in its file, its fields found in its bytes, told as text or JSON.
+"""One event field by field: found in its file, its fields found in its bytes, as text or JSON.
 
 All of this is pure; nothing here reads files.
 """

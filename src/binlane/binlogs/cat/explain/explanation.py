@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from binlane.binlogs.cat.explain.column_lines import column_lines, metadata_parts
 from binlane.binlogs.cat.explain.find import FoundEvent, table_of
 from binlane.binlogs.cat.explain.meanings import meaning, status_meaning
 from binlane.binlogs.cat.explain.recording import BodyDecoder, Read, Recorded, named
-from binlane.binlogs.cat.explain.rows import RowPart, row_parts
-from binlane.binlogs.cat.explain.tables import column_lines, metadata_parts
+from binlane.binlogs.cat.explain.row_parts import RowPart, row_parts
 from binlane.errors import CodecError
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import FormatDescriptionEvent
@@ -87,7 +87,7 @@ class Explanation:
 
 
 def explain(found: FoundEvent, *, catalog: LoggedObjects | None = None) -> Explanation:
-    """Explain an event.
+    """Explain an event field by field.
 
     Args:
         found: The event and what was before it.
@@ -179,7 +179,7 @@ class _Explainer:
         self._checksum(header, recorded.body, format_)
 
     def _plain(self, header: EventHeader, format_: Format, end: int) -> tuple[int, bytes, int]:
-        """Start, bytes and end of the body without what a foreign writer has put between."""
+        """Return start, bytes and end of the body, without a foreign writer's additions."""
         data = self._data
         has_tail = header.type_code != EventType.ROTATE
         tail = format_.header_length - HEADER_LENGTH if has_tail else 0

@@ -1,4 +1,4 @@
-"""One event of a file by its position, with all that decoding it needs; pure.
+"""Finding one event of a file by its position, with everything that decoding it needs; pure.
 
 Only headers are read on the way, so that what is damaged before it does not matter unless it hides
 where the event begins.
@@ -101,7 +101,7 @@ class _Finder:
         self._maps: dict[bytes, bytes] = {}
 
     def pass_by(self, position: int, data: bytes) -> None:
-        """Remember what later events depend on."""
+        """Remember the parts of an event on which later events depend."""
         type_code = data[4]
         if type_code == EventType.FORMAT_DESCRIPTION:
             self._format = decode_event(data, None, position=position).body.format  # type: ignore[attr-defined]  # by its type
@@ -115,7 +115,7 @@ class _Finder:
                 self._catalog.feed(event)
 
     def found(self, position: int, data: bytes) -> FoundEvent:
-        """The event with what is known there."""
+        """Return the event that was found, with the table maps known there."""
         bodies = [event.body for event in map(self._decoded, self._maps.values()) if event]
         return FoundEvent(
             file=self._file,
@@ -126,7 +126,7 @@ class _Finder:
         )
 
     def _decoded(self, data: bytes) -> Event | None:
-        """An event on the way; a damaged one is not what is asked about."""
+        """Decode an event before the wanted one; damage in it does not matter."""
         try:
             return decode_event(data, self._format)
         except CodecError:

@@ -75,7 +75,7 @@ def meaning(owner: type, name: str, value: object) -> str:
 
 
 def bytes_text(data: bytes) -> str:
-    """The text that bytes are, in quotes; nothing if they are none."""
+    """Return bytes as text in quotes; empty if they are no text."""
     try:
         text = data.rstrip(_PADDING).decode()
     except UnicodeDecodeError:

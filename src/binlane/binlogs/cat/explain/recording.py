@@ -47,7 +47,7 @@ class Read:
 
 
 class RecordingReader(Reader):
-    """A reader that notes what was read.
+    """A reader that records every read.
 
     Attributes:
         reads: Reads in the order of reading.
@@ -190,7 +190,7 @@ def named(recorded: Recorded, data: bytes, start: int, end: int, decode: BodyDec
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """The effect of another first byte in a range: the fields that change, or why nothing decodes."""
+    """The effect of another first byte in a range: changed fields, or the decoding error."""
 
     changed: frozenset[str]
     fault: str = ""
@@ -208,7 +208,7 @@ def _effect(
     decode: BodyDecoder,
     values: Mapping[str, object],
 ) -> _Effect:
-    """The effect of another bit; of two that are tried, the one that tells more."""
+    """Return the effect of another bit; two are tried, and the one that shows more is kept."""
     effects = []
     for bit in _BITS:
         mutant = bytearray(data)
@@ -228,7 +228,7 @@ def _effect(
 
 
 def _likely_name(read: Read, effect: _Effect, free: Mapping[str, object]) -> str:
-    """The field that has just this value and no other range; else what the range must be."""
+    """Return the only field with this value and no range; else the field that needs the range."""
     found = [
         name
         for name, value in free.items()

@@ -55,11 +55,11 @@ class TextBuffers:
         return self._arrays[buffer]
 
     def flush(self) -> None:
-        """Print what stands in OUT."""
+        """Print the contents of OUT."""
         self._print(lay.OUT)
 
     def print(self, text: bytes) -> None:
-        """Print some text behind what stands in OUT."""
+        """Print some text behind the contents of OUT."""
         at, array = int(self._state[lay.OUT_AT]), self._arrays[lay.OUT]
         end = at + len(text)
         if end + lay.PADDING > len(array):

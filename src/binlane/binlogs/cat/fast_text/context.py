@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.cat.fast_text.layouts import Layouts
-from binlane.binlogs.cat.text.session import is_of_transaction
+from binlane.binlogs.cat.text.session_text import is_of_transaction
 from binlane.log.codec.control import (
     BinlogCheckpointEvent,
     FormatDescriptionEvent,
@@ -71,7 +71,7 @@ _OWN: Final = frozenset({_MYSQL_OWN, 128, 129})
 
 
 class SessionContext:
-    """Tells the kernel the session's state.
+    """Gives the kernel the state of the printed session.
 
     Args:
         state: State array of the kernel.
@@ -84,7 +84,7 @@ class SessionContext:
         self._query: _Query | None = None
 
     def forget(self) -> None:
-        """Know nothing, as at the beginning of a file."""
+        """Forget the session, as at the beginning of a file."""
         self._query = None
         self._state[[lay.KNOWS_GTID, lay.KNOWS_QUERY, lay.SKIPS_REPLICATION]] = 0
 
@@ -160,7 +160,7 @@ class _Query(NamedTuple):
 
 
 def _context(body: QueryEvent) -> tuple[bytes, bytes] | None:
-    """A statement's status variables before and behind its own; None if others are among them."""
+    """Return the status variables before and behind the kernel's own; None for any others."""
     variables = decode_status_vars(body.status_vars)
     if not _PLAIN.issuperset(variable.name for variable in variables if variable.code not in _OWN):
         return None

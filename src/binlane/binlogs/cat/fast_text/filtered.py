@@ -1,4 +1,4 @@
-"""A log's bytes with what a filter leaves out marked, so that the text kernel passes over it.
+"""A log's bytes with the events that a filter leaves out marked, so that the kernel skips them.
 
 A first reader finds the groups and judges them, by arrays where they are rows and their brackets
 (`filters.runs`), else event by event; a second one gives the same bytes again, up to where the first
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.filters.events import EventFilter
-from binlane.binlogs.filters.runs import RunFilter, end_statement
+from binlane.binlogs.filters.filtered_runs import RunFilter, end_statement
 from binlane.errors import BinlaneError, CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, EventHeader, decode_event
@@ -230,7 +230,7 @@ class FilteredBytes:
             yield run.base + end + run.format.checksum_length
 
     def _judge_rows(self, run: RawRun, first: int, stop: int) -> None:
-        """Mark what is left out of groups of rows, and end statements that lose their end."""
+        """Mark filtered-out events in groups of rows; end statements that lose their last event."""
         marks = self._runs.marks(run, first, stop)
         begin = int(run.groups[layout.GROUP_FIRST, first])
         offsets = run.events[layout.EVENT_OFFSET, begin : begin + marks.events.shape[0]]
@@ -249,7 +249,7 @@ class FilteredBytes:
         self._note(places, values)
 
     def _judge_group(self, group: EventGroup) -> int:
-        """Mark what is left out of a group that is decoded; where it ends."""
+        """Mark the filtered-out events of a decoded group; return the group's end."""
         first = group.events[0].body
         if isinstance(first, FormatDescriptionEvent):
             self._format = first.format

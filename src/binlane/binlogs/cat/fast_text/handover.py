@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.cat.fast_text.buffers import TextBuffers
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.progress import Progress
+from binlane.binlogs.cat.text.print_progress import Progress
+from binlane.binlogs.cat.text.text_lines import TextLines
 from binlane.log.codec.event import Event
 from binlane.log.kernels import text_layout as lay
 
@@ -50,7 +50,7 @@ class Handover:
         return _MYSQL_PARTS if self._state[lay.IS_MYSQL] else _PARTS
 
     def give(self, tables: Iterable[Event] = ()) -> None:
-        """Let the reference go on behind the kernel.
+        """Hand the state over to the reference, which goes on behind the kernel.
 
         Args:
             tables: TABLE_MAPs of the statement, if the reference is to print rows.
@@ -78,7 +78,7 @@ class Handover:
         self._renderer.resume(progress, tables)
 
     def take(self) -> None:
-        """Let the kernel go on behind the reference."""
+        """Take the state back from the reference, so that the kernel goes on."""
         state, progress = self._state, self._renderer.progress
         texts = (progress.row_heads, progress.row_bodies, progress.row_comments, progress.values)
         for part, held in zip(_MYSQL_PARTS, texts, strict=True):

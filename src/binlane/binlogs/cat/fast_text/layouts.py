@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.cat.text.event import one_line
-from binlane.binlogs.cat.text.tables import generated_key_line
-from binlane.binlogs.cat.text.values import column_text
+from binlane.binlogs.cat.text.event_text import one_line
+from binlane.binlogs.cat.text.table_text import generated_key_line
+from binlane.binlogs.cat.text.value_text import column_text
 from binlane.errors import CodecError
 from binlane.log.codec.columns import Column
 from binlane.log.codec.numbers import decimal_length
@@ -50,7 +50,7 @@ _Shape = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table as the log has mapped it last, and its columns; None where they cannot be told."""
+    """The last table map of a table, and its columns; None where they are not known."""
 
     table_map: TableMapEvent
     body: bytes
@@ -87,7 +87,7 @@ class Layouts:
         return 4 * len(self._by_slot) > len(self.tables) or self._texts_end > _TEXTS_BYTES_MAX
 
     def keep(self, statement: int, flavor: Flavor) -> None:
-        """Forget all texts, and all tables but those that a statement has mapped."""
+        """Forget all texts, and all tables except those of the present statement."""
         kept = [
             table
             for slot, table in self._by_slot.items()
@@ -217,7 +217,7 @@ def _name(table_map: TableMapEvent) -> str:
 
 
 def _columns(table_map: TableMapEvent, flavor: Flavor) -> tuple[Column, ...] | None:
-    """The columns of a table; None where its bytes contradict each other, which rows will tell."""
+    """Return the columns of a table; None if its bytes contradict each other."""
     try:
         return table_columns(table_map, flavor=flavor)
     except CodecError:

@@ -25,12 +25,12 @@ from binlane.binlogs.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Writ
 from binlane.binlogs.cat.fast_text.context import SessionContext
 from binlane.binlogs.cat.fast_text.handover import Handover
 from binlane.binlogs.cat.fast_text.layouts import Layouts
-from binlane.binlogs.cat.fast_text.payload import Payload, plain_rows
-from binlane.binlogs.cat.fast_text.window import TextWindow
-from binlane.binlogs.cat.text.event import printable_rows
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
-from binlane.binlogs.cat.text.rows import row_count
+from binlane.binlogs.cat.fast_text.payload_window import Payload, plain_rows
+from binlane.binlogs.cat.fast_text.text_window import TextWindow
+from binlane.binlogs.cat.text.event_text import printable_rows
+from binlane.binlogs.cat.text.row_text import row_count
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.binlogs.store.byte_source import ChunkBytes
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
@@ -196,7 +196,7 @@ class FastText:
         head: bytes = b"",
         start: int = 0,
     ) -> None:
-        """Print all events of a file, or those that are not marked to be left out.
+        """Print all events of a file that are not marked as left out.
 
         Args:
             source: Bytes of the file, decrypted.
@@ -246,7 +246,7 @@ class FastText:
             self._state[[lay.NOTE_AT, lay.ROW_COUNT]] = 0
 
     def _print_window(self) -> bool:
-        """Go on until something is done that the kernel stopped for; False at the file's end."""
+        """Run the kernel, and do what it stopped for; False at the file's end."""
         state, layouts, parts = self._state, self._layouts, self._parts
         buffers = (*map(parts.__getitem__, range(lay.TEXTS)), layouts.texts, self._plain)
         status = self._kernel(self._window.data, state, buffers, layouts.tables, layouts.layouts)
@@ -303,7 +303,7 @@ class FastText:
         return next(walker.events())
 
     def _print_event(self) -> None:
-        """Let the reference print an event."""
+        """Print an event by the reference."""
         is_piece = self._window.event_type == EventType.PARTIAL_ROW_DATA
         if is_piece and self._format is not None and self._payload is None:
             # Pieces of an event stand one behind the other.
@@ -332,7 +332,7 @@ class FastText:
             self._print_payload(event, event.body)
 
     def _print_others(self, events: Sequence[Event]) -> None:
-        """Let the reference print what stands for an event."""
+        """Print the events that replace an event by the reference."""
         for event in events:
             self._handover.give(self._tables() if isinstance(event.body, RowsEvent) else ())
             self._print_lines(self._renderer.lines(event, file=self._name))
@@ -397,7 +397,7 @@ class FastText:
         self._layouts.add_layout(slot, int(state[lay.KIND]), bitmap, self._flavor)
 
     def _print_rows(self) -> None:
-        """Print the rows that the kernel leaves alone, but for those that it has printed."""
+        """Print the rows that the kernel does not print, without those that it has printed."""
         state = self._state
         event = self._decoded()
         assert isinstance(event.body, RowsEvent), "the kernel asks for nothing else"
@@ -445,7 +445,7 @@ class FastText:
         self._layouts.texts[start : start + len(name)] = np.frombuffer(name, np.uint8)
 
     def _end_statement(self) -> None:
-        """Print what the rows events of a statement have left, which is much."""
+        """Print the remaining lines of a statement of rows."""
         state, parts = self._state, self._parts
         has_encoded = self._parts.has(lay.ENCODED)
         parts.flush()
@@ -477,7 +477,7 @@ class FastText:
 
 
 def can_print_log(source: ByteReader, options: TextOptions) -> bool:
-    """True if the kernel prints a log, as far as its beginning tells; errors are told later."""
+    """True if the kernel can print a log, judged by its beginning; errors come later."""
     window = Window(source, size_bytes=PIECE_BYTES)
     first = description_in(window)
     return (
@@ -504,6 +504,6 @@ def _is_foreign(format_: Format, options: TextOptions) -> bool:
 
 
 def _begins_relay_log(head: bytes) -> bool:
-    """True if a file's first event says that the positions in it are those of other logs."""
+    """True if a file's first event says that its positions are those of other logs."""
     flags = head[len(MAGIC) + _FLAGS_AT : len(MAGIC) + HEADER_LENGTH]
     return bool(int.from_bytes(flags, "little") & HeaderFlag.RELAY_LOG)

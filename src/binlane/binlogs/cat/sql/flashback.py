@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from binlane.binlogs.cat.sql.literals import ROW_SQL_MODE
-from binlane.binlogs.cat.sql.rows import RowSqlCache
+from binlane.binlogs.cat.sql.row_sql import RowSqlCache
+from binlane.binlogs.cat.sql.sql_literals import ROW_SQL_MODE
 from binlane.errors import CodecError, StoreError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
@@ -56,7 +56,7 @@ class Spool:
         weakref.finalize(self, self._file.close)
 
     def add(self, line: str) -> None:
-        """Write a line.
+        """Write one line.
 
         Raises:
             StoreError: If there is no room.
@@ -159,7 +159,7 @@ class Flashback:
         self._is_ended = True
 
     def head(self) -> Iterator[str]:
-        """Nothing: it is not yet known whether there is anything to print."""
+        """Return nothing: it is not known yet if there is anything to print."""
         yield from ()
 
     def lines(self, event: Event, *, file: str) -> Iterator[str]:
@@ -185,7 +185,7 @@ class Flashback:
         yield from ()
 
     def finish(self) -> Iterator[str]:
-        """The whole script."""
+        """Return the whole script."""
         self._close_group()
         yield "-- SQL that takes a binlog back, made by binlane; tables must have no triggers."
         yield "SET NAMES utf8mb4;"
@@ -216,7 +216,7 @@ class Flashback:
             raise _cannot(f"an event of the unknown type {event.header.type_code}", "")
 
     def _begin(self, event: Event, place: Place, file: str) -> None:
-        """The first row of a group: its COMMIT, which comes last when read backwards."""
+        """Print a group's first row: its COMMIT, which comes last when read backwards."""
         if self._group_start is None:
             self._group_start = self._spool.size
             when = datetime.fromtimestamp(event.header.timestamp, UTC)

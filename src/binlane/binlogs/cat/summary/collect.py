@@ -141,7 +141,7 @@ class Summary:
             raise error.at(file, event.position) from None
 
     def resume(self, group: GroupSummary | None, tracker: GroupTracker, maps: TableMaps) -> None:
-        """Go on behind events that somebody else has counted.
+        """Go on behind events that the kernel has counted.
 
         Args:
             group: The group that is open; None if none is.
@@ -152,7 +152,7 @@ class Summary:
         self._is_ended = group is None
 
     def finish(self) -> None:
-        """The log has ended: what is still open counts as it is."""
+        """End the log: groups that are still open count as they are."""
         self._end_group()
 
     @property
@@ -162,7 +162,7 @@ class Summary:
 
     @property
     def logged_as(self) -> str:
-        """`row`, `statement`, `mixed`; empty where nothing but definitions changed."""
+        """`row`, `statement`, `mixed`; empty if only definitions changed."""
         has_rows = any(table.rows for table in self.tables.values())
         has_statements = any(kind.encode() in _CHANGES for kind in self.statements)
         if has_rows and has_statements:
@@ -239,7 +239,7 @@ class Summary:
 
 
 def statement_kind(query: bytes) -> str:
-    """The first words of a statement that say what it does: `INSERT`, `CREATE TABLE`, `OTHER`."""
+    """Return the kind of a statement by its first words: `INSERT`, `CREATE TABLE`, `OTHER`."""
     head = query[:_HEAD_LENGTH]
     while comment := _COMMENT.match(head):
         head = head[comment.end() :]

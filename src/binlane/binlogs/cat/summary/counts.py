@@ -49,13 +49,13 @@ class TableCount:
 
     @property
     def rows(self) -> int:
-        """Rows changed."""
+        """Number of changed rows."""
         return self.inserts + self.updates + self.deletes
 
 
 @dataclass(slots=True, kw_only=True)
 class FileCount:
-    """One file.
+    """Counts of one file.
 
     Attributes:
         name: Base name of the file.
@@ -76,7 +76,7 @@ class FileCount:
 
 @dataclass(slots=True, kw_only=True)
 class GroupSummary:
-    """One event group.
+    """Counts of one event group.
 
     Attributes:
         gtid: GTID of the group as text; None where the log has none.
@@ -127,7 +127,7 @@ class Top:
         return -1 if len(self._heap) < TOP_COUNT else self._heap[0][0]
 
     def __iter__(self) -> Iterator[GroupSummary]:
-        """Biggest first; those that have nothing of it are left out."""
+        """Iterate from the biggest to the smallest; entries with nothing are left out."""
         return (entry[2] for entry in sorted(self._heap, reverse=True) if entry[0])
 
 
@@ -140,7 +140,7 @@ class Bucket:
     transactions: int = 0
 
     def add(self, other: Bucket) -> None:
-        """Count another's too."""
+        """Add the counts of another counter."""
         self.size_bytes += other.size_bytes
         self.rows += other.rows
         self.transactions += other.transactions

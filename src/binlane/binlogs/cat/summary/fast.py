@@ -80,7 +80,7 @@ def count_file(
 
 
 def _first_event(window: Window) -> Event | None:
-    """The FORMAT_DESCRIPTION that a file begins with; None if the kernel cannot go on behind it."""
+    """Return a file's FORMAT_DESCRIPTION; None if the kernel cannot go on behind it."""
     while window.end < _HEAD_BYTES and window.fill():
         pass
     return (
@@ -91,7 +91,7 @@ def _first_event(window: Window) -> Event | None:
 
 
 def _feed_all(summary: Summary, walker: Walker, *, path: str, name: str) -> None:
-    """Let `Summary.feed` count what a walker gives."""
+    """Count all events of a walker by `Summary.feed`."""
     for event in expanded_all(walker.events(), file=path, format_=walker.format):
         try:
             summary.feed(event, file=name)
@@ -128,7 +128,7 @@ class _FileCounter:
         self._set_least()
 
     def run(self) -> None:
-        """Count all events.
+        """Count all events of the files.
 
         Raises:
             CodecError: At the first fault.
@@ -148,7 +148,7 @@ class _FileCounter:
         self._finish()
 
     def _go_on(self) -> bool:
-        """Let the kernel go on until it stops; False at the end of the file."""
+        """Run the kernel until it stops; False at the end of the file."""
         scanner, window = self._scanner, self._window
         status = scanner.count(window.data, window.end)
         if status == layout.DAMAGED:
@@ -245,7 +245,7 @@ class _FileCounter:
         figures[lay.LEAST_DURATION] = summary.longest.least
 
     def _take(self) -> None:
-        """Take out of the kernel's tables what they have no more room for."""
+        """Empty those tables of the kernel that are full."""
         self._take_times()
         self._take_gtids()
         summary, figures, counts = self._summary, self._scanner.figures, self._scanner.counts
@@ -290,7 +290,7 @@ class _FileCounter:
             figures[lay.RUN_LAST] = lay.NONE
 
     def _transaction(self, position: int, numbers: list[int]) -> GroupSummary:
-        """A group of which the kernel has told the figures from BYTES on."""
+        """Return a group whose figures the kernel has stored from BYTES on."""
         size_bytes, rows, events, first_time, last_time, kind, *gtid = numbers
         return GroupSummary(
             gtid=self._gtid_text(kind, gtid),
@@ -316,7 +316,7 @@ class _FileCounter:
         return self._told[numbers[0]] if kind == lay.GTID_TOLD else None
 
     def _finish(self) -> None:
-        """Give the summary all that was counted, and the open group."""
+        """Give the summary all counts, and the open group."""
         self._take()
         summary, scanner = self._summary, self._scanner
         figures, counts = scanner.figures, scanner.counts
@@ -345,7 +345,7 @@ class _FileCounter:
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Let the summary go on inside of the open group and the open statement."""
+        """Hand the open group and the open statement over to the summary."""
         scanner, figures, state = self._scanner, self._scanner.figures, self._scanner.state
         tracker, maps, group = GroupTracker(), TableMaps(), None
         if scanner.is_open:

@@ -1,4 +1,4 @@
-"""A summary as one HTML page without scripts that loads nothing, in light and dark; pure."""
+"""A summary as one HTML page in light and dark, without scripts or loaded parts; pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from binlane.binlogs.cat.summary.as_json import time_text
 from binlane.binlogs.cat.summary.counts import GroupSummary, TableCount
-from binlane.binlogs.cat.summary.words import count_text, duration_text, facts, notes, size_text
+from binlane.binlogs.cat.summary.summary_json import time_text
+from binlane.binlogs.cat.summary.summary_words import (
+    count_text,
+    duration_text,
+    facts,
+    notes,
+    size_text,
+)
 
 if TYPE_CHECKING:
     from binlane.binlogs.cat.summary.collect import Summary
@@ -95,7 +101,7 @@ def summary_html(summary: Summary) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped; what no page can hold becomes a replacement character."""
+    """Escape a text; characters that no page can hold become replacement characters."""
     return escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
@@ -196,7 +202,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
 
 
 def _cell(heading: str, cell: str) -> str:
-    """A cell, which says what it is where its heading is not seen."""
+    """Return a cell that names its column, for narrow pages without headings."""
     kind = ' class="bars"' if cell.startswith("<svg") else ""
     kind = ' class="long"' if len(cell) > _LONG and not kind else kind
     return f'<td role="cell"{kind} data-label="{_text(heading)}">{cell}</td>'

@@ -14,7 +14,7 @@ _HEADER_PARTS: Final = ((0, 4), (4, 5), (5, 9), (9, 13), (13, 17), (17, 19))
 
 
 def mariadb_dump(data: bytes, position: int) -> Iterator[str]:
-    """Comment lines; the event's own line goes on behind the last.
+    """Return comment lines; the event's own line goes on behind the last.
 
     Args:
         data: Bytes of the whole event.
@@ -35,7 +35,7 @@ def mariadb_dump(data: bytes, position: int) -> Iterator[str]:
 
 
 def mysql_dump(data: bytes, position: int) -> Iterator[str]:
-    """Comment lines as mysqlbinlog has them; the event's own line goes on behind the last."""
+    """Return comment lines as mysqlbinlog prints them; the event's own line follows the last."""
     yield "# Position  Timestamp   Type   Source ID        Size      Source Pos    Flags "
     yield f"# {position:08x} {'   '.join(_header(data))}"
     for at, part in _parts(data):

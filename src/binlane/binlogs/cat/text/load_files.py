@@ -10,7 +10,7 @@ from binlane.errors import CodecError, StoreError
 
 
 class LoadFiles:
-    """Files by their ids, written as their blocks come.
+    """The files of LOAD DATA by id, written as their blocks come.
 
     Args:
         directory: Directory of the files; the system's for temporary files by default.
@@ -29,7 +29,7 @@ class LoadFiles:
         return Path(tempfile.gettempdir())
 
     def write(self, file_id: int, data: bytes, *, is_first: bool) -> None:
-        """Add a block.
+        """Append a block to its file.
 
         Raises:
             StoreError: If the file cannot be written.

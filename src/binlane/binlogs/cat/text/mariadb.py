@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from binlane.binlogs.cat.text.event import (
+from binlane.binlogs.cat.text.event_text import (
     LOAD_BLOCKS,
     UNFINISHED,
     EventText,
@@ -20,11 +20,11 @@ from binlane.binlogs.cat.text.event import (
 )
 from binlane.binlogs.cat.text.hexdump import mariadb_dump
 from binlane.binlogs.cat.text.load_files import LoadFiles
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
-from binlane.binlogs.cat.text.progress import Progress
-from binlane.binlogs.cat.text.rows import row_count
-from binlane.binlogs.cat.text.session import END
-from binlane.binlogs.cat.text.tables import table_lines
+from binlane.binlogs.cat.text.print_progress import Progress
+from binlane.binlogs.cat.text.row_text import row_count
+from binlane.binlogs.cat.text.session_text import END
+from binlane.binlogs.cat.text.table_text import table_lines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, encode_event
 from binlane.log.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
@@ -101,12 +101,12 @@ class MariadbText(EventText):
         )
 
     def head(self) -> Iterator[str]:
-        """The session's settings."""
+        """Return the statements that set the session."""
         yield from _HEAD
         yield from self._settings_head()
 
     def begin_file(self, file: str) -> Iterator[str]:
-        """Each file stands alone: nothing that was set before it counts."""
+        """Begin a file: settings from before do not count in it."""
         self._file = file
         self._session = self._new_session()
         self._skips_replication = False
@@ -118,13 +118,13 @@ class MariadbText(EventText):
         yield "DELIMITER ;"
 
     def cut(self) -> Iterator[str]:
-        """A rollback; what is held of the group's last statement is forgotten."""
+        """Return a rollback, and forget the pending rows of the group's last statement."""
         self._annotate, self._maps = None, TableMaps()
         self._progress = Progress()
         yield f"ROLLBACK /* added by binlane: the log is damaged here */{END}"
 
     def finish(self) -> Iterator[str]:
-        """The session's settings as they were."""
+        """Return the statements that reset the session."""
         yield "# End of log file"
         # The last file may have been cut within a transaction.
         yield "ROLLBACK /* added by mysqlbinlog */;"
@@ -133,7 +133,7 @@ class MariadbText(EventText):
             yield from _OWN_IDS
 
     def lines(self, event: Event) -> Iterator[str]:
-        """One event.
+        """Return the lines of one event.
 
         Raises:
             UnsupportedError: If the event changes data and has no text form.
@@ -321,7 +321,7 @@ class MariadbText(EventText):
             yield UNFINISHED
 
     def _flush_rows(self) -> Iterator[str]:
-        """The rows of a statement: what they are, a BINLOG statement of all, comments."""
+        """Return the rows of a statement: a description, one BINLOG statement, comments."""
         yield from self._take_row_heads()
         progress = self._progress
         if progress.row_bodies:

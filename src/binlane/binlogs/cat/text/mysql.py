@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from binlane.binlogs.cat.text.event import (
+from binlane.binlogs.cat.text.event_text import (
     LOAD_BLOCKS,
     UNFINISHED,
     EventText,
@@ -18,9 +18,9 @@ from binlane.binlogs.cat.text.event import (
 )
 from binlane.binlogs.cat.text.hexdump import mysql_dump
 from binlane.binlogs.cat.text.load_files import LoadFiles
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
-from binlane.binlogs.cat.text.session import END, is_of_transaction
-from binlane.binlogs.cat.text.tables import generated_key_line, table_lines
+from binlane.binlogs.cat.text.session_text import END, is_of_transaction
+from binlane.binlogs.cat.text.table_text import generated_key_line, table_lines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.errors import UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
@@ -121,7 +121,7 @@ class MysqlText(EventText):
         )
 
     def head(self) -> Iterator[str]:
-        """The session's settings."""
+        """Return the statements that set the session."""
         yield from _HEAD
         yield from self._settings_head()
         if self._options.idempotent:
@@ -133,7 +133,7 @@ class MysqlText(EventText):
         yield f"DELIMITER {END[:-1]};"
 
     def _end_log(self) -> Iterator[str]:
-        """The end of what the log leaves open."""
+        """Return the end of the parts that the log leaves open."""
         yield from self._end_payload()
         yield from self._unfinished_rows()
         progress = self._progress
@@ -161,7 +161,7 @@ class MysqlText(EventText):
             yield "/*!50700 SET @@SESSION.RBR_EXEC_MODE=STRICT*/;"
 
     def lines(self, event: Event) -> Iterator[str]:
-        """One event.
+        """Return the lines of one event.
 
         Raises:
             UnsupportedError: If the event changes data and has no text form.

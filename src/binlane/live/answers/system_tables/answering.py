@@ -10,14 +10,14 @@ from binlane.errors import StatementError
 from binlane.live.answers.access import Access
 from binlane.live.answers.system_tables.question import (
     Describe,
-    Select,
-    Session,
+    QuestionSession,
     ShowCreate,
     ShowTables,
+    SystemSelect,
     may_ask,
     question_of,
 )
-from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFacts
+from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFunctions
 from binlane.live.answers.system_tables.schema import (
     DESCRIBE_COLUMNS,
     TABLES,
@@ -29,8 +29,8 @@ from binlane.live.answers.system_tables.schema import (
 )
 from binlane.live.answers.system_tables.translate import translate
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.gateway.privileges import Privilege
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.privileges import SourcePrivilege
 from binlane.statements.scope.scope import SYSTEM_DATABASE
 
 _SESSION: Final = "SELECT @@SESSION.sql_mode, DATABASE(), USER(), VERSION(), CURRENT_USER() LIMIT 1"
@@ -49,7 +49,7 @@ class SystemTables:
 
     def __init__(
         self,
-        snapshot: Callable[[SessionContext], Awaitable[Snapshot]],
+        snapshot: Callable[[HandlerSession], Awaitable[Snapshot]],
         access: Access,
         *,
         limits: QueryLimits = _DEFAULT_LIMITS,
@@ -59,7 +59,7 @@ class SystemTables:
         self._runner = QueryRunner(limits)
         self._running: dict[int, asyncio.Future[RowsAnswer]] = {}
 
-    async def answers(self, session: SessionContext, statement: str) -> bool:
+    async def answers(self, session: HandlerSession, statement: str) -> bool:
         """True if a statement asks tables of `system`.
 
         Raises:
@@ -70,7 +70,7 @@ class SystemTables:
         ((modes, database, *_),) = (await session.query_source(_SESSION)).texts()
         return question_of(statement, _reading(modes, database)) is not None
 
-    async def answer(self, session: SessionContext, statement: str) -> RowsAnswer | None:
+    async def answer(self, session: HandlerSession, statement: str) -> RowsAnswer | None:
         """Answer a statement; None if it does not ask tables of `system`.
 
         Raises:
@@ -85,14 +85,14 @@ class SystemTables:
         question = question_of(statement, reading)
         if question is None:
             return None
-        await self._access.names(session, Privilege.MONITOR)
+        await self._access.names(session, SourcePrivilege.MONITOR)
         match question:
-            case Select(tokens):
+            case SystemSelect(tokens):
                 sql = translate(statement, tokens, pipes_concat="PIPES_AS_CONCAT" in reading.modes)
                 running = self._runner.run(
                     sql,
                     await self._snapshot(session),
-                    SessionFacts(
+                    SessionFunctions(
                         default_database=database or "",
                         user=user or "",
                         account=account or "",
@@ -118,7 +118,7 @@ class SystemTables:
             running.cancel()
 
     async def _until_killed(
-        self, session: SessionContext, query: Coroutine[None, None, RowsAnswer]
+        self, session: HandlerSession, query: Coroutine[None, None, RowsAnswer]
     ) -> RowsAnswer:
         """Return a query's answer, unless KILL ends the query.
 
@@ -138,11 +138,11 @@ class SystemTables:
         return running.result()
 
 
-def _reading(modes: str | None, database: str | None) -> Session:
-    return Session(database=database or "", modes=frozenset((modes or "").split(",")))
+def _reading(modes: str | None, database: str | None) -> QuestionSession:
+    return QuestionSession(database=database or "", modes=frozenset((modes or "").split(",")))
 
 
-async def _tables_of_the_source(session: SessionContext) -> set[str]:
+async def _tables_of_the_source(session: HandlerSession) -> set[str]:
     """The tables of a database of the same name, which the source may have."""
     try:
         found = await session.query_source(f"SHOW TABLES FROM {SYSTEM_DATABASE}")

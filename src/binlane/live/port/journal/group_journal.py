@@ -15,7 +15,7 @@ from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.journal_records import FoundGroup, ReadProgress
 from binlane.live.port.journal.record_log import RecordLog
-from binlane.live.port.session_groups import Point, Stream
+from binlane.live.port.session_groups import GroupNumber, Stream
 
 _SUFFIX: Final = "groups"
 _LOADED_MOST: Final = 4
@@ -46,7 +46,7 @@ class GroupJournal:
         self._log = RecordLog(folder, _SUFFIX, file_bytes, disk)
         self._has_holes = False
         self._ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
-        self._loaded: dict[int, dict[Point, FoundGroup]] = {}
+        self._loaded: dict[int, dict[GroupNumber, FoundGroup]] = {}
 
     @property
     def is_file_due(self) -> bool:
@@ -88,7 +88,7 @@ class GroupJournal:
                 }
         return numbers
 
-    def tells_of(self, point: Point) -> bool:
+    def tells_of(self, point: GroupNumber) -> bool:
         """True if a group that was found out would still be known."""
         if self._has_holes:
             return False
@@ -96,7 +96,7 @@ class GroupJournal:
         is_first_there = min(self._log.sizes, default=1) == 1
         return is_first_there or not firsts or min(firsts) <= point.number
 
-    def find(self, point: Point) -> FoundGroup | None:
+    def find(self, point: GroupNumber) -> FoundGroup | None:
         """Give the recorded finding on a group; None if nothing was found out, or that is gone."""
         for file, streams in self._ranges.items():
             first, last = streams.get(point.stream, (1, 0))
@@ -179,7 +179,7 @@ class GroupJournal:
             if loaded is not None:
                 loaded[group.point] = group
 
-    def _load(self, file: int) -> dict[Point, FoundGroup]:
+    def _load(self, file: int) -> dict[GroupNumber, FoundGroup]:
         """Read the findings on groups that a file holds."""
         loaded = self._loaded.get(file)
         if loaded is None:

@@ -12,14 +12,14 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from binlane.errors import CodecError, UnsupportedError
-from binlane.live.port.journal.record_log import Place
+from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.session_groups import (
     Arrival,
-    Point,
-    Reason,
+    GroupNumber,
+    GroupSpan,
+    RowsReason,
+    SentStatement,
     SessionGroups,
-    Span,
-    Statement,
     Stream,
 )
 from binlane.log.codec.buffer import Reader
@@ -45,7 +45,7 @@ FIRST_READ: Final = 11
 
 NO_PLAN: Final = 0xFFFFFFFF
 """Plan number of a group that goes as rows."""
-NO_PLACE: Final = Place(0, 0, 0)
+NO_PLACE: Final = RecordPlace(0, 0, 0)
 
 HAS_OLDER: Final = 1
 """Bit of an INTENT: groups of statements before it were read that are not attributed."""
@@ -55,7 +55,7 @@ IS_ANSWERED: Final = 8
 IS_LOST: Final = 16
 IS_DOUBTED: Final = 32
 IS_BOUND: Final = 64
-"""Bits of statements, named as in `Statement`."""
+"""Bits of statements, named as in `SentStatement`."""
 IS_KNOWN: Final = 128
 """Bit of an ANSWER: an empty text means that there is no group."""
 
@@ -96,17 +96,17 @@ class StatementRecord(NamedTuple):
         reader.finish()
         return plans
 
-    def statement(self) -> Statement:
+    def statement(self) -> SentStatement:
         """Give the statement of an OPEN, without its plans."""
         bits = self.bits
-        return Statement(
+        return SentStatement(
             self.number,
             self.plan_count or 0,
             is_answered=bool(bits & IS_ANSWERED),
             is_lost=bool(bits & IS_LOST),
-            last=tuple(Span(*span) for span in loads(self.text)),
+            last=tuple(GroupSpan(*span) for span in loads(self.text)),
             is_bound=bool(bits & IS_BOUND),
-            doubt=Reason.FORGOTTEN if bits & IS_DOUBTED else None,
+            doubt=RowsReason.FORGOTTEN if bits & IS_DOUBTED else None,
         )
 
 
@@ -120,8 +120,8 @@ class FoundGroup(NamedTuple):
     """
 
     thread_id: int
-    point: Point
-    place: Place
+    point: GroupNumber
+    place: RecordPlace
     plan: int
 
 
@@ -169,11 +169,13 @@ def load(body: bytes) -> Any:
 
 def statement_body(thread_id: int, number: int, bits: int, text: str, plans: bytes) -> bytes:
     """Encode the body of an INTENT, an ANSWER or an OPEN."""
+    if not text:
+        return _STATEMENT.pack(thread_id, number, bits, 0) + plans
     told = text.encode()
     return _STATEMENT.pack(thread_id, number, bits, len(told)) + told + plans
 
 
-def open_body(thread_id: int, statement: Statement, plans: bytes) -> bytes:
+def open_body(thread_id: int, statement: SentStatement, plans: bytes) -> bytes:
     """Encode the body of an OPEN: a statement that may still have groups to come."""
     bits = (
         statement.is_answered * IS_ANSWERED
@@ -247,12 +249,12 @@ def read_progress(body: bytes) -> tuple[ReadProgress, Ranges | None]:
         ReadProgress(
             *(epoch, run, ends),
             [
-                (thread_id, Arrival(Point(*point), is_commit))
+                (thread_id, Arrival(GroupNumber(*point), is_commit))
                 for thread_id, (point, is_commit, _) in arrivals
             ],
             [(thread_id, number) for thread_id, number in doubts],
             [
-                FoundGroup(thread_id, Point(stream, number), Place(*place), plan)
+                FoundGroup(thread_id, GroupNumber(stream, number), RecordPlace(*place), plan)
                 for thread_id, stream, number, *place, plan in found
             ],
         ),

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.group_journal import GroupJournal
 from binlane.live.port.journal.journal_records import ReadProgress, StatementRecord
-from binlane.live.port.journal.record_log import Place, Record
+from binlane.live.port.journal.record_log import JournalRecord, RecordPlace
 from binlane.live.port.journal.statement_journal import StatementJournal
 from binlane.live.port.session_groups import (
     Arrival,
-    Point,
-    Reason,
+    GroupNumber,
+    RowsReason,
+    SentStatement,
     SessionGroups,
-    Statement,
     Stream,
     told_of,
 )
@@ -43,7 +43,7 @@ class Recovery:
             StoreError: If the files cannot be read.
         """
         self.sessions: dict[int, SessionGroups] = {}
-        self.unknown: dict[Point, Arrival] = {}
+        self.unknown: dict[GroupNumber, Arrival] = {}
         self.read: dict[Stream, int] = {}
         self.epoch: int | None = None
         self.run = 0
@@ -51,16 +51,16 @@ class Recovery:
         for is_whole in statements.replay(self._replay_file):
             if not is_whole:
                 # Replies to these statements, and later statements, may be lacking there.
-                self._doubt_open(Reason.FORGOTTEN)
+                self._doubt_open(RowsReason.FORGOTTEN)
         for thread_id, number in doubts:
             for statement in self._session(thread_id).statements:
                 if statement.number == number:
-                    statement.doubt = statement.doubt or Reason.FORGOTTEN
+                    statement.doubt = statement.doubt or RowsReason.FORGOTTEN
         self.lost = frozenset(thread for thread, each in self.sessions.items() if each.is_taken)
         # All sessions ended with the process before; of threads from before a start nothing comes.
         for session in self.sessions.values():
             session.give()
-        self._doubt_open(Reason.LOST, before_run=self.run)
+        self._doubt_open(RowsReason.LOST, before_run=self.run)
 
     def _replay_groups(self, groups: GroupJournal) -> Iterable[tuple[int, int]]:
         """Take in how far was read; give the threads and numbers of doubted statements."""
@@ -79,7 +79,7 @@ class Recovery:
                 self.unknown[arrival.point] = arrival
         return last.doubts
 
-    def _doubt_open(self, reason: Reason, before_run: int | None = None) -> None:
+    def _doubt_open(self, reason: RowsReason, before_run: int | None = None) -> None:
         for session in self.sessions.values():
             if before_run is None or session.run < before_run:
                 session.doubt_open(reason)
@@ -87,8 +87,8 @@ class Recovery:
     def _session(self, thread_id: int) -> SessionGroups:
         return self.sessions.setdefault(thread_id, SessionGroups())
 
-    def _replay_file(self, found: Iterable[Record]) -> None:
-        under_way: list[tuple[int, Statement]] = []
+    def _replay_file(self, found: Iterable[JournalRecord]) -> None:
+        under_way: list[tuple[int, SentStatement]] = []
         is_current = False
         for record in found:
             if record.kind == records.OPEN:
@@ -105,7 +105,7 @@ class Recovery:
                 self._replay(record)
 
     def _begin_again(
-        self, sessions: dict[int, SessionGroups], under_way: Iterable[tuple[int, Statement]]
+        self, sessions: dict[int, SessionGroups], under_way: Iterable[tuple[int, SentStatement]]
     ) -> None:
         """Take the state with which a file begins in place of the older files' state."""
         before, self.sessions = self.sessions, sessions
@@ -116,7 +116,7 @@ class Recovery:
         for groups in self.sessions.values():
             self._drop_over(groups)
 
-    def _replay(self, record: Record) -> None:
+    def _replay(self, record: JournalRecord) -> None:
         kind, body = record.kind, record.body
         if kind == records.INTENT:
             self._replay_intent(records.read_statement(body), record.place)
@@ -131,23 +131,25 @@ class Recovery:
         elif kind == records.LOST:
             self._session(records.load(body)).lose()
 
-    def _replay_intent(self, intent: StatementRecord, place: Place) -> None:
+    def _replay_intent(self, intent: StatementRecord, place: RecordPlace) -> None:
         groups = self._session(intent.thread_id)
         groups.drop_old(intent.number)
-        statement = Statement(intent.number, intent.plan_count or 0, None, place)
+        statement = SentStatement(intent.number, intent.plan_count or 0, None, place)
         statement.is_split = bool(intent.bits & records.IS_SPLIT)
         statement.is_for_all = bool(intent.bits & records.IS_FOR_ALL)
         if intent.bits & records.HAS_OLDER:
             # The journal does not tell which of the groups that were read are the statement's.
-            statement.doubt = Reason.FORGOTTEN
+            statement.doubt = RowsReason.FORGOTTEN
         groups.add(statement)
 
-    def _replay_answer(self, answer: StatementRecord, place: Place) -> None:
+    def _replay_answer(self, answer: StatementRecord, place: RecordPlace) -> None:
         groups = self._session(answer.thread_id)
         statement = groups.unanswered.get(answer.number)
         if statement is None:
             # The journal does not tell which of the statement's groups were read before it was known.
-            statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
+            statement = SentStatement(
+                answer.number, 0, is_answered=True, doubt=RowsReason.FORGOTTEN
+            )
             groups.add(statement)
         if answer.plan_count is not None:
             statement.plans, statement.place = None, place

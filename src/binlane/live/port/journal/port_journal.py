@@ -12,7 +12,7 @@ from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.group_journal import GroupJournal
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.journal.statement_journal import Present, StatementJournal
-from binlane.live.port.session_groups import Point, Reason, Stream, Unattributed
+from binlane.live.port.session_groups import GroupNumber, RowsReason, Stream, Unattributed
 from binlane.statements.session.group_plan import GroupPlan
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class PortJournal:
         disk: Disk that holds the folder.
         file_bytes: Size at which a file of statements is followed by another.
         present: Gives the state with which a file of statements begins.
-        is_relayed: Same as in `AttributionSettings`.
+        is_relayed: Same meaning as in `AttributionSettings`.
 
     Raises:
         StoreError: If the folder cannot be used.
@@ -57,16 +57,16 @@ class PortJournal:
             logger.error("the port's journal cannot be read, groups go as rows: %s", error)  # noqa: TRY400
             return None
 
-    def recall(self, point: Point, thread_id: int) -> GroupPlan | Unattributed:
+    def recall(self, point: GroupNumber, thread_id: int) -> GroupPlan | Unattributed:
         """Give the recorded finding on a group.
 
         Args:
-            point: The group in question.
+            point: The group that is asked about.
             thread_id: Thread that made the group as the log says; 0 where it does not.
         """
         found = self.groups.find(point)
         if found is None and self.groups.tells_of(point):
-            return Unattributed(Reason.STRANGER)
+            return Unattributed(RowsReason.STRANGER)
         if found is None:
             return forgotten(thread_id)
         if found.plan != records.NO_PLAN:
@@ -96,4 +96,4 @@ class PortJournal:
 
 def forgotten(thread_id: int) -> Unattributed:
     """Give the finding on a group of which nothing is known any more, but perhaps its thread."""
-    return Unattributed(Reason.FORGOTTEN, frozenset((thread_id,)) if thread_id else None)
+    return Unattributed(RowsReason.FORGOTTEN, frozenset((thread_id,)) if thread_id else None)

@@ -30,7 +30,7 @@ _LOCAL_DISK: Final = LocalDisk()
 logger = logging.getLogger(__name__)
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """The place of a record.
 
     Attributes:
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     checksum: int
 
 
-class Record(NamedTuple):
+class JournalRecord(NamedTuple):
     """A record as written in a file.
 
     Attributes:
@@ -53,7 +53,7 @@ class Record(NamedTuple):
         body: The bytes that were given.
     """
 
-    place: Place
+    place: RecordPlace
     kind: int
     body: bytes
 
@@ -64,6 +64,7 @@ class RecordLog:
     Attributes:
         sizes: Bytes of each file by its number, oldest first; 0 for the file being written.
         current_bytes: Size of the file that is being written.
+        due_bytes: Size of the file at which another is begun; 0 for at once.
         damage: Damage that `records` found at the end of files, by number of the file.
     """
 
@@ -86,7 +87,7 @@ class RecordLog:
         self._suffix = suffix
         self._disk = disk
         self._file_bytes = file_bytes
-        self._is_due = True
+        self.due_bytes = 0
         self._is_stale = False
         self.current_bytes = 0
         self.damage: dict[int, str] = {}
@@ -125,7 +126,7 @@ class RecordLog:
     @property
     def is_file_due(self) -> bool:
         """True if a file is to be begun before the next record."""
-        return self._is_due or self.current_bytes >= self._file_bytes
+        return self.current_bytes >= self.due_bytes
 
     def renew(self, *, is_stale: bool = False) -> None:
         """Have a file begun before the next record.
@@ -133,7 +134,7 @@ class RecordLog:
         Args:
             is_stale: True if nothing in the files before is of use any more: `drop_stale` deletes them.
         """
-        self._is_due = True
+        self.due_bytes = 0
         self._is_stale |= is_stale
 
     def begin_file(self) -> None:
@@ -150,10 +151,11 @@ class RecordLog:
         if self._file is not None:
             self._file.close()
             self.sizes[self._number] = self.current_bytes
-        self._file, self._number, self.current_bytes, self._is_due = file, number, 0, False
+        self._file, self._number, self.current_bytes = file, number, 0
+        self.due_bytes = self._file_bytes
         self.sizes[number] = 0
 
-    def append(self, kind: int, body: bytes) -> Place:
+    def append(self, kind: int, body: bytes) -> RecordPlace:
         """Write a record behind the others of its file.
 
         Raises:
@@ -169,8 +171,8 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         self.current_bytes = offset + len(data)
-        # The same as `Place(number, offset, checksum)`, in a third of the time.
-        return tuple.__new__(Place, (number, offset, checksum))
+        # The same as `RecordPlace(number, offset, checksum)`, in a third of the time.
+        return tuple.__new__(RecordPlace, (number, offset, checksum))
 
     def rewrite_first(self, kind: int, body: bytes) -> None:
         """Put another record of the same length in the place of the first one of the file.
@@ -186,7 +188,7 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, self.path(self._number)) from error
 
-    def records(self, number: int, *, max_bytes: int = -1) -> Iterator[Record]:
+    def records(self, number: int, *, max_bytes: int = -1) -> Iterator[JournalRecord]:
         """Give the records of a file, up to its end or the first record that is damaged.
 
         Args:
@@ -210,10 +212,10 @@ class RecordLog:
                 self.damage[number] = f"{self.path(number)}: nothing can be read from {offset} on"
                 return
             kind, body, checksum = found
-            yield Record(Place(number, offset, checksum), kind, body)
+            yield JournalRecord(RecordPlace(number, offset, checksum), kind, body)
             offset += _FRAME.size + len(body)
 
-    def read(self, place: Place) -> tuple[int, bytes]:
+    def read(self, place: RecordPlace) -> tuple[int, bytes]:
         """The kind and the body of one record.
 
         Raises:

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.live.port.journal import journal_records as records
-from binlane.live.port.journal.record_log import Place, Record, RecordLog
-from binlane.live.port.session_groups import Statement, Stream
+from binlane.live.port.journal.record_log import JournalRecord, RecordLog, RecordPlace
+from binlane.live.port.session_groups import SentStatement, Stream
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import encode_plans
 
@@ -41,7 +41,7 @@ class Present(NamedTuple):
 
     sessions: bytes
     ends: Mapping[Stream, int]
-    under_way: Sequence[tuple[int, Statement]]
+    under_way: Sequence[tuple[int, SentStatement]]
 
 
 class StatementJournal:
@@ -88,11 +88,11 @@ class StatementJournal:
 
     # Calls of the sessions' thread.
 
-    def write(self, kind: int, body: bytes) -> Place | None:
+    def write(self, kind: int, body: bytes) -> RecordPlace | None:
         """Write a record; None if that fails, which `failure` then tells."""
         log = self._log
         try:
-            if log.is_file_due:
+            if log.current_bytes >= log.due_bytes:
                 if self._is_closed or (self.failure and time.monotonic() < self._retry_s):
                     return None
                 self._begin_file()
@@ -144,13 +144,13 @@ class StatementJournal:
         """
         self._log.renew(is_stale=is_stale)
 
-    def plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
+    def plans_of(self, statement: SentStatement) -> Sequence[GroupPlan] | None:
         """The plans of a statement; None if they cannot be read any more."""
         if statement.plans is None and statement.place is not None:
             statement.plans = self.plans_at(statement.place)
         return statement.plans
 
-    def plans_at(self, place: Place) -> tuple[GroupPlan, ...] | None:
+    def plans_at(self, place: RecordPlace) -> tuple[GroupPlan, ...] | None:
         """The plans of a record; None if they cannot be read any more."""
         if place.file not in self._log.sizes:
             return None
@@ -195,7 +195,7 @@ class StatementJournal:
 
     # After a restart.
 
-    def replay(self, take: Callable[[Iterable[Record]], None]) -> Iterator[bool]:
+    def replay(self, take: Callable[[Iterable[JournalRecord]], None]) -> Iterator[bool]:
         """Replay the files' records, from the last file on that tells all of its time.
 
         Args:

@@ -15,7 +15,7 @@ _HOST: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class DemoServers:
     """A flavor's programs and statements.
 
     Attributes:
@@ -68,9 +68,9 @@ class Dialect:
         return parse_position(done, self.flavor.value).covers(gtid)
 
 
-def mariadb() -> Dialect:
+def mariadb() -> DemoServers:
     """This machine's MariaDB."""
-    return Dialect(
+    return DemoServers(
         name="MariaDB",
         client="mariadb",
         flavor=Flavor.MARIADB,
@@ -88,10 +88,10 @@ def mariadb() -> Dialect:
     )
 
 
-def mysql(folder: Path | None) -> Dialect:
+def mysql(folder: Path | None) -> DemoServers:
     """A MySQL: of a folder that it is unpacked into, or this machine's."""
     client = "mysql" if folder is None else f"{folder}/exec /usr/bin/mysql --no-defaults"
-    return Dialect(
+    return DemoServers(
         name="MySQL",
         # The port has no TLS: clients take the source's RSA key for the login.
         client=f"{client} --ssl-mode=DISABLED --get-server-public-key",

@@ -75,7 +75,7 @@ _RETRIED: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Tally:
+class ShopCounts:
     """Counts of the sessions' transactions.
 
     Attributes:
@@ -105,7 +105,7 @@ class Shop:
     def __init__(self, connect: Callable[[], pymysql.Connection[Any]]) -> None:
         self._connect = connect
         self._stock = "shop.stock"
-        self.tally = Tally()
+        self.tally = ShopCounts()
 
     def open(self) -> None:
         """Create the shop's tables and fill them."""

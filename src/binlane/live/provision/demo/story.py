@@ -13,17 +13,53 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import pyarrow as pa
+from deltalake import DeltaTable
+
 from binlane.binlogs.store.reading import StoreReader, read_groups
-from binlane.live.provision.demo.compare import delta_rows, server_rows
 from binlane.live.provision.demo.shop import DATABASES, SECRET, TABLES, Shop
-from binlane.live.provision.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, Stage
+from binlane.live.provision.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, DemoStage
 from binlane.log.codec.columns import decode_rows
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.grouping.table_maps import rows_with_tables
 from binlane.positions import AnyGtid
+
+if TYPE_CHECKING:
+    import pymysql
+
+Table = tuple[list[str], list[tuple[Any, ...]]]
+"""Column names, and rows sorted by all their values."""
+
+
+def server_rows(connection: pymysql.Connection[Any], table: str) -> Table:
+    """`SELECT *` of a server's table, in UTC."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+        cursor.execute(f"SELECT * FROM {table}")  # noqa: S608  # our own table
+        columns = [column[0] for column in cursor.description or ()]
+        return columns, _sorted(cursor.fetchall())
+
+
+def delta_rows(path: Path) -> Table:
+    """A current-state table without the columns that landing adds."""
+    table = pa.table(DeltaTable(str(path)).scan())
+    columns = [name for name in table.column_names if not name.startswith("_")]
+    rows = [tuple(map(_plain, row.values())) for row in table.select(columns).to_pylist()]
+    return columns, _sorted(rows)
+
+
+def _plain(value: object) -> object:
+    """A value as the MySQL client gives it: times without a zone."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+
+
+def _sorted(rows: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in rows), key=repr)
+
 
 if TYPE_CHECKING:
     import pymysql
@@ -53,7 +89,7 @@ _EVENT_PLACE: Final = re.compile(r" server id .*? CRC32 0x[0-9a-f]+ *")
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Claim:
     """One claim and whether it held.
 
     Attributes:
@@ -104,7 +140,7 @@ class Story:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: DemoStage,
         voice: Voice,
         *,
         sessions: int = SESSIONS,
@@ -118,7 +154,7 @@ class Story:
         self.figures: list[BinlogFigures] = []
 
     @property
-    def steps(self) -> tuple[tuple[str, Callable[[], Iterator[Check]]], ...]:
+    def steps(self) -> tuple[tuple[str, Callable[[], Iterator[Claim]]], ...]:
         """Titles and steps."""
         return (
             (
@@ -132,7 +168,7 @@ class Story:
             ("PySpark lands binlog `analytics` in Delta tables", self.land),
         )
 
-    def define(self) -> Iterator[Check]:
+    def define(self) -> Iterator[Claim]:
         """Databases, `binlane serve`, and definitions by an ordinary MySQL client."""
         # It takes as long as all that is shown before it is needed.
         self._stage.start_spark("analytics")
@@ -147,9 +183,9 @@ class Story:
                 self._voice.say(f"MySQL client> {statement};")
                 _query(connection, statement)
             names = [row[0] for row in _query(connection, "SHOW BINLOGS")]
-        yield Check("both binlogs are defined", names == ["analytics", "orders"], ", ".join(names))
+        yield Claim("both binlogs are defined", names == ["analytics", "orders"], ", ".join(names))
 
-    def live(self) -> Iterator[Check]:
+    def live(self) -> Iterator[Claim]:
         """The replica starts, then the shop opens and trades."""
         dialect = self._stage.dialect
         self._stage.start_replica()
@@ -174,7 +210,7 @@ class Story:
         seconds = time.monotonic() - began
         tally = self._shop.tally
         self._wait_for_binlogs()
-        yield Check(
+        yield Claim(
             "the shop traded, with ADD COLUMN and RENAME TABLE in mid-flight",
             tally.committed > 0 and tally.rolled_back > 0,
             f"{tally.committed} committed, {tally.rolled_back} rolled back, {seconds:.0f} s",
@@ -198,7 +234,7 @@ class Story:
                     timeout_s=_CATCH_UP_TIMEOUT_S,
                 )
 
-    def compare_replica(self) -> Iterator[Check]:
+    def compare_replica(self) -> Iterator[Claim]:
         """Caught up, equal in scope, nothing else there."""
         last = _last_gtid(self._stage.data_dir, "orders")
         dialect = self._stage.dialect
@@ -215,7 +251,7 @@ class Story:
                 "the replica to catch up", has_caught_up, timeout_s=_CATCH_UP_TIMEOUT_S
             )
         except AssertionError as error:
-            yield Check("the replica applies the binlog", False, str(error))
+            yield Claim("the replica applies the binlog", False, str(error))
             return
         with (
             closing(self._stage.connect_source()) as source,
@@ -225,7 +261,7 @@ class Story:
                 theirs = _query(source, f"CHECKSUM TABLE {table}")[0][1]
                 ours = _query(replica, f"CHECKSUM TABLE {table}")[0][1]
                 rows = _query(replica, f"SELECT COUNT(*) FROM {table}")[0][0]  # noqa: S608
-                yield Check(
+                yield Claim(
                     f"CHECKSUM TABLE {table} is equal on source and replica",
                     theirs == ours and rows > 0,
                     f"{ours}, {rows} rows",
@@ -236,11 +272,11 @@ class Story:
                 "WHERE TABLE_SCHEMA IN ('shop', 'crm') ORDER BY 1",
             )
         tables = [row[0] for row in there]
-        yield Check(
+        yield Claim(
             "no other table is on the replica", tables == sorted(IN_SCOPE), ", ".join(tables)
         )
 
-    def judge(self) -> Iterator[Check]:
+    def judge(self) -> Iterator[Claim]:
         """A statement that is refused, and a transaction that is text in one binlog, rows in another."""
         with closing(self._stage.connect_binlane()) as connection:
             self._voice.say(f"MySQL client> {STATEMENTS};")
@@ -250,7 +286,7 @@ class Story:
             self._voice.say(f"MySQL client> {PARTIAL_WRITE};")
             told = _refusal(connection, PARTIAL_WRITE)
             self._voice.say(told)
-            yield Check(
+            yield Claim(
                 "what binlogs would hold in part is refused before it runs",
                 "[11314]" in told and self._done() == before,
                 "the source has done nothing",
@@ -271,7 +307,7 @@ class Story:
         for text in texts:
             self._voice.say(f"binlog statements: {text}")
         self._voice.say(f"binlog analytics:  {', '.join(rows)}")
-        yield Check(
+        yield Claim(
             "one transaction is statements in one binlog and rows in another",
             texts == list(TRANSACTION)
             and len(rows) == len(TRANSACTION)
@@ -289,7 +325,7 @@ class Story:
         (row,) = (row for row in _query(connection, "SHOW BINLOGS") if row[0] == name)
         return str(row[1]), int(row[2])
 
-    def print(self) -> Iterator[Check]:
+    def print(self) -> Iterator[Claim]:
         """A few groups as text, and a search for what must not be there."""
         reader = StoreReader(self._stage.data_dir)
         orders = [Path(file.path) for file in reader.files("orders")]
@@ -300,13 +336,13 @@ class Story:
         ]
         everywhere = self._stage.source.data_directory.glob("binlog.0*")
         source_bytes = b"".join(path.read_bytes() for path in everywhere)
-        yield Check(
+        yield Claim(
             "no byte of crm is in the files of `orders`",
             not found and all(needle in source_bytes for needle in hidden),
             f"{len(hidden)} values and names searched, all of them in the source's own log",
         )
         done = self._binlane("verify", str(self._stage.data_dir))
-        yield Check("binlane verify finds no fault", done.returncode == 0, done.stderr.strip())
+        yield Claim("binlane verify finds no fault", done.returncode == 0, done.stderr.strip())
         self.figures = [self._figures(reader, name) for name in ("orders", "analytics")]
 
     def _directory(self, name: str) -> list[Path]:
@@ -350,7 +386,7 @@ class Story:
             name, len(files), groups, events, rows, size, self._lag_s.get(name, 0.0)
         )
 
-    def land(self) -> Iterator[Check]:
+    def land(self) -> Iterator[Claim]:
         """Spark reads the binlog and lands it; the tables must equal the server's."""
         landed = self._stage.land()
         counted = landed.counted
@@ -360,7 +396,7 @@ class Story:
             f"up to GTID {landed.last_gtid}"
         )
         lake = self._stage.lake
-        yield Check(
+        yield Claim(
             "Spark sees no table of crm",
             not any(name.startswith("crm.") for name in counted)
             and not (lake / "current/crm").exists(),
@@ -372,7 +408,7 @@ class Story:
                     continue
                 theirs = server_rows(connection, table)
                 ours = delta_rows(lake / "current" / table.replace(".", "/"))
-                yield Check(
+                yield Claim(
                     f"current/{table.replace('.', '/')} is row for row what the server selects",
                     theirs == ours and len(theirs[1]) > 0,
                     f"{len(ours[1])} rows, {len(ours[0])} columns",

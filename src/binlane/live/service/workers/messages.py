@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Final
 
 from binlane.live.gateway.counts import PortCounts
-from binlane.live.gateway.handler import SessionAge, SessionContext
-from binlane.live.service.config import Settings
+from binlane.live.gateway.handler import HandlerSession, SessionAge
+from binlane.live.service.config import ServeSettings
 from binlane.log.codec.packets.commands import RegisterSlave
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.results import ColumnDefinition
@@ -40,7 +40,7 @@ class Beginning:
         number: The number of the worker, from 0.
     """
 
-    settings: Settings
+    settings: ServeSettings
     binlogs: BinlogsNow
     number: int
 
@@ -51,7 +51,7 @@ class SessionFacts:
 
     Attributes:
         number: The session's number among those of its worker. All others are fields of
-            `SessionContext`.
+            `HandlerSession`.
     """
 
     number: int
@@ -66,7 +66,7 @@ class SessionFacts:
     replica: RegisterSlave | None
 
     @classmethod
-    def of(cls, session: SessionContext, number: int) -> SessionFacts:
+    def of(cls, session: HandlerSession, number: int) -> SessionFacts:
         """Read the values of a session."""
         values = {name: getattr(session, name) for name in SESSION_VALUES}
         return SessionFacts(number=number, **values)
@@ -90,7 +90,7 @@ class RowsToCome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class WorkerReport:
     """A worker's state, as the worker tells it.
 
     Attributes:

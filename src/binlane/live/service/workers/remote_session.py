@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from binlane.live.gateway.handler import SessionContext
-from binlane.live.service.workers.link import Link
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import SESSION_VALUES, SessionFacts
 
 _P = ParamSpec("_P")
@@ -16,7 +16,7 @@ _R = TypeVar("_R")
 
 
 def _asked(
-    method: Callable[Concatenate[SessionContext, _P], Coroutine[Any, Any, _R]],
+    method: Callable[Concatenate[HandlerSession, _P], Coroutine[Any, Any, _R]],
 ) -> Callable[Concatenate[RemoteSession, _P], Coroutine[Any, Any, _R]]:
     """Make a method that calls the same one of the worker's session."""
 
@@ -32,20 +32,20 @@ def _asked(
 
 @dataclass(kw_only=True, eq=False)
 class RemoteSession(SessionFacts):
-    """A `SessionContext`; what it has the source do goes through its worker.
+    """A `HandlerSession`; what it has the source do goes through its worker.
 
     Attributes:
         link: The link to the worker.
     """
 
-    link: Link
+    link: ProcessLink
 
-    query_source = _asked(SessionContext.query_source)
-    run_at_source = _asked(SessionContext.run_at_source)
-    require = _asked(SessionContext.require)
+    query_source = _asked(HandlerSession.query_source)
+    run_at_source = _asked(HandlerSession.run_at_source)
+    require = _asked(HandlerSession.require)
 
     @classmethod
-    def begin(cls, link: Link, facts: SessionFacts) -> RemoteSession:
+    def begin(cls, link: ProcessLink, facts: SessionFacts) -> RemoteSession:
         """Make a session of its first values."""
         return cls(link=link, **vars(facts))
 

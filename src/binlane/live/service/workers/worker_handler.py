@@ -12,10 +12,10 @@ from binlane.errors import PeerError
 from binlane.live.answers.explain import explain_binlog, explained
 from binlane.live.answers.port import Port
 from binlane.live.gateway.answers import Answer, RowsInParts
-from binlane.live.gateway.handler import Handler, Send, SessionContext
+from binlane.live.gateway.handler import Handler, HandlerSession, Send
 from binlane.live.gateway.judge import Judge
-from binlane.live.gateway.privileges import Privilege
-from binlane.live.service.workers.link import Link
+from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import BinlogsNow, RowsToCome, SessionFacts
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.log.codec.packets.results import Cell
@@ -36,7 +36,7 @@ class KnownBinlogs:
         now: The facts that were told last.
     """
 
-    def __init__(self, link: Link, now: BinlogsNow) -> None:
+    def __init__(self, link: ProcessLink, now: BinlogsNow) -> None:
         self._link = link
         self._loop = asyncio.get_running_loop()
         self.now = now
@@ -67,13 +67,13 @@ class KnownBinlogs:
 
 
 def _asked(
-    method: Callable[Concatenate[Handler, SessionContext, _P], Coroutine[Any, Any, _R]],
-) -> Callable[Concatenate[WorkerHandler, SessionContext, _P], Coroutine[Any, Any, _R]]:
+    method: Callable[Concatenate[Handler, HandlerSession, _P], Coroutine[Any, Any, _R]],
+) -> Callable[Concatenate[WorkerHandler, HandlerSession, _P], Coroutine[Any, Any, _R]]:
     """Make a method that calls the same one of the other process's handler."""
 
     @wraps(method)
     async def ask(
-        handler: WorkerHandler, session: SessionContext, /, *args: _P.args, **kwargs: _P.kwargs
+        handler: WorkerHandler, session: HandlerSession, /, *args: _P.args, **kwargs: _P.kwargs
     ) -> _R:
         assert not kwargs, "arguments go by position"
         return cast("_R", await handler.handle(session, method.__name__, *args))
@@ -89,13 +89,13 @@ class WorkerHandler:
         binlogs: The binlogs as that process has told.
     """
 
-    def __init__(self, link: Link, binlogs: KnownBinlogs) -> None:
+    def __init__(self, link: ProcessLink, binlogs: KnownBinlogs) -> None:
         self._link = link
         self._binlogs = binlogs
         self._loop = asyncio.get_running_loop()
         self._last = 0
-        self._numbers: WeakKeyDictionary[SessionContext, int] = WeakKeyDictionary()
-        self._sessions: WeakValueDictionary[int, SessionContext] = WeakValueDictionary()
+        self._numbers: WeakKeyDictionary[HandlerSession, int] = WeakKeyDictionary()
+        self._sessions: WeakValueDictionary[int, HandlerSession] = WeakValueDictionary()
         self._sends: dict[int, Send] = {}
         self.port: Port | None = None
 
@@ -106,17 +106,17 @@ class WorkerHandler:
         """True if binlogs are written with tables info."""
         return self._binlogs.has_tables_info
 
-    def judge(self, session: SessionContext) -> Judge | None:
+    def judge(self, session: HandlerSession) -> Judge | None:
         """Return the judge of a session's statements; None lets all pass."""
         return None if self.port is None else self.port.judge(session)
 
-    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+    async def answer(self, session: HandlerSession, statement: str) -> Answer | None:
         """Answer a statement on binlogs; None hands it on to the source."""
         about = explained(statement)
         if about is None:
             found = await self.handle(session, "answer", statement)
             return self._rows(found) if isinstance(found, RowsToCome) else cast("Answer", found)
-        names = await self._link.call("names", self._facts(session), Privilege.MONITOR)
+        names = await self._link.call("names", self._facts(session), SourcePrivilege.MONITOR)
         definitions = [each for each in self._binlogs.definitions if each.name in names]
         state = None
         if definitions and self.port is not None:
@@ -137,7 +137,7 @@ class WorkerHandler:
         self._link.tell("killed", thread_id)
 
     async def dump(
-        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+        self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
         """Serve a dump; the last packet."""
         number = self._number(session)
@@ -147,7 +147,7 @@ class WorkerHandler:
         finally:
             del self._sends[number]
 
-    async def handle(self, session: SessionContext, method: str, *arguments: object) -> Any:
+    async def handle(self, session: HandlerSession, method: str, *arguments: object) -> Any:
         """Have the other process's handler do something for a session.
 
         Args:
@@ -162,7 +162,7 @@ class WorkerHandler:
 
     # What is asked for sessions -------------------------------------------------------------------
 
-    async def seen(self, session: SessionContext) -> Sequence[str] | None:
+    async def seen(self, session: HandlerSession) -> Sequence[str] | None:
         """The names of the binlogs that a session's account may see; None for all."""
         found: Sequence[str] | None = await self._link.call("told_names", self._facts(session))
         return found
@@ -172,7 +172,7 @@ class WorkerHandler:
 
         Args:
             number: The number of the session.
-            method: The name of a method of `SessionContext`.
+            method: The name of a method of `HandlerSession`.
             argument: The only argument of the method.
 
         Raises:
@@ -186,7 +186,7 @@ class WorkerHandler:
         if number in self._sends:
             await self._sends[number](data)
 
-    def _session(self, number: int) -> SessionContext:
+    def _session(self, number: int) -> HandlerSession:
         session = self._sessions.get(number)
         if session is None:
             raise PeerError("the session is over", peer="client", phase="answer")
@@ -202,7 +202,7 @@ class WorkerHandler:
     def _rows(self, found: RowsToCome) -> RowsInParts:
         return RowsInParts(found.columns, self._parts(found.key))
 
-    def _number(self, session: SessionContext) -> int:
+    def _number(self, session: HandlerSession) -> int:
         number = self._numbers.get(session)
         if number is None:
             self._last += 1
@@ -215,5 +215,5 @@ class WorkerHandler:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._link.tell, "gone", number)
 
-    def _facts(self, session: SessionContext) -> SessionFacts:
+    def _facts(self, session: HandlerSession) -> SessionFacts:
         return SessionFacts.of(session, self._number(session))

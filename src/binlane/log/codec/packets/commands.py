@@ -62,7 +62,7 @@ _TEMPORAL_TYPES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeUser:
-    """COM_CHANGE_USER, as far as it is of interest: a login on a connection that has one.
+    """The used parts of COM_CHANGE_USER, a login on a connection that has one.
 
     Attributes:
         user: The account's name without a host.
@@ -74,7 +74,7 @@ class ChangeUser:
 
     @classmethod
     def decode(cls, payload: bytes, capabilities: Capability) -> Self:
-        """Read the command; what old clients leave away at its end is empty.
+        """Read the command; parts that old clients omit at its end are empty.
 
         Raises:
             TruncatedError: If it ends in the middle of the answer.
@@ -96,7 +96,7 @@ class ChangeUser:
 
 
 def encode_query(statement: str | bytes, capabilities: Capability = NO_CAPABILITIES) -> bytes:
-    """COM_QUERY without attributes."""
+    """Encode a COM_QUERY without attributes."""
     text = statement if isinstance(statement, bytes) else bytes_of(statement)
     attributes = b"\x00\x01" if Capability.QUERY_ATTRIBUTES in capabilities else b""
     return bytes((Command.QUERY,)) + attributes + text
@@ -223,7 +223,7 @@ class BinlogDump:
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """Read the command; the file name ends at the first NUL or with the packet."""
+        """Read the command; parts that old clients omit at its end are empty."""
         reader = Reader(payload)
         _expect(reader, Command.BINLOG_DUMP)
         position, flags, server_id = reader.unpack(_DUMP)
@@ -233,7 +233,7 @@ class BinlogDump:
         )
 
     def encode(self) -> bytes:
-        """The payload.
+        """Return the payload.
 
         Raises:
             CodecError: If the position has more than the four bytes that there are for it.
@@ -250,7 +250,7 @@ class BinlogDump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogDumpGtid:
-    """COM_BINLOG_DUMP_GTID: send what of the log is not in a set of GTIDs (MySQL).
+    """COM_BINLOG_DUMP_GTID: send the log except the transactions of a GTID set (MySQL).
 
     Attributes:
         server_id: The replica's own; 0 from tools that only read.
@@ -267,7 +267,7 @@ class BinlogDumpGtid:
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """Read the command; the file name ends at the first NUL or at its length."""
+        """Read the command; parts that old clients omit at its end are empty."""
         reader = Reader(payload)
         _expect(reader, Command.BINLOG_DUMP_GTID)
         flags, server_id, length = reader.unpack(_DUMP_GTID)
@@ -283,7 +283,7 @@ class BinlogDumpGtid:
         )
 
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
         file = bytes_of(self.file)
         return b"".join(
             (

@@ -43,7 +43,7 @@ def opens_cursor(payload: bytes) -> bool:
 
 
 class DecimalValue(NamedTuple):
-    """A DECIMAL.
+    """A value of type DECIMAL.
 
     Attributes:
         text: The number as the client wrote it.
@@ -240,7 +240,7 @@ def _read_time(reader: Reader, type_code: int) -> TimeValue:
 
 
 def _parts(reader: Reader, *layouts: Struct) -> list[int]:
-    """The fields of those layouts that are there."""
+    """Yield the fields of the given layouts."""
     found: list[int] = []
     for layout in layouts:
         if not reader.remaining:

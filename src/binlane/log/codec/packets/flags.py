@@ -82,7 +82,7 @@ class Capability(IntFlag):
 
 
 class ExtendedCapability(IntFlag):
-    """MariaDB's own, sent beside the others where LONG_PASSWORD is not set."""
+    """MariaDB's own capabilities, sent beside the others if LONG_PASSWORD is not set."""
 
     PROGRESS = 1 << 0
     COM_MULTI = 1 << 1

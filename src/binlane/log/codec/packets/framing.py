@@ -18,7 +18,7 @@ _SEQUENCE_MASK: Final = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """One payload as its sender meant it, whatever number of frames it took.
+    """One payload as its sender meant it, of any number of frames.
 
     Attributes:
         sequence: Sequence number of its first frame, 0 to 255.
@@ -59,7 +59,7 @@ def frame(payload: bytes | memoryview, sequence: int) -> bytes:
 
 
 def frames(payloads: Iterable[bytes], sequence: int) -> bytes:
-    """Put several payloads one after the other into frames, numbered on from `sequence`."""
+    """Split several payloads into frames, one after the other, numbered on from `sequence`."""
     parts = []
     for payload in payloads:
         parts.append(frame(payload, sequence))

@@ -65,7 +65,7 @@ class Greeting:
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """Read a greeting.
+        """Read a server's greeting.
 
         Raises:
             UnsupportedError: If the server speaks another version of the protocol.
@@ -104,7 +104,7 @@ class Greeting:
         )
 
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
         has_plugin = Capability.PLUGIN_AUTH in self.capabilities
         reserved = self.reserved
         if len(reserved) == 6:
@@ -216,7 +216,7 @@ class HandshakeResponse:
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """Read a login.
+        """Read a client's login.
 
         Raises:
             UnsupportedError: If the client is older than MySQL 4.1.
@@ -239,7 +239,7 @@ class HandshakeResponse:
         )
 
     def encode(self) -> bytes:
-        """The payload; `head.capabilities` says which fields are sent."""
+        """Return the payload; `head.capabilities` says which fields are sent."""
         wants = self.head.capabilities
         parts = [self.head.encode(), bytes_of(self.user) + b"\0"]
         if Capability.PLUGIN_AUTH_LENENC in wants:
@@ -298,7 +298,7 @@ class AuthSwitch:
         return cls(plugin=text_of(nul_bytes(reader)), auth_data=reader.rest())
 
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
         return bytes((AUTH_SWITCH_MARK,)) + bytes_of(self.plugin) + b"\0" + self.auth_data
 
     @property

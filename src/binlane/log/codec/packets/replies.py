@@ -121,7 +121,7 @@ class ErrPacket:
         return cls(errno=errno, message=text_of(text), sqlstate=sqlstate)
 
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
         state = b"" if self.sqlstate is None else b"#" + bytes_of(self.sqlstate)
         head = bytes((ERR_MARK,)) + self.errno.to_bytes(2, "little")
         return head + state + bytes_of(self.message)
@@ -156,7 +156,7 @@ class EofPacket:
 
 
 def _state(reader: Reader) -> bytes:
-    """Session state, which is never empty where it is told.
+    """Return session state; if it is sent, it is never empty.
 
     MariaDB writes the byte of its length in the character set of the default database: in UTF-16,
     UTF-32 and UCS-2 NULs stand before it, from which clients take it to be empty. Measured.

@@ -119,7 +119,7 @@ class ColumnDefinition:
         )
 
     def encode(self, extended: ExtendedCapability = NO_EXTENSIONS) -> bytes:
-        """The payload."""
+        """Return the payload."""
         names = (
             self.catalog,
             self.database,
@@ -169,7 +169,7 @@ def encode_binary_row(columns: Sequence[ColumnDefinition], cells: Sequence[Cell]
 
 
 def decode_row(payload: bytes, column_count: int) -> tuple[bytes | None, ...]:
-    """The cells of one row of a text result set; NULL is None."""
+    """Return the cells of one row of a text result set; NULL is None."""
     reader = Reader(payload)
     cells: list[bytes | None] = []
     for _ in range(column_count):
@@ -207,7 +207,7 @@ class ResultSet:
         )
 
     def cell_text(self, column: int) -> str | None:
-        """A cell of the only row, decoded as its column's head says.
+        """Return a cell of the only row, decoded as its column's head says.
 
         Args:
             column: The place of the column, from 0 on.
@@ -226,7 +226,7 @@ class ResultSet:
 
 
 def digits_of(cell: bytes) -> str:
-    """A number as text, whatever character set it was sent in: digits are ASCII's, but for NULs."""
+    """Return a number as text in any character set: its digits are ASCII's, except for NULs."""
     return cell.replace(b"\0", b"").decode("ascii")
 
 

@@ -89,7 +89,7 @@ class SessionState:
 
 
 def without_gtids(data: bytes) -> bytes:
-    """The entries of an OK packet's `session_state` but for what they tell of GTIDs.
+    """Return the entries of an OK packet's `session_state` without its GTIDs.
 
     MariaDB tells them as a system variable, `last_gtid`, MySQL in an entry of their own.
 

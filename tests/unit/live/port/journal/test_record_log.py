@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import CorruptStoreError
-from binlane.live.port.journal.record_log import Place, RecordLog
+from binlane.live.port.journal.record_log import RecordLog, RecordPlace
 
 FILE_BYTES = 1 << 20
 
@@ -70,7 +70,7 @@ def test_a_record_is_read_only_where_it_was_written(tmp_path: Path) -> None:
     place = log.append(1, b"one")
     assert log.read(place) == (1, b"one")
     with pytest.raises(CorruptStoreError):
-        log.read(Place(place.file, place.offset, place.checksum ^ 1))
+        log.read(RecordPlace(place.file, place.offset, place.checksum ^ 1))
 
 
 @pytest.mark.parametrize("length", [0, 1, 4086, 4087, 4088, 100_000])
