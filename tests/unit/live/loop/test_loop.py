@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.disk import Disk, DiskFile, LocalDisk
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.settings import StoreSettings
@@ -35,7 +35,7 @@ _SCOPES = ("LOG ALL", "LOG(shop.t)", "IGNORE(shop.a)", "LOG(crm)")
 _SET = "md1011_txn"
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 
@@ -132,7 +132,9 @@ def test_binlogs_get_what_comes(paths: tuple[str, ...], server: FakeServer, tmp_
         for _ in range(server.count):
             server.give(1)
             run.wait_for(server)
-        assert {output.state.activity for output in run.loop.outputs.values()} == {Activity.OPEN}
+        assert {output.state.activity for output in run.loop.outputs.values()} == {
+            BinlogActivity.OPEN
+        }
     are_whole(tmp_path, paths)
 
 
@@ -207,11 +209,11 @@ def test_a_binlog_whose_disk_fails_stops_alone_and_catches_up(
         server.give(server.count // 2)
         others = [output for output in outputs.values() if output is not broken]
         run.wait(lambda: all(each.binlog.position == server.position for each in others))
-        run.wait(lambda: broken.state.activity is Activity.STOPPED)
+        run.wait(lambda: broken.state.activity is BinlogActivity.STOPPED)
         assert "error" in broken.state.reason
         disk.failing = ""
         run.wait_for(server)
-        run.wait(lambda: broken.state.activity is Activity.OPEN)
+        run.wait(lambda: broken.state.activity is BinlogActivity.OPEN)
         run.wait(lambda: len(run.loop.feeds) == 1)
         server.give()
         run.wait_for(server)
