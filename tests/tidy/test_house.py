@@ -10,13 +10,13 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 30,
-    "functions over 6 parameters": 33,
+    "modules over 600 lines": 16,
+    "functions over 6 parameters": 31,
     "classes with more than 15 fields changed outside __init__": 0,
     "class names for more than one class": 24,
-    "file names for more than one module": 49,
-    "file names that say nothing in their folder": 15,
-    "riddling names of classes and modules": 16,
+    "file names for more than one module": 33,
+    "file names that say nothing in their folder": 13,
+    "riddling names of classes and modules": 14,
     "docstrings that begin with a question word": 0,
     "attribute and argument lines under five words": 0,
 }

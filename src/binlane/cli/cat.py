@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from binlane.binlogs.cat.force import LeftOut
     from binlane.binlogs.cat.renderer import Renderer
     from binlane.cli.cat_request import CatRequest
-    from binlane.cli.progress import Meter
+    from binlane.cli.progress_meter import Meter
     from binlane.log.codec.encryption import KeyRing
     from binlane.log.codec.event import Event
 
@@ -176,7 +176,7 @@ class _Run:
 
     @contextmanager
     def _metered(self, *, writes_to_terminal: bool) -> Iterator[Meter | None]:
-        from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+        from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
 
         request = self._request
         meter = None

@@ -33,7 +33,7 @@ from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
-from binlane.statements.sql.facts import WRITING_KINDS
+from binlane.statements.sql.statement_kinds import WRITING_KINDS
 from binlane.statements.sql.tables_info import encode_tables
 
 CONTEXT_TYPES: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})

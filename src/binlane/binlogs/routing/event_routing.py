@@ -60,8 +60,9 @@ from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
 from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import StatementKind
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255

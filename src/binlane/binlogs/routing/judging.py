@@ -36,27 +36,20 @@ from binlane.binlogs.routing.statement_verdicts import (
 from binlane.names import TableName, folded, quote
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import (
-    OPEN_ENDED_KINDS,
-    TABLE_MAKING_KINDS,
-    FunctionUse,
-    StatementEffects,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import FunctionUse, StatementEffects, StatementFacts
 from binlane.statements.sql.logged_statements import LoggedStatement, first_word
-from binlane.statements.sql.parser.cursor import reserved_words
+from binlane.statements.sql.parser.reserved_words import reserved_words
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import (
+    OPEN_ENDED_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementKind,
+)
 from binlane.statements.sql.table_definitions import string_of
 from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, names_in
-from binlane.statements.sql.tree.definitions import (
-    AccountStatement,
-    CreateRoutine,
-    CreateTrigger,
-    Database,
-    Event,
-)
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import CreateRoutine, CreateTrigger, Database, Event
 from binlane.statements.sql.tree.expressions import Literal, children
 from binlane.statements.sql.tree.statements import Prepare
 

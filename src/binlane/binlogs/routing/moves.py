@@ -28,13 +28,9 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.inner import expanded_all
 from binlane.names import TableName, quote
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import (
-    OPEN_ENDED_KINDS,
-    StatementEffects,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.statements.sql.statement_kinds import OPEN_ENDED_KINDS, StatementKind
 from binlane.statements.sql.table_changes import created
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, CreateTable
 

@@ -18,7 +18,8 @@ from binlane.binlogs.routing.routing_memory import Memory, StoredObject, StoredO
 from binlane.binlogs.routing.statement_verdicts import Drop, Keep, LeaveOut, Rewrite, Verdict
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _OMISSION_KINDS: Final[Mapping[StoredObjectKind, OmissionKind]] = MappingProxyType(
     {StoredObjectKind.VIEW: OmissionKind.VIEW, StoredObjectKind.TRIGGER: OmissionKind.TRIGGER}

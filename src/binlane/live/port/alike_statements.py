@@ -16,7 +16,7 @@ from binlane.live.port.known_statements import (
     known_write,
 )
 from binlane.statements.session.recurring import KnownEffect
-from binlane.statements.sql.facts import StatementKind
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _ALIKE_MAX: Final = 256
 _NONE_CHANGED: Final = " Changed: 0 "

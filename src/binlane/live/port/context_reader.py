@@ -37,7 +37,8 @@ from binlane.statements.policy.server import Server
 from binlane.statements.programs.host import LoggedVariable
 from binlane.statements.session.log_events import Body
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import WRITING_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import WRITING_KINDS, StatementKind
 
 _INSERT_ID: Final = int(IntvarKind.INSERT_ID)
 _DATABASE_VERBS: Final = frozenset(("CREATE DATABASE", "ALTER DATABASE", "DROP DATABASE"))

@@ -18,34 +18,29 @@ from typing import Final, NamedTuple
 from binlane.live.port.time_use import ROW_START, times_of_columns, times_of_functions
 from binlane.log.codec.client_text import is_alike, text_telling
 from binlane.names import TableName
-from binlane.statements.policy.reasons import default_facts
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Server
+from binlane.statements.policy.unsafe_defaults import default_facts
 from binlane.statements.policy.used_objects import body_use
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.session.session import Session
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.values import Text
+from binlane.statements.sql.executable_comments import server_text
 from binlane.statements.sql.facts import (
-    CREATE_TABLE_KINDS,
     FunctionUse,
     RowChange,
     Shape,
     StatementFacts,
-    StatementKind,
     VariableScope,
 )
+from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.schema import Objects, Routine, Trigger
+from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tokens import (
-    SqlSyntaxError,
-    TokenKind,
-    quoted_name,
-    server_text,
-    tokenise,
-)
+from binlane.statements.sql.statement_kinds import CREATE_TABLE_KINDS, StatementKind
+from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, quoted_name, tokenise
 from binlane.statements.sql.tree.definitions import Column, CreateTable
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare

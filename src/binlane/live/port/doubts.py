@@ -12,8 +12,10 @@ from typing import Self
 
 from binlane.names import TableName
 from binlane.statements.session.session import Session
-from binlane.statements.sql.facts import DDL_KINDS, StatementFacts
-from binlane.statements.sql.schema import Objects, Routine, Table, Trigger, View
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.object_store import Objects
+from binlane.statements.sql.schema import Routine, Table, Trigger, View
+from binlane.statements.sql.statement_kinds import DDL_KINDS
 
 
 @dataclass(frozen=True, slots=True)

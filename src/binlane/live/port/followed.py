@@ -35,7 +35,7 @@ from binlane.live.port.binlog_variables import concerns
 from binlane.live.port.context_reader import Needs, reads_diagnostics
 from binlane.live.port.followed_session import FollowedSession, ObjectsUnknownError
 from binlane.live.port.group_tracking import UnderWay
-from binlane.live.port.long_texts import TURN, turn_ends
+from binlane.live.port.long_statements import TURN, turn_ends
 from binlane.live.port.refusals import (
     NO_BULK,
     NOT_PREPARED,
@@ -55,12 +55,8 @@ from binlane.statements.session.recurring import KnownEffect
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import (
-    DDL_KINDS,
-    WRITING_KINDS,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import DDL_KINDS, WRITING_KINDS, StatementKind
 from binlane.statements.sql.tokens import LONG
 
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))

@@ -15,7 +15,7 @@ from binlane.live.port.binlog_variables import NAMES, mended
 from binlane.live.port.context_reader import ContextReader, Needs
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.group_tracking import GroupTracking
-from binlane.live.port.long_texts import LongTexts
+from binlane.live.port.long_statements import LongTexts
 from binlane.live.port.own_questions import own_questions
 from binlane.live.port.parts import PortParts
 from binlane.live.port.refusals import Refusals
@@ -35,10 +35,12 @@ from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import content_of
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.executable_comments import server_text
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.lexis import lexed_as
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.tokens import LONG, server_text
+from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.tokens import LONG
 from binlane.statements.sql.tree.expressions import Literal
 from binlane.statements.sql.tree.statements import Prepare
 

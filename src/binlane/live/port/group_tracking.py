@@ -34,7 +34,8 @@ from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
-from binlane.statements.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import QUIET_KINDS, WRITING_KINDS
 
 logger = logging.getLogger(__name__)
 

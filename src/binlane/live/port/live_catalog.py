@@ -36,10 +36,11 @@ from binlane.names import folded
 from binlane.positions import AnyGtid, MysqlGtid
 from binlane.statements.policy.server import Server
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import DDL_KINDS, StatementKind
 
 logger = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from binlane.live.port.followed import Followed
 from binlane.live.port.followed_session import FollowedSession
 from binlane.live.port.group_tracking import GroupTracking
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.long_texts import LongTexts
+from binlane.live.port.long_statements import LongTexts
 from binlane.live.port.parts import FindParts
 from binlane.live.port.unread import NotFollowed, Unread, only_reads_diagnostics
 from binlane.log.codec.format import flavor_of

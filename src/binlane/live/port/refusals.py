@@ -24,7 +24,8 @@ from binlane.statements.scope.safety import ROW_HINT, SPLIT_HINT
 from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
-from binlane.statements.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import DDL_KINDS, StatementKind
 from binlane.statements.sql.tree.statements import Prepare
 
 NOT_PREPARED: Final = StatementError(

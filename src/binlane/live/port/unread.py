@@ -23,14 +23,15 @@ from binlane.live.gateway.judge import (
 )
 from binlane.live.port.binlog_variables import NAMES, concerns, shows
 from binlane.live.port.context_reader import reads_diagnostics
-from binlane.live.port.long_texts import LongTexts, turn_ends
+from binlane.live.port.long_statements import LongTexts, turn_ends
 from binlane.live.port.parts import FindParts, PortParts
 from binlane.live.port.refusals import not_known
 from binlane.log.codec.client_text import is_lexed_alike
 from binlane.statements.scope.definition import Definition
-from binlane.statements.sql.facts import QUIET_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.reading import Key, pattern, read
 from binlane.statements.sql.servers import Dialect, LoggingMode
+from binlane.statements.sql.statement_kinds import QUIET_KINDS, StatementKind
 from binlane.statements.sql.stored import runs_nothing_stored
 from binlane.statements.sql.tokens import LONG
 

@@ -19,7 +19,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from binlane.live.answers.port import Port
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.transport import Gateway
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import Change, LiveCatalog

@@ -20,8 +20,8 @@ from binlane.live.answers.access import Access
 from binlane.live.answers.port import Port
 from binlane.live.answers.statements import PortAnswers
 from binlane.live.gateway.answers import RowsInParts
-from binlane.live.gateway.counts import PortCounts
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
+from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import cannot_listen
 from binlane.live.loop.binlogs import Binlogs
@@ -40,7 +40,7 @@ from binlane.live.service.workers.messages import (
 )
 from binlane.live.service.workers.remote_session import RemoteSession
 from binlane.live.service.workers.spares import Spares
-from binlane.live.web.status import WorkerStatus
+from binlane.live.web.status_values import WorkerStatus
 from binlane.log.grouping.raw import Item
 from binlane.statements.sql.servers import Dialect
 

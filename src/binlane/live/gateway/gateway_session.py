@@ -14,16 +14,15 @@ from typing import Final, NamedTuple
 
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.live.gateway.answers import Answer, HandOn, RowsInParts
-from binlane.live.gateway.faults import GuardedJudge, kind_of, place_of
 from binlane.live.gateway.handler import Handler, SessionAge
 from binlane.live.gateway.judge import Judge, StatementReply
 from binlane.live.gateway.log_texts import shown
 from binlane.live.gateway.login import BAD_HANDSHAKE_ERRNO
 from binlane.live.gateway.long_texts import read_beside
-from binlane.live.gateway.machine import Relay, TlsSide
 from binlane.live.gateway.ok_packets import reply_of
-from binlane.live.gateway.privileges import SourcePrivilege, check
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.relay import Relay, TlsSide
+from binlane.live.gateway.relay_faults import GuardedJudge, kind_of, place_of
+from binlane.live.gateway.relay_questions import (
     Cutting,
     Entering,
     Following,
@@ -36,10 +35,11 @@ from binlane.live.gateway.questions import (
 from binlane.live.gateway.replica_statements import (
     VARIABLES,
 )
-from binlane.live.gateway.seldom import WarningLimiter
 from binlane.live.gateway.side import Side, nothing
 from binlane.live.gateway.socket_accounts import check_account
+from binlane.live.gateway.source_privileges import SourcePrivilege, check
 from binlane.live.gateway.statement_answers import StatementAnswers
+from binlane.live.gateway.warning_limiter import WarningLimiter
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.log.codec.packets.flags import Capability

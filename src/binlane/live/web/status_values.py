@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from binlane.live.web.history import NO_RATES, Rates
+from binlane.live.web.rate_history import NO_RATES, Rates
 
 _ROWS: Final = "ROW"
 

@@ -14,6 +14,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
@@ -25,9 +26,9 @@ from binlane.binlogs.store.group_points import group_index
 from binlane.binlogs.store.held_gtids import first_lacking
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import CodecError, StatementError
-from binlane.live.dump.machine import BEGINNING, ReplicaDump
+from binlane.live.dump.dump_progress import DumpProgress
 from binlane.live.dump.packing import SLICE_BYTES, Packer, can_pack
-from binlane.live.dump.progress import DumpProgress
+from binlane.live.dump.replica_dump import BEGINNING, ReplicaDump
 from binlane.live.dump.request import ReplicaRequest, refusal
 from binlane.live.dump.start import (
     HEAD_LENGTH_MAX,
@@ -98,6 +99,24 @@ def _may_go_on() -> StatementError | None:
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpContext:
+    """The port's part in a dump.
+
+    Attributes:
+        source_id: The UUID of a MySQL source.
+        ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
+        refusal_of: Gives the error with which the dump is to end behind the event group that it is
+            at, once there is one; the binlog's readers are woken then.
+        progress: Is kept up to date, for whoever shows it.
+    """
+
+    source_id: str = ""
+    ended: asyncio.Future[StatementError | None] | None = None
+    refusal_of: Callable[[], StatementError | None] = _may_go_on
+    progress: DumpProgress = field(default_factory=DumpProgress)
+
+
 async def awaited(
     work: Awaitable[_T], request: ReplicaRequest, dump: ReplicaDump, send: Send
 ) -> _T:
@@ -118,15 +137,12 @@ async def awaited(
         task.cancel()
 
 
-async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
+async def serve_dump(
     request: ReplicaRequest,
     live: LiveBinlog,
     send: Send,
+    context: DumpContext | None = None,
     *,
-    source_id: str = "",
-    ended: asyncio.Future[StatementError | None] | None = None,
-    refusal_of: Callable[[], StatementError | None] = _may_go_on,
-    progress: DumpProgress | None = None,
     dump: ReplicaDump | None = None,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
@@ -135,11 +151,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         request: The request of the replica.
         live: The binlog that is sent.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
-        source_id: The UUID of a MySQL source.
-        ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
-        refusal_of: Gives the error with which the dump is to end behind the event group that it is
-            at, once there is one; the binlog's readers are woken then.
-        progress: Is kept up to date, for whoever shows it.
+        context: Default: nobody ends the dump or looks at its progress.
         dump: The dump of the request, where `awaited` was given it before.
 
     Returns:
@@ -151,16 +163,11 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
             comes again: dumps are to end, or this one cannot go on inside of an event.
     """
     dump = ReplicaDump(request) if dump is None else dump
-    named = {"binlog": live.name}
-    progress = DumpProgress() if progress is None else progress
+    context = DumpContext() if context is None else context
+    named, progress = {"binlog": live.name}, context.progress
     try:
-        stream = _Stream(
-            *(request, live, dump, send),
-            source_id=source_id,
-            refusal_of=refusal_of,
-            progress=progress,
-        )
-        await _until(ended, stream.run())
+        stream = _Stream(request, live, dump, send, context)
+        await _until(context.ended, stream.run())
         if dump.is_inside_event:
             raise ConnectionAbortedError("the dump was ended inside of an event")
     except _EndingError:
@@ -213,24 +220,21 @@ class _EndingError(Exception):
 class _Stream:
     """One dump at work."""
 
-    def __init__(  # noqa: PLR0913 - as of serve_dump
+    def __init__(
         self,
         request: ReplicaRequest,
         live: LiveBinlog,
         dump: ReplicaDump,
         send: Send,
-        *,
-        source_id: str,
-        refusal_of: Callable[[], StatementError | None],
-        progress: DumpProgress,
+        context: DumpContext,
     ) -> None:
         self._request = request
-        self._source_id = source_id
+        self._source_id = context.source_id
         self._live = live
         self._dump = dump
         self._send = send
-        self._refusal_of = refusal_of
-        self._progress = progress
+        self._refusal_of = context.refusal_of
+        self._progress = context.progress
         self._silent_since_s = _now_s()
         self._after: Position | None = None
         # Places in the file with what is done there, and the place from where on more are looked

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from binlane.live.web.port import serve_http
+from binlane.live.web.port_card import serve_http
 from binlane.live.web.prometheus import METRICS_CONTENT_TYPE, Metric, Sample, render
 from binlane.live.web.settings import HttpSettings
 from binlane.tables.landing.landing_progress import LandingProgress

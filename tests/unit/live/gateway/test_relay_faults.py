@@ -10,7 +10,6 @@ import pytest
 
 from binlane.errors import PeerError, StatementError
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.faults import GuardedJudge, kind_of
 from binlane.live.gateway.judge import (
     NOTHING_LEFT,
     PASS,
@@ -19,6 +18,7 @@ from binlane.live.gateway.judge import (
     StatementReply,
     Verdict,
 )
+from binlane.live.gateway.relay_faults import GuardedJudge, kind_of
 from binlane.log.codec.packets.flags import ServerStatus
 from binlane.log.codec.packets.results import ResultSet
 from tests.recording_judge import RecordingJudge

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binlane.errors import StatementError
-from binlane.live.gateway.privileges import SourcePrivilege, check, global_privileges
+from binlane.live.gateway.source_privileges import SourcePrivilege, check, global_privileges
 
 REPLICA = [
     "GRANT REPLICATION SLAVE ON *.* TO `replica`@`%` IDENTIFIED BY PASSWORD '*ABC'",

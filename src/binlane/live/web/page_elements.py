@@ -8,7 +8,7 @@ from html import escape
 from typing import Final
 from urllib.parse import quote
 
-from binlane.live.web.words import time_text
+from binlane.live.web.status_words import time_text
 
 _LONG: Final = 300
 _SHOWN: Final = 120

@@ -30,7 +30,6 @@ from binlane.live.gateway.command_rules import (
     UNJUDGED_WITH_LOGINS,
     CommandRules,
 )
-from binlane.live.gateway.counts import PortCounts
 from binlane.live.gateway.handler import SessionAge
 from binlane.live.gateway.judge import (
     NOBODY,
@@ -41,7 +40,8 @@ from binlane.live.gateway.judge import (
 from binlane.live.gateway.login import Login, LoginPhase, LoginRules
 from binlane.live.gateway.own_replies import OwnExchange, OwnReplies
 from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.port_counts import PortCounts
+from binlane.live.gateway.relay_questions import (
     Cutting,
     Entering,
     Following,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from binlane.errors import CodecError, StatementError
 from binlane.live.dump.lookup import gtid_position_at
-from binlane.live.dump.machine import ReplicaDump
+from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent

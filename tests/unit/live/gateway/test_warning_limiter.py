@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from binlane.live.gateway.seldom import WarningLimiter
+from binlane.live.gateway.warning_limiter import WarningLimiter
 
 EVERY_S = 0.05
 

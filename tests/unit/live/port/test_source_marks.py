@@ -11,8 +11,8 @@ import pytest
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError, StatementError
 from binlane.live.capture.settings import SourceSettings
-from binlane.live.port import marks
-from binlane.live.port.marks import Marker
+from binlane.live.port import source_marks
+from binlane.live.port.source_marks import Marker
 from binlane.log.codec.types import Flavor
 
 THREAD = 17
@@ -57,7 +57,7 @@ class Session:
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> Source:
     found = Source()
-    monkeypatch.setattr(marks, "ServerSession", found.session)
+    monkeypatch.setattr(source_marks, "ServerSession", found.session)
     return found
 
 
@@ -118,7 +118,7 @@ def test_a_source_that_is_not_there_is_told_of_by_who_marks(
         raise PeerError("refused", peer="source", phase="connect")
 
     def work(marker: Marker) -> None:
-        monkeypatch.setattr(marks, "ServerSession", refuse)
+        monkeypatch.setattr(source_marks, "ServerSession", refuse)
         asyncio.run(marker.open())
         with pytest.raises(StatementError, match="was not marked: refused"):
             mark(marker, time.monotonic())

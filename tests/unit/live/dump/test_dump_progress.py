@@ -6,7 +6,7 @@ import pytest
 
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
-from binlane.live.dump.progress import DumpProgress
+from binlane.live.dump.dump_progress import DumpProgress
 from binlane.positions import FilePosition, GtidPosition
 
 

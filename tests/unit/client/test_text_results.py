@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.client.text_rows import TextRows
+from binlane.client.text_results import TextRows
 from binlane.errors import CodecError
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.framing import FRAME_PAYLOAD_MAX, frames

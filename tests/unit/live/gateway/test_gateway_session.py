@@ -11,13 +11,13 @@ import pytest
 
 from binlane.errors import CodecError, PeerError, StatementError
 from binlane.live.gateway.answers import Answer, RowsAnswer, RowsInParts
+from binlane.live.gateway.gateway_session import GatewaySession, Sides
 from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.judge import ClientStatement, Done, Refuse, RunVerdict, StatementReply
-from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.privileges import SourcePrivilege
-from binlane.live.gateway.seldom import WarningLimiter
-from binlane.live.gateway.session import GatewaySession, Sides
+from binlane.live.gateway.relay import Relay
 from binlane.live.gateway.side import Side
+from binlane.live.gateway.source_privileges import SourcePrivilege
+from binlane.live.gateway.warning_limiter import WarningLimiter
 from binlane.log.codec.packets.commands import BinlogDump, RegisterSlave, encode_query
 from binlane.log.codec.packets.flags import Capability, DumpFlag, ServerStatus
 from binlane.log.codec.packets.framing import PacketSplitter, frame, frames

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.live.web.history import NO_RATES, SAMPLE_S, STEP_S, WINDOW_S, History, Rates, Written
+from binlane.live.web.rate_history import (
+    NO_RATES,
+    SAMPLE_S,
+    STEP_S,
+    WINDOW_S,
+    History,
+    Rates,
+    Written,
+)
 
 STEPS = round(WINDOW_S / STEP_S)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.live.web.words import (
+from binlane.live.web.status_words import (
     duration_text,
     exact_size,
     iso_text,

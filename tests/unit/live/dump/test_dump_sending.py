@@ -15,10 +15,10 @@ from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import StatementError
-from binlane.live.dump.machine import NOWHERE, ReplicaDump
+from binlane.live.dump.dump_sending import DumpContext, awaited, serve_dump
+from binlane.live.dump.replica_dump import NOWHERE, ReplicaDump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.start import FileBeginning
-from binlane.live.dump.transport import awaited, serve_dump
 from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import ErrPacket
 from binlane.log.codec.types import EventType, Flavor
@@ -264,7 +264,7 @@ def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
         for result in (None, StatementError("another one has come", errno=4052)):
             ended: asyncio.Future[StatementError | None] = asyncio.Future()
             dump = asyncio.create_task(
-                serve_dump(ReplicaRequest(), live, replica.send, ended=ended)
+                serve_dump(ReplicaRequest(), live, replica.send, DumpContext(ended=ended))
             )
             await replica.until(lambda: len(replica.types) >= 5)
             ended.set_result(result)
@@ -277,7 +277,9 @@ def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
         ended = asyncio.Future()
-        dump = asyncio.create_task(serve_dump(ReplicaRequest(), live, stuck, ended=ended))
+        dump = asyncio.create_task(
+            serve_dump(ReplicaRequest(), live, stuck, DumpContext(ended=ended))
+        )
         await asyncio.sleep(0.01)
         ended.set_result(None)
         assert (await dump)[4] == 0xFE
@@ -297,7 +299,9 @@ def test_a_dump_that_is_to_end_before_the_groups_that_are_left(
         live = LiveBinlog(binlog)
         refused: list[StatementError | None] = [None]
         dump = asyncio.create_task(
-            serve_dump(ReplicaRequest(), live, replica.send, refusal_of=lambda: refused[0])
+            serve_dump(
+                ReplicaRequest(), live, replica.send, DumpContext(refusal_of=lambda: refused[0])
+            )
         )
         await replica.until(lambda: len(replica.types) >= 5)
         sent = list(replica.types)
@@ -334,7 +338,9 @@ def test_a_replica_that_goes_leaves_no_error_behind(tmp_path: Path) -> None:
 
         ended: asyncio.Future[StatementError | None] = asyncio.Future()
         live = LiveBinlog(binlog)
-        dump = asyncio.create_task(serve_dump(ReplicaRequest(), live, lost, ended=ended))
+        dump = asyncio.create_task(
+            serve_dump(ReplicaRequest(), live, lost, DumpContext(ended=ended))
+        )
         await asyncio.sleep(0.01)
         is_lost.set()
         await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.cli.progress import Meter, meter_for
+from binlane.cli.progress_meter import Meter, meter_for
 
 
 class Terminal(io.StringIO):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from binlane.errors import CodecError, StatementError
 from binlane.live.gateway.answers import OkAnswer, RowsAnswer
-from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.questions import Question, StatementQuestion
+from binlane.live.gateway.relay import Relay
+from binlane.live.gateway.relay_questions import Question, StatementQuestion
 from binlane.log.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
