@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.binlogs.routing.rows import PIECES, ends_statement, table_name, whole_rows
+from binlane.binlogs.routing.row_selection import PIECES, ends_statement, table_name, whole_rows
 from binlane.errors import CodecError
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
@@ -25,10 +25,8 @@ from binlane.log.grouping.inner import expanded
 from binlane.log.grouping.sections import Section
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
-from binlane.statements.sql.facts import (
-    StatementKind,
-)
 from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import StatementKind
 
 MARKS: Final = TableName("binlane", "marks")
 """Table whose rows give a GTID to changes the source does not log; in no binlog (decision 0042)."""

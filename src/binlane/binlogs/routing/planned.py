@@ -24,7 +24,7 @@ from binlane.binlogs.routing.cut_group import (
     sections_of,
 )
 from binlane.binlogs.routing.generated import Chosen, chosen_ids
-from binlane.binlogs.routing.queries import statement_of, with_ddl_xid, with_statement
+from binlane.binlogs.routing.query_events import statement_of, with_ddl_xid, with_statement
 from binlane.errors import CodecError
 from binlane.log.codec.body import Body
 from binlane.log.codec.buffer import Reader
@@ -40,14 +40,14 @@ from binlane.log.codec.variables import IntvarEvent, IntvarKind
 from binlane.log.grouping.event_group import EventGroup
 from binlane.names import TableName
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, RowsPart, TextPart
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.tables_info import encode_tables
 
 _MAY_HAVE_STATEMENTS: Final = 1

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from binlane.binlogs.routing.route import LOST_EVENTS
+from binlane.binlogs.routing.event_routing import LOST_EVENTS
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
@@ -22,7 +22,8 @@ from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.incidents import StoredIncident
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import DefinitionError, StatementError, StoreError
-from binlane.live.loop.loop import Command, RoutingLoop
+from binlane.live.loop.command_queue import Command
+from binlane.live.loop.loop import RoutingLoop
 from binlane.live.loop.outputs import Output
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event, EventHeader

@@ -11,7 +11,7 @@ from binlane.live.port.group_tracking import UnderWay
 from binlane.live.port.known_statements import SentTemplate
 from binlane.statements.session.plan_bytes import EncodedPlans
 from binlane.statements.session.statement_template import StatementTemplate
-from binlane.statements.sql.facts import StatementKind
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _ALIKE_MAX: Final = 256
 _NONE_CHANGED: Final = " Changed: 0 "
@@ -101,7 +101,9 @@ class AlikeStatements:
                 return False
             model.repeat()
             return True
-        if plans is None or reply.is_result_set or has_no_rows(reply, is_update=known.is_update):
+        if plans is None or reply.is_result_set or not reply.affected_rows:
+            return False
+        if known.is_update and has_no_rows(reply, is_update=True):
             return False
         model.repeat()
         is_given_id = reply.insert_id and known.has_insert_id

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.live.port.context_use import ContextUse
-from binlane.live.port.session_values import SessionValues
+from binlane.live.port.context_values import ContextValues
 from binlane.log.codec.types import EventType
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, Part, TextPart
@@ -63,7 +63,7 @@ class SentTemplate:
 
     definitions: tuple[Definition, ...]
     version: object
-    values: SessionValues | None
+    values: ContextValues | None
     plan: GroupPlan | None = None
     hole: TextHole | None = None
     is_update: bool = False

@@ -7,8 +7,9 @@ from typing import Final
 from binlane.statements.policy.used_objects import body_use
 from binlane.statements.session.resolved_shape import ResolvedShape
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Table
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tree.expressions import (
     Default,
     Literal,

@@ -14,7 +14,7 @@ from typing import Final
 from binlane.log.codec.transaction import GtidEvent
 from binlane.names import TableName
 from binlane.statements.policy.engines import traits
-from binlane.statements.policy.reasons import (
+from binlane.statements.policy.unsafe_defaults import (
     default_sequences,
     gives_unsafe_default,
 )
@@ -40,18 +40,12 @@ from binlane.statements.session.statement_state import SessionStatement, Tempora
 from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.transaction import EngineChanges
 from binlane.statements.session.transactions import KEY_CACHE
-from binlane.statements.sql.accounts import Changed, change
-from binlane.statements.sql.facts import (
-    StatementKind,
-)
+from binlane.statements.sql.account_changes import Changed, change
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import LoggingMode
-from binlane.statements.sql.tree.definitions import (
-    AccountStatement,
-    AlterAction,
-    AlterTable,
-    ObjectStatement,
-)
+from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, ObjectStatement
 
 _REFERENCE_SYSTEMS: Final = (
     StatementKind.CREATE_REFERENCE_SYSTEM,

@@ -30,13 +30,10 @@ from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
 from binlane.statements.session.safety import changes_of
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement, TemporaryChange
-from binlane.statements.sql.facts import (
-    Shift,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import Shift, StatementFacts
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import StatementKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ from binlane.statements.session.decision import recorders_of
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement, TemporaryChange
 from binlane.statements.session.transaction import EngineChanges
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import LoggingFormat
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tree.definitions import DropTables
 
 _MISSING: Final = (1051, 4091)

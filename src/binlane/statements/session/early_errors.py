@@ -11,10 +11,8 @@ from binlane.statements.session.report import Unanalysed
 from binlane.statements.session.server_errors import SessionErrors, no_statement
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
-from binlane.statements.sql.facts import (
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import StatementKind
 
 CREATES_PROGRAMS: Final = frozenset(
     {

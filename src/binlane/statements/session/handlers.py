@@ -13,8 +13,8 @@ from binlane.statements.session.settings import execute_set
 from binlane.statements.session.state import Handler, SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.transactions import execute_lock
-from binlane.statements.session.xa import execute_xa
-from binlane.statements.sql.facts import (
+from binlane.statements.session.xa_statements import execute_xa
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     READING_KINDS,
     TABLE_DROPPING_KINDS,

@@ -9,25 +9,25 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.policy.reasons import added_unsafe_defaults
 from binlane.statements.policy.refusals import (
     Refusal,
     refusal,
     unsafe_default_is_added,
 )
 from binlane.statements.policy.resolution import ResolvedStatement
+from binlane.statements.policy.unsafe_defaults import added_unsafe_defaults
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.transactions import begins_transaction
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.servers import LoggingMode
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.servers import LoggingMode
 from binlane.statements.sql.tree.definitions import AlterTable
 from binlane.statements.sql.tree.expressions import Node
 

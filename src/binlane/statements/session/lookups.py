@@ -18,8 +18,8 @@ from binlane.statements.session import transactions
 from binlane.statements.session.object_consequences import apply
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import Table
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tree.expressions import ObjectName
 from binlane.statements.sql.tree.statements import Administration

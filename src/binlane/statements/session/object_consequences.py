@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.policy.reasons import (
-    has_random_default,
-)
+from binlane.statements.policy.unsafe_defaults import has_random_default
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.session.rows import release_ranges
 from binlane.statements.session.state import SessionState
@@ -17,15 +15,15 @@ from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.unchanged import note_emptied
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.schema import Table
-from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.tree.definitions import (
     AlterTable,
 )

@@ -33,9 +33,10 @@ from binlane.statements.session.statement_template import (
     TemplateKey,
 )
 from binlane.statements.session.transaction import Transaction
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.reading import Key, key_of, pattern
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tokens import LONG
 
 KEPT_MAX: Final = 4_096

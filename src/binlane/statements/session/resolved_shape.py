@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.statements.policy.procedure import Verdict, decide_statement
-from binlane.statements.policy.reasons import has_random_default
 from binlane.statements.policy.refusals import (
     Outcome,
 )
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.statements.policy.server import Circumstances
+from binlane.statements.policy.unsafe_defaults import has_random_default
 from binlane.statements.programs.interpreter import is_straight
 from binlane.statements.programs.trace import Trace
 from binlane.statements.scope.changes import Changes

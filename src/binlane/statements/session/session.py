@@ -18,7 +18,8 @@ from binlane.statements.policy.resolution import Opening, ResolvedStatement, res
 from binlane.statements.policy.server import Server
 from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs import runner
-from binlane.statements.programs.environment import SessionEnvironment, name_variables
+from binlane.statements.programs.assignments import name_variables
+from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.host import InnerStatement, SessionValues
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.scope.definition import Definition
@@ -60,21 +61,19 @@ from binlane.statements.session.transaction import PreparedXa, Transaction
 from binlane.statements.session.transactions import fails_read_only, is_forbidden
 from binlane.statements.session.variables import OF_BINLOGS, Variables
 from binlane.statements.session.ways import follow
-from binlane.statements.session.xa import leave_xa_at_end
+from binlane.statements.session.xa_statements import leave_xa_at_end
 from binlane.statements.sql.accounts import ROOT, AccountName, default_roles
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
+from binlane.statements.sql.evaluation.evaluator import evaluate
+from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.values import Text
-from binlane.statements.sql.facts import (
-    DDL_KINDS,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.executable_comments import ServerText, server_text
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.parser import TOO_DEEP
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import LoggingMode
-from binlane.statements.sql.tokens import ServerText, server_text
+from binlane.statements.sql.statement_kinds import DDL_KINDS, StatementKind
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 

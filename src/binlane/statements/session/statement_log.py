@@ -35,9 +35,9 @@ from binlane.statements.session.transaction import EngineChanges, engine_changes
 from binlane.statements.session.unchanged import (
     fails_foreign_keys,
 )
-from binlane.statements.sql.facts import READING_KINDS, StatementKind
 from binlane.statements.sql.schema import TriggerTime
 from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import READING_KINDS, StatementKind
 from binlane.statements.sql.tree.expressions import (
     Node,
     Operation,

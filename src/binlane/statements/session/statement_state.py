@@ -14,7 +14,7 @@ from binlane.statements.programs.environment import RoutineEnvironment
 from binlane.statements.programs.host import Remembered
 from binlane.statements.session.report import Note
 from binlane.statements.session.variables import Settings
-from binlane.statements.sql.evaluation.evaluator import Environment
+from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.facts import (
     StatementFacts,
 )

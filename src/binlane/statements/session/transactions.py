@@ -8,7 +8,6 @@ from typing import Final
 from binlane.names import TableName
 from binlane.statements.policy.engines import traits
 from binlane.statements.policy.lock_list import is_for_writing
-from binlane.statements.policy.reasons import has_random_default
 from binlane.statements.policy.refusals import (
     NONTRANSACTIONAL_AND_GTID,
     TEMPORARY_IN_XA,
@@ -17,21 +16,22 @@ from binlane.statements.policy.refusals import (
 )
 from binlane.statements.policy.resolution import TableAccess
 from binlane.statements.policy.server import Characteristics
+from binlane.statements.policy.unsafe_defaults import has_random_default
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.table_locks import LockedTables
 from binlane.statements.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
-from binlane.statements.session.xa import refusal_in_xa
-from binlane.statements.sql.facts import (
+from binlane.statements.session.xa_statements import refusal_in_xa
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     READING_KINDS,
     TABLE_MAKING_KINDS,
     WRITING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.schema import Table
-from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.table_changes import engine_name, named_engine
 from binlane.statements.sql.tree.definitions import CreateTable
 from binlane.statements.sql.tree.statements import Transaction as TransactionNode

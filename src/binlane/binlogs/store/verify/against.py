@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.routing.statements import names_only
+from binlane.binlogs.routing.statement_verdicts import names_only
 from binlane.binlogs.store.verify.contents import ChangeKind, GroupChanges, LoggedChange, contents
 from binlane.binlogs.store.verify.cursors import ScopedLog
 from binlane.binlogs.store.verify.faults import Fault
@@ -35,7 +35,7 @@ from binlane.positions import AnyGtid, Gtid, MysqlGtid, Position, nothing_done
 from binlane.statements.scope.changes import changes_in_text
 from binlane.statements.scope.safety import coverage
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementKind
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _WITHOUT_OBJECTS: Final = frozenset(
     {
