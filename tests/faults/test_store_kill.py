@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.binlogs.store.verify import verify
 from tests.groups import create, sequences, stored
 

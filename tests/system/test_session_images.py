@@ -13,7 +13,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,

@@ -14,7 +14,7 @@ from binlane.binlogs.route.record import RECORD_FILE, Record
 from binlane.binlogs.route.schedule import Change, Schedule
 from binlane.binlogs.routing.passwords import with_hashes
 from binlane.binlogs.store.disk import DirectoryLock
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.errors import (
     CodecError,
