@@ -15,11 +15,11 @@ from binlane.cli.talk import say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from binlane.binlogs.cat.files import LogFile
+    from binlane.binlogs.cat.event_streams import LogFile
     from binlane.binlogs.cat.force import LeftOut
     from binlane.binlogs.cat.renderer import Renderer
     from binlane.cli.cat_request import CatRequest
-    from binlane.cli.progress import Meter
+    from binlane.cli.progress_meter import Meter
     from binlane.log.codec.encryption import KeyRing
     from binlane.log.codec.event import Event
 
@@ -155,7 +155,7 @@ class _Run:
             from binlane.cli.cat_remote import remote_files  # noqa: PLC0415  # only with a server
 
             return remote_files(request)
-        from binlane.binlogs.cat.files import Reading, log_files  # noqa: PLC0415  # after --help
+        from binlane.binlogs.cat.event_streams import Reading, log_files  # noqa: PLC0415  # after --help
 
         reading = Reading(
             keys=self._keys(),
@@ -176,7 +176,7 @@ class _Run:
 
     @contextmanager
     def _metered(self, *, writes_to_terminal: bool) -> Iterator[Meter | None]:
-        from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+        from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
 
         request = self._request
         meter = None

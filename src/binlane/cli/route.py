@@ -36,15 +36,16 @@ _INCIDENTS_SHOWN: Final = 10
     "definitions_file",
     metavar="DEFS.sql",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="CREATE BINLOG statements: which binlogs to make, and what each logs; with a filter it "
-    "may be missing: then one binlog, named binlog, has all that passes.",
+    help="CREATE BINLOG statements of the binlogs to make. With a filter the option may be "
+    "missing: one binlog, named binlog, then has everything that passes.",
 )
 @click.option(
     "--out",
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Gets NAME/NAME.000001 … and NAME/NAME.index for each; made if it is not there.",
+    help="Directory for NAME/NAME.000001 … and NAME/NAME.index of each binlog; it is made if it is "
+    "missing.",
 )
 @click.option(
     "--at-gtid",
@@ -52,8 +53,8 @@ _INCIDENTS_SHOWN: Final = 10
     metavar="GTID FILE.sql",
     nargs=2,
     multiple=True,
-    help="Behind this event group, change the definitions by CREATE, ALTER and DROP BINLOG in "
-    "this file. May be repeated.",
+    help="From behind this event group on, change the definitions by CREATE, ALTER and DROP "
+    "BINLOG in this file. May be repeated.",
 )
 @click.option(
     "--encryption-keys",
@@ -66,7 +67,7 @@ _INCIDENTS_SHOWN: Final = 10
     "--start-position",
     metavar="N",
     type=click.IntRange(4, POSITION_MAX),
-    help="Begin at this position of the first file, where an event group begins.",
+    help="Begin at this position of the first file; an event group must begin there.",
 )
 @click.option(
     "--max-binlog-size",
@@ -78,16 +79,16 @@ _INCIDENTS_SHOWN: Final = 10
 @click.option(
     "--with-tables-info",
     is_flag=True,
-    help="Have each statement say which tables it concerns, in files for binlane's own programs "
-    "alone. Without it, such files become ordinary ones.",
+    help="List the tables of each statement, in files that only binlane's programs read. "
+    "Without it, such files become ordinary ones.",
 )
 @click.option(
     "--schema",
     "schema_file",
     metavar="SCHEMA.sql",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The tables as they were before the first file, such as a dump without rows: tells which "
-    "foreign keys there are, and what views and stored code are about.",
+    help="The tables before the first file, such as a dump without rows: names foreign keys, "
+    "and the tables of views and stored code.",
 )
 @takes_filter
 @verbose_option
@@ -108,14 +109,14 @@ def command(  # noqa: PLR0913  # one parameter an option
 ) -> int:
     """Make scoped binlogs from binlog files of MariaDB or MySQL, oldest first.
 
-    Each binlog of DEFS.sql gets, in real binlog files, what the files hold of its scope. Run again
-    with the same DIR, it goes on where it ended: behind damage that was mended, behind a run that
-    was cut off, or with files that came since.
+    Each binlog of DEFS.sql gets the changes in its scope, as real binlog files. Run again with
+    the same DIR, the command goes on where it ended: after mended damage, after an interrupted
+    run, or with new files.
     """
     from binlane.binlogs.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
     from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415
     from binlane.binlogs.store.settings import StoreSettings  # noqa: PLC0415
-    from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+    from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
     from binlane.live.service.config import size_bytes  # noqa: PLC0415
 
     size = size_bytes(max_binlog_size, "--max-binlog-size")

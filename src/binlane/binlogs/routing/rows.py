@@ -17,7 +17,7 @@ from binlane.log.codec.fragments import PartialRowDataEvent
 from binlane.log.codec.query import AnnotateRowsEvent, RowsQueryEvent
 from binlane.log.codec.rows import RowsEvent, TableMapEvent
 from binlane.log.codec.types import RowsFlag
-from binlane.log.grouping.fragments import joined_event
+from binlane.log.grouping.fragment_joining import joined_event
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope

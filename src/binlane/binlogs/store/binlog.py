@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedGroup, prepared_with
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_images import ImageCutter, Uncut
 from binlane.binlogs.store.binlog_files import BinlogFiles, Published
 from binlane.binlogs.store.catalog import Mark

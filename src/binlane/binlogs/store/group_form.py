@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binlane.binlogs.routing.compressing import compressed, knows_compressed
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.queries import without_tables_info
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_images import ImageCutter, Uncut
 from binlane.binlogs.store.incidents import StoredIncident
 from binlane.binlogs.store.open_file import AnyBytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import BinlogRecord, Mark

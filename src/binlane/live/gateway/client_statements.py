@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from binlane.errors import CodecError
 from binlane.live.gateway.command_rules import CommandRules
 from binlane.live.gateway.judge import ClientStatement, Judge, TextReading
-from binlane.live.gateway.prepared import PreparedStatements
+from binlane.live.gateway.prepared_statements import PreparedStatements
 from binlane.live.gateway.reply_follower import Watcher
 from binlane.live.gateway.value_texts import LogStyle
 from binlane.log.codec.buffer import Reader

@@ -12,7 +12,11 @@ from typing import Final
 
 from binlane.errors import CodecError
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.authentication import Authentication, Passed, clear_password_refusal
+from binlane.live.gateway.client_authentication import (
+    Authentication,
+    Passed,
+    clear_password_refusal,
+)
 from binlane.live.gateway.client_frames import ClientFrames, NextBytes
 from binlane.live.gateway.client_statements import (
     LONG_DATA_HEAD,
@@ -25,14 +29,14 @@ from binlane.live.gateway.command_rules import (
     TEXT_COMMANDS,
     check_beginning,
 )
-from binlane.live.gateway.counts import PortCounts
 from binlane.live.gateway.judge import (
     NOBODY,
 )
 from binlane.live.gateway.judged_commands import JudgedCommands
 from binlane.live.gateway.login import LOGIN_MAX, Login, LoginRules
 from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.port_counts import PortCounts
+from binlane.live.gateway.relay_questions import (
     Learning,
     Starting,
     StatementQuestion,

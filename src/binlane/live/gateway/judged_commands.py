@@ -21,7 +21,6 @@ from binlane.live.gateway.client_statements import (
 from binlane.live.gateway.command_rules import (
     UNJUDGED,
 )
-from binlane.live.gateway.counts import PortCounts
 from binlane.live.gateway.diagnostics import OwnDiagnostics
 from binlane.live.gateway.judge import (
     AS_IT_IS,
@@ -40,7 +39,8 @@ from binlane.live.gateway.judge import (
 from binlane.live.gateway.login import Login
 from binlane.live.gateway.own_replies import OwnReplies
 from binlane.live.gateway.phase import TRANSITIONS, Phase, PhaseEvent
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.port_counts import PortCounts
+from binlane.live.gateway.relay_questions import (
     Cutting,
     Entering,
     Following,

@@ -22,7 +22,8 @@ from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.incidents import StoredIncident
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import DefinitionError, StatementError, StoreError
-from binlane.live.loop.loop import Command, RoutingLoop
+from binlane.live.loop.command_queue import Command
+from binlane.live.loop.loop import RoutingLoop
 from binlane.live.loop.outputs import Output
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event, EventHeader

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.routing.memory import Memory, StoredObject, StoredObjectKind
+from binlane.binlogs.routing.routing_memory import Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.binlogs.store.settings import StoreSettings

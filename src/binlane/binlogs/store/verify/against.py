@@ -35,7 +35,7 @@ from binlane.positions import AnyGtid, Gtid, MysqlGtid, Position, nothing_done
 from binlane.statements.scope.changes import changes_in_text
 from binlane.statements.scope.safety import coverage
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementKind
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _WITHOUT_OBJECTS: Final = frozenset(
     {

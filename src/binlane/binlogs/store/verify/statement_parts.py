@@ -7,7 +7,8 @@ from typing import Final
 from binlane.binlogs.routing.statements import MOVING
 from binlane.binlogs.store.verify.contents import GroupChanges, LoggedChange
 from binlane.names import TableName
-from binlane.statements.sql.facts import StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _REWRITTEN: Final = frozenset(
     {
