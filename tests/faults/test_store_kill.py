@@ -59,9 +59,9 @@ import signal
 import sys
 from pathlib import Path
 from binlane.binlogs.store.catalog import Catalog
-from binlane.binlogs.store.database import Database
+from binlane.binlogs.store.database import SqliteDatabase
 
-database = Database.open(Catalog.path_in(Path(sys.argv[1])))
+database = SqliteDatabase.open(Catalog.path_in(Path(sys.argv[1])))
 with database.transaction() as connection:
     connection.execute("PRAGMA cache_size = 1")  # so that pages reach the file before the end
     connection.execute("UPDATE binlogs SET name = 'other'")
