@@ -23,7 +23,7 @@ from binlane.binlogs.filters.losses import Losses
 from binlane.binlogs.filters.statement_concern import Concern
 from binlane.binlogs.filters.terms import FilterTerms, RenameMode
 from binlane.names import TableName, nearest
-from binlane.statements.sql.facts import TABLE_DROPPING_KINDS, VIEW_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import TABLE_DROPPING_KINDS, VIEW_KINDS, StatementKind
 
 _SHOWN: Final = 3
 _WHY_LOST: Final = "another table has this name now, or it was left out when it was made"

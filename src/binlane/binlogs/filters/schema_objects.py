@@ -11,14 +11,14 @@ from binlane.names import TableName
 from binlane.statements.policy.resolution import Opening, resolve
 from binlane.statements.policy.server import Server
 from binlane.statements.policy.used_objects import body_use
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     READING_KINDS,
     WRITING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.logged_objects import LoggedObjects
 
 Load = Callable[[LoggedObjects], None]
 """Fills a catalog with what a schema says."""

@@ -16,15 +16,14 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.status_vars import is_undone
 from binlane.names import TableName
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
+from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.statements.sql.statement_kinds import (
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
     VIEW_KINDS,
-    StatementEffects,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.statements.sql.tables_info import is_open_ended, told_tables
 
 _MAKING_VIEWS: Final = VIEW_KINDS - {StatementKind.DROP_VIEW}

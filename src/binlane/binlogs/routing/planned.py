@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import Final
 
 from binlane.binlogs.routing.generated import Chosen, chosen_ids
-from binlane.binlogs.routing.queries import statement_of, with_ddl_xid, with_statement
-from binlane.binlogs.routing.rows import PIECES, ends_statement, table_name, whole_rows
+from binlane.binlogs.routing.query_events import statement_of, with_ddl_xid, with_statement
+from binlane.binlogs.routing.row_selection import PIECES, ends_statement, table_name, whole_rows
 from binlane.errors import CodecError
 from binlane.log.codec.body import Body
 from binlane.log.codec.buffer import Reader
@@ -39,14 +39,14 @@ from binlane.log.grouping.sections import Section
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, RowsPart, TextPart
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.tables_info import encode_tables
 
 MARKS: Final = TableName("binlane", "marks")

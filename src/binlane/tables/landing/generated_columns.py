@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.statements.sql.evaluation.evaluator import OwnText
+from binlane.statements.sql.evaluation.known_names import OwnText
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.parser.cursor import Stopped
 from binlane.statements.sql.table_definitions import TableColumn, expression_of, names_in

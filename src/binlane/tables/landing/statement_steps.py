@@ -13,16 +13,17 @@ from typing import Final, Self
 import pyarrow as pa
 
 from binlane.log.codec.types import Flavor
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.column_charsets import named_charset
+from binlane.statements.sql.facts import StatementEffects
+from binlane.statements.sql.logged_columns import logged_column
+from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.statements.sql.statement_kinds import (
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
     WRITING_KINDS,
-    StatementEffects,
     StatementKind,
 )
-from binlane.statements.sql.logged_columns import logged_column
-from binlane.statements.sql.logged_objects import LoggedObjects
-from binlane.statements.sql.table_definitions import TableColumn, named_charset
+from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
     AlterTable,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from binlane.statements.sql.facts import VIEW_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import VIEW_KINDS, StatementKind
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.log_notes import Statement, Trouble
 from binlane.tables.columnar.table_schema import JSON_COLUMN, ReadOptions, table_of

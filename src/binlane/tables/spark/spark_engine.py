@@ -39,7 +39,7 @@ _SHIPPED_SETTING: Final = "spark.binlane.ship"
 
 
 def write_archive(path: Path) -> None:
-    """Write an archive of the packages as they are here: what `--py-files` takes.
+    """Write an archive of the installed packages, for `--py-files`.
 
     Raises:
         OSError: If it cannot be written.
@@ -53,7 +53,7 @@ def write_archive(path: Path) -> None:
 
 
 def ship(spark: SparkSession) -> None:
-    """Bring binlane to the workers of a session, as far as they are elsewhere.
+    """Ship binlane to the workers of a session that run on other machines.
 
     Nothing is done where the workers are processes of this machine's Python, where binlane itself
     was brought here as an archive, or if `spark.binlane.ship` is `false`, because the workers'

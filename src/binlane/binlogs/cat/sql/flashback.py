@@ -56,7 +56,7 @@ class Spool:
         weakref.finalize(self, self._file.close)
 
     def add(self, line: str) -> None:
-        """Write a line.
+        """Write one line.
 
         Raises:
             StoreError: If there is no room.

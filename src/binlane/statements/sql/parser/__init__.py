@@ -33,6 +33,7 @@ from binlane.statements.sql.parser.cursor import (
     too_deep,
 )
 from binlane.statements.sql.parser.expressions import read_expression
+from binlane.statements.sql.parser.operands import SIGNS, WORDS
 from binlane.statements.sql.parser.queries import read_query
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tokens import SqlSyntaxError
@@ -49,7 +50,6 @@ TOKENS_MAX: Final = 300_000
 """Words and signs of one statement, runs of values left out: to judge more takes others' time."""
 HEIGHT_MAX: Final = 200
 """Nodes within nodes; folds over higher trees would end the interpreter's stack."""
-
 __all__ = (
     "TOO_DEEP",
     "NotAnalysed",
@@ -318,4 +318,6 @@ _GRAMMAR: Final = Grammar(
     statement=_read_statement,
     body=_read_body,
     account=accounts.read_account,
+    words=WORDS,
+    signs=SIGNS,
 )

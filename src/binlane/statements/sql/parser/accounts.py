@@ -13,7 +13,7 @@ from binlane.statements.sql.parser.cursor import Cursor, TooMuch
 from binlane.statements.sql.parser.forms import number, string
 from binlane.statements.sql.parser.literals import read_names, read_object_name
 from binlane.statements.sql.tokens import TokenKind
-from binlane.statements.sql.tree.definitions import (
+from binlane.statements.sql.tree.account_statements import (
     Account,
     AccountClause,
     AccountStatement,
@@ -57,8 +57,6 @@ _MARIADB_PRIVILEGES: Final = (
     *("REPLICATION REPLICA ADMIN", "REPLICATION SLAVE ADMIN", "SET USER"),
     *("SHOW CREATE ROUTINE", "SLAVE MONITOR"),
 )
-
-
 PAIRS_MAX: Final = 50_000
 """Accounts times what each of them is given in one statement."""
 

@@ -29,35 +29,45 @@ words for each choice, as one branch each in a reader written by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache, partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from binlane.statements.sql.parser.cursor import Cursor
+from binlane.statements.sql.parser.notation_readers import (
+    Branch,
+    Check,
+    Fields,
+    Maker,
+    Read,
+    Rule,
+    Test,
+    candidates,
+    checked,
+    combined,
+    looks,
+    maker,
+    makes_node,
+    puts,
+    reads_words,
+)
+from binlane.statements.sql.parser.notation_text import (
+    CONDITION,
+    Alternative,
+    CallItem,
+    ItemChoice,
+    LookItem,
+    MadeItem,
+    NotationItem,
+    NotationText,
+    RepeatedItem,
+    ValueItem,
+    WordsItem,
+)
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tree.expressions import Node
 
-Fields = dict[str, list[Any]]
-"""Values that were read for a node, by the field that they go into."""
-Maker = Callable[[Cursor, int, Fields], Node]
-"""Makes a node of what was read from a place on up to the cursor."""
-_Read = Callable[[Cursor, Fields], None]
-_Test = Callable[[Cursor], bool]
-_Check = tuple[int, frozenset[str], bool]
-"""Number of words ahead, the words that may or must not stand there, and whether they must not."""
-
-_MADE: Final = "->"
-"""The field that holds what makes the node."""
-_TOKEN: Final = re.compile(
-    r"""
-    (?P<condition>@[!\w|<>=.]+) | (?P<made>->) | (?P<text>"[^"]*") | (?P<more>\.\.\.)
-    | (?P<field>[a-z_]+): | (?P<call>[a-z_]+) | (?P<node>[A-Z][A-Za-z]*[a-z][A-Za-z]*)
-    | (?P<taken>\w+(?:\+\w+)+) | (?P<word>\w+) | (?P<sign>:=|[^\s\w])
-    """,
-    re.VERBOSE,
-)
-_CONDITION: Final = re.compile(r"(!?)(mariadb|mysql|oracle|any)(?:(>=|<)([\d.]+))?")
 _TOLD_MAX: Final = 6
 """Words that are told where none of them was found."""
 
@@ -74,191 +84,7 @@ class Reader:
 
     read: Callable[[Cursor], Any]
     name: str
-    begins: _Test | None = None
-
-
-# Content of the text ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """Words that are read together."""
-
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Words of which one, or none, comes next."""
-
-    words: frozenset[str]
-    is_not: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """Value of a field: the node that an item reads, a text or a place."""
-
-    field: str
-    item: _Item | None
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    name: str
-    verb: str
-
-
-@dataclass(frozen=True, slots=True)
-class _More:
-    item: _Item
-    has_commas: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    ways: tuple[_Way, ...]
-    may_be_none: bool
-    expected: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """Items in a row, and the conditions under which they stand there."""
-
-    items: tuple[_Item, ...]
-    conditions: tuple[str, ...]
-
-
-_Item = _Words | _Look | _Call | _Value | _Made | _More | _Choice
-
-
-class _Text:
-    """The tokens of a rule while they are read."""
-
-    __slots__ = ("_index", "_tokens")
-
-    def __init__(self, text: str) -> None:
-        self._tokens = [
-            (found.lastgroup or "", found[found.lastgroup or 0]) for found in _TOKEN.finditer(text)
-        ]
-        self._index = 0
-
-    def _next(self) -> str:
-        return self._tokens[self._index][1] if self._index < len(self._tokens) else ""
-
-    def _accept(self, text: str) -> bool:
-        if self._next() != text:
-            return False
-        self._index += 1
-        return True
-
-    def choice(self, end: str = "") -> _Choice:
-        """Ways up to a sign."""
-        ways, expected = [], ""
-        while True:
-            if self._next().startswith('"'):
-                expected = self._take().strip('"')
-            else:
-                ways.append(self._way(end))
-            if not self._accept("|"):
-                break
-        if end:
-            assert self._accept(end), f"{end} is missing before {self._tokens[self._index :]}"
-        return _Choice(tuple(ways), end == "]", expected)
-
-    def _take(self) -> str:
-        self._index += 1
-        return self._tokens[self._index - 1][1]
-
-    def _way(self, end: str) -> _Way:
-        items: list[_Item] = []
-        conditions: list[str] = []
-        while (text := self._next()) not in {"", "|", end}:
-            if text[0] == "@" and len(text) > 1:
-                conditions.append(self._take()[1:])
-                continue
-            item = self._item()
-            if self._accept("..."):
-                item = _More(item, has_commas=False)
-            elif [each[1] for each in self._tokens[self._index : self._index + 2]] == [",", "..."]:
-                self._index += 2
-                item = _More(item, has_commas=True)
-            items.append(item)
-        return _Way(tuple(items), tuple(conditions))
-
-    def _item(self) -> _Item:
-        kind, text = self._tokens[self._index]
-        self._index += 1
-        match kind:
-            case "field":
-                return self._value(text)
-            case "call":
-                return _Call(text)
-            case "taken":
-                return _Words(tuple(text.split("+")))
-            case "made":
-                name = self._take()
-                verb = self._take().strip('"') if self._next().startswith('"') else ""
-                return _Made(name, verb)
-        if text == "{":
-            return self.choice("}")
-        if text == "[":
-            return self.choice("]")
-        if text in {"&", "!"}:
-            words = [self._take()]
-            if words == ["{"]:
-                words = list(iter(self._take, "}"))
-            return _Look(frozenset(words), text == "!")
-        return _Words((text,))
-
-    def _value(self, name: str) -> _Value:
-        text = self._next()
-        if text in {"^", "$"} or text.startswith('"'):
-            return _Value(name, None, self._take())
-        return _Value(name, self._item())
-
-
-# Form of a value in its field -------------------------------------------------------------------
-
-
-@cache
-def maker(kind: Any) -> Maker:  # a class of nodes, not hashable to the type checker
-    """Give the function that makes nodes of a class."""
-    forms = {each.name: _form(str(each.type)) for each in fields(kind)}
-    lists = {each.name: () for each in fields(kind) if _is_needed_list(each)}
-
-    def make(cursor: Cursor, at: int, found: Fields) -> Node:
-        values = {name: forms[name](given) for name, given in found.items()}
-        node: Node = kind(at, cursor.end, **(lists | values))
-        return node
-
-    return make
-
-
-def _is_needed_list(each: Field[Any]) -> bool:
-    return each.default is MISSING and str(each.type).startswith("tuple[")
-
-
-def _form(annotation: str) -> Callable[[list[Any]], Any]:
-    for name, form in _FORMS.items():
-        if annotation.startswith(name):
-            return form
-    return lambda values: values[-1]
-
-
-_FORMS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
-    "bool": lambda values: any(value is not False for value in values),
-    "tuple[": tuple,
-    "frozenset[": frozenset,
-    "dict[": dict,
-}
+    begins: Test | None = None
 
 
 # Readers of rules ------------------------------------------------------------------------------
@@ -284,7 +110,7 @@ class Notation:
         for name, text in _split(texts):
             assert name not in {*self._texts, *readers}, f"two rules are called {name}"
             self._texts[name] = text
-        self._parsed: dict[str, _Choice] = {}
+        self._parsed: dict[str, ItemChoice] = {}
         self._translated: dict[tuple[object, ...], _Rules] = {}
 
     def of(self, dialect: Dialect) -> _Rules:
@@ -295,10 +121,10 @@ class Notation:
             rules = self._translated[key] = _Rules(self, dialect)
         return rules
 
-    def parsed(self, name: str) -> _Choice:
+    def parsed(self, name: str) -> ItemChoice:
         """Give the choice of ways that a rule's text stands for."""
         if name not in self._parsed:
-            self._parsed[name] = _Text(self._texts[name]).choice()
+            self._parsed[name] = NotationText(self._texts[name]).choice()
         return self._parsed[name]
 
     @property
@@ -315,57 +141,6 @@ def _split(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
                 yield name.strip(), body
 
 
-class Rule:
-    """A rule of a server, or a way of a choice; it is translated when it is first read.
-
-    Attributes:
-        read: Reads it as a part of another one.
-    """
-
-    __slots__ = ("_translate", "read")
-
-    def __init__(self, translate: Callable[[], _Read]) -> None:
-        self._translate = translate
-        self.read: _Read = self._read_first
-
-    def _read_first(self, cursor: Cursor, found: Fields) -> None:
-        self.read = self._translate()
-        self.read(cursor, found)
-
-    def inside(self, cursor: Cursor, found: Fields) -> None:
-        """Read it as it is then: `read` becomes another one."""
-        self.read(cursor, found)
-
-    def node(self, cursor: Cursor) -> Any:
-        """Read it, and give what it becomes.
-
-        Raises:
-            Stopped: Where the text is not what it says.
-        """
-        found: Fields = {}
-        at = cursor.start
-        self.read(cursor, found)
-        make: Maker = found.pop(_MADE)[-1]
-        return make(cursor, at, found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """A way of a choice.
-
-    Attributes:
-        items: Items of the way, in their order.
-        words: Words with which the way may begin.
-        differs: True if the way may also begin with none of these words.
-        rule: Rule that reads the way.
-    """
-
-    items: tuple[_Item, ...]
-    words: frozenset[str]
-    differs: bool
-    rule: Rule
-
-
 class _Rules:
     """Translates the rules of one server, each when it is first read."""
 
@@ -374,7 +149,7 @@ class _Rules:
         self._readers = notation.readers
         self._dialect = dialect
         self._rules: dict[str, Rule] = {}
-        self._ways_known: dict[int, tuple[_Way, ...]] = {}
+        self._ways_known: dict[int, tuple[Alternative, ...]] = {}
         self._firsts_known: dict[int, tuple[frozenset[str], bool, bool]] = {}
 
     def rule(self, name: str) -> Rule:
@@ -390,21 +165,21 @@ class _Rules:
                 self._test(way.items, None, is_whole=True)
                 self._way(way.items)
 
-    def _has_made(self, item: _Item) -> bool:
+    def _has_made(self, item: NotationItem) -> bool:
         """True if an item, or a rule that stands in it for its text, names the node that it becomes."""
-        if isinstance(item, _Call) and item.name not in self._readers:
+        if isinstance(item, CallItem) and item.name not in self._readers:
             return self._has_made(self._notation.parsed(item.name))
-        if isinstance(item, _Choice):
+        if isinstance(item, ItemChoice):
             return any(self._has_made(one) for way in item.ways for one in way.items[::-1])
-        return isinstance(item, _Made)
+        return isinstance(item, MadeItem)
 
     # Conditions ---------------------------------------------------------------------------------
 
-    def _ways(self, choice: _Choice) -> tuple[_Way, ...]:
+    def _ways(self, choice: ItemChoice) -> tuple[Alternative, ...]:
         """The ways that the server has; those of a rule that is one of them alone stand for it."""
         known = self._ways_known.get(id(choice))
         if known is None:
-            found: list[_Way] = []
+            found: list[Alternative] = []
             for way in choice.ways:
                 if all(map(self._holds, way.conditions)):
                     inner = self._inner(way)
@@ -412,11 +187,11 @@ class _Rules:
             known = self._ways_known[id(choice)] = tuple(found)
         return known
 
-    def _inner(self, way: _Way) -> _Choice | None:
+    def _inner(self, way: Alternative) -> ItemChoice | None:
         match way.items:
-            case (_Choice(may_be_none=False, expected="") as inner,):
+            case (ItemChoice(may_be_none=False, expected="") as inner,):
                 return inner
-            case (_Call(name=name),) if name not in self._readers:
+            case (CallItem(name=name),) if name not in self._readers:
                 return self._notation.parsed(name)
         return None
 
@@ -424,7 +199,7 @@ class _Rules:
         return any(self._holds_one(one) for one in condition.split("|"))
 
     def _holds_one(self, condition: str) -> bool:
-        found = _CONDITION.fullmatch(condition)
+        found = CONDITION.fullmatch(condition)
         assert found, condition
         is_not, name, sign, number = found.groups()
         dialect = self._dialect
@@ -440,7 +215,7 @@ class _Rules:
 
     # First words ----------------------------------------------------------------------------------
 
-    def _firsts(self, items: Sequence[_Item]) -> tuple[frozenset[str], bool]:
+    def _firsts(self, items: Sequence[NotationItem]) -> tuple[frozenset[str], bool]:
         """Words with which items may begin, and whether they may do without any of these."""
         words: frozenset[str] = frozenset()
         differs = False
@@ -452,29 +227,29 @@ class _Rules:
                 return words, differs
         return words, True
 
-    def _firsts_of(self, item: _Item) -> tuple[frozenset[str], bool, bool]:
+    def _firsts_of(self, item: NotationItem) -> tuple[frozenset[str], bool, bool]:
         """Give the first words of one item, whether it may begin otherwise, and whether it may be empty."""
         match item:
-            case _Words():
+            case WordsItem():
                 return frozenset(item.words[:1]), False, False
-            case _Look(is_not=False):
+            case LookItem(is_not=False):
                 return item.words, False, False
-            case _Call() if item.name in self._readers:
+            case CallItem() if item.name in self._readers:
                 return frozenset(), True, False
-            case _Call():
+            case CallItem():
                 return self._firsts_of(self._notation.parsed(item.name))
-            case _Value(item=inner) if inner is not None:
+            case ValueItem(item=inner) if inner is not None:
                 return self._firsts_of(inner)
-            case _More():
+            case RepeatedItem():
                 return self._firsts_of(item.item)
-            case _Choice():
+            case ItemChoice():
                 known = self._firsts_known.get(id(item))
                 if known is None:
                     known = self._firsts_known[id(item)] = self._firsts_of_choice(item)
                 return known
         return frozenset(), False, True
 
-    def _firsts_of_choice(self, choice: _Choice) -> tuple[frozenset[str], bool, bool]:
+    def _firsts_of_choice(self, choice: ItemChoice) -> tuple[frozenset[str], bool, bool]:
         ways = self._ways(choice)
         each = [self._firsts(way.items) for way in ways]
         may_be_empty = choice.may_be_none or any(
@@ -483,7 +258,9 @@ class _Rules:
         words = frozenset().union(*(found for found, _ in each))
         return words, any(differs for _, differs in each), may_be_empty
 
-    def _test(self, items: Sequence[_Item], word: str | None, *, is_whole: bool) -> _Test | bool:
+    def _test(
+        self, items: Sequence[NotationItem], word: str | None, *, is_whole: bool
+    ) -> Test | bool:
         """Give a test that tells if items come next; True or False if that is known now.
 
         Args:
@@ -491,72 +268,72 @@ class _Rules:
             word: The word that comes next, if it is known; empty for one with which none begins.
             is_whole: True to test all words that begin the items, not the first alone.
         """
-        checks: list[_Check] = []
+        checks: list[Check] = []
         offset = 0
         for number, item in enumerate(items):
-            inner = item.item if isinstance(item, _Value) else item
-            if inner is None or isinstance(inner, _Made):
+            inner = item.item if isinstance(item, ValueItem) else item
+            if inner is None or isinstance(inner, MadeItem):
                 continue
-            if isinstance(inner, _Look):
+            if isinstance(inner, LookItem):
                 checks.append((offset, inner.words, inner.is_not))
                 continue
             words = self._single_words(inner)
             if not words and not offset:
                 rest = items[number + 1 :]
                 begins = self._test_of(inner, rest, word, is_whole=is_whole)
-                return _combined(all, (_checked(checks, word), begins))
+                return combined(all, (checked(checks, word), begins))
             if not words or (offset and not is_whole):
                 break
             for one in words:
                 checks.append((offset, one, False))
                 offset += 1
-        return _checked(checks, word)
+        return checked(checks, word)
 
-    def _single_words(self, item: _Item) -> tuple[frozenset[str], ...]:
+    def _single_words(self, item: NotationItem) -> tuple[frozenset[str], ...]:
         """The words that an item is, one after the other, if it is no more than these."""
-        if isinstance(item, _Words):
+        if isinstance(item, WordsItem):
             return tuple(frozenset((word,)) for word in item.words)
-        if not isinstance(item, _Choice) or item.may_be_none:
+        if not isinstance(item, ItemChoice) or item.may_be_none:
             return ()
         found: set[str] = set()
         for way in self._ways(item):
             match way.items:
-                case (_Words(words=(word,)),):
+                case (WordsItem(words=(word,)),):
                     found.add(word)
                 case _:
                     return ()
         return (frozenset(found),)
 
     def _test_of(
-        self, item: _Item, rest: Sequence[_Item], word: str | None, *, is_whole: bool
-    ) -> _Test | bool:
+        self, item: NotationItem, rest: Sequence[NotationItem], word: str | None, *, is_whole: bool
+    ) -> Test | bool:
         """The test of what begins with a choice, a rule or a reader."""
-        if isinstance(item, _Call) and item.name in self._readers:
+        if isinstance(item, CallItem) and item.name in self._readers:
             return self._readers[item.name].begins or True
-        if isinstance(item, _More):
+        if isinstance(item, RepeatedItem):
             return self._test((item.item, *rest), word, is_whole=is_whole)
-        choice = self._notation.parsed(item.name) if isinstance(item, _Call) else item
-        assert isinstance(choice, _Choice)
+        choice = self._notation.parsed(item.name) if isinstance(item, CallItem) else item
+        assert isinstance(choice, ItemChoice)
         tests = [self._test(way.items, word, is_whole=is_whole) for way in self._ways(choice)]
         if choice.may_be_none:
             tests.append(self._test(rest, word, is_whole=is_whole))
-        return _combined(any, tests)
+        return combined(any, tests)
 
     # Readers of items -----------------------------------------------------------------------------
 
-    def _way(self, items: Sequence[_Item]) -> _Read:
-        reads: list[_Read] = []
+    def _way(self, items: Sequence[NotationItem]) -> Read:
+        reads: list[Read] = []
         words: tuple[str, ...] = ()
         for item in items:
-            if isinstance(item, _Words):
+            if isinstance(item, WordsItem):
                 words += item.words
                 continue
             if words:
-                reads.append(_reads_words(words))
+                reads.append(reads_words(words))
                 words = ()
             reads.append(self._item(item))
         if words:
-            reads.append(_reads_words(words))
+            reads.append(reads_words(words))
         if len(reads) == 1:
             return reads[0]
         if len(reads) == 2:
@@ -574,32 +351,32 @@ class _Rules:
 
         return read
 
-    def _item(self, item: _Item) -> _Read:
+    def _item(self, item: NotationItem) -> Read:
         match item:
-            case _Words():
-                return _reads_words(item.words)
-            case _Look():
-                return _looks(item)
-            case _Call() if item.name in self._readers:
+            case WordsItem():
+                return reads_words(item.words)
+            case LookItem():
+                return looks(item)
+            case CallItem() if item.name in self._readers:
                 reader = self._readers[item.name].read
                 return lambda cursor, _: reader(cursor)
-            case _Call():
+            case CallItem():
                 return self.rule(item.name).inside
-            case _Value():
+            case ValueItem():
                 return self._value(item)
-            case _Made():
+            case MadeItem():
                 made = self._notation.makers[item.name]
                 make = maker(made) if isinstance(made, type) else made
-                return _makes_node(make, item.verb)
-            case _More():
+                return makes_node(make, item.verb)
+            case RepeatedItem():
                 return self._more(item)
-            case _Choice():
+            case ItemChoice():
                 return self._choice(item)
 
-    def _value(self, value: _Value) -> _Read:
+    def _value(self, value: ValueItem) -> Read:
         field_name, item = value.field, value.item
         if item is None:
-            return _puts(field_name, value.text)
+            return puts(field_name, value.text)
         get = self._got(item)
         if get is not None:
 
@@ -622,15 +399,15 @@ class _Rules:
 
         return read_words
 
-    def _got(self, item: _Item) -> Callable[[Cursor], Any] | None:
+    def _got(self, item: NotationItem) -> Callable[[Cursor], Any] | None:
         """Give a reader of an item that has a value of its own; None for other items."""
-        if not isinstance(item, _Call):
+        if not isinstance(item, CallItem):
             return None
         if item.name in self._readers:
             return self._readers[item.name].read
         return self.rule(item.name).node if self._has_made(item) else None
 
-    def _more(self, item: _More) -> _Read:
+    def _more(self, item: RepeatedItem) -> Read:
         read = self._item(item.item)
         if item.has_commas:
 
@@ -651,21 +428,21 @@ class _Rules:
 
         return read_all
 
-    def _choice(self, choice: _Choice) -> _Read:
+    def _choice(self, choice: ItemChoice) -> Read:
         ways = self._ways(choice)
         if len(ways) == 1 and not choice.may_be_none and not choice.expected:
             return self._way(ways[0].items)
         branches = [
-            _Branch(way.items, *self._firsts(way.items), Rule(partial(self._way, way.items)))
+            Branch(way.items, *self._firsts(way.items), Rule(partial(self._way, way.items)))
             for way in ways
         ]
         words = frozenset[str]().union(*(each.words for each in branches))
-        table: dict[str, Sequence[tuple[_Test | None, Rule]]] = {}
+        table: dict[str, Sequence[tuple[Test | None, Rule]]] = {}
 
-        def candidates_for(word: str) -> Sequence[tuple[_Test | None, Rule]]:
+        def candidates_for(word: str) -> Sequence[tuple[Test | None, Rule]]:
             word = word if word in words else ""
             if word not in table:
-                table[word] = _candidates(self._test, branches, word)
+                table[word] = candidates(self._test, branches, word)
             return table[word]
 
         def stop(cursor: Cursor, found: Fields) -> None:
@@ -688,109 +465,17 @@ class _Rules:
 
         return read
 
-    def _expected(self, choice: _Choice) -> str:
+    def _expected(self, choice: ItemChoice) -> str:
         """Give the expectation that a choice states itself, or a rule whose ways stand in it."""
         inner = filter(None, map(self._inner, choice.ways))
         return choice.expected or next(filter(None, map(self._expected, inner)), "")
 
-    def _told(self, ways: Sequence[_Way], words: frozenset[str]) -> str:
+    def _told(self, ways: Sequence[Alternative], words: frozenset[str]) -> str:
         """Describe the texts that some ways begin with: words, and names of readers."""
         told = sorted(words)
         for way in ways:
-            inner = [each.item if isinstance(each, _Value) else each for each in way.items]
-            first = next((each for each in inner if not isinstance(each, _Look | None)), None)
-            if isinstance(first, _Call) and first.name in self._readers:
+            inner = [each.item if isinstance(each, ValueItem) else each for each in way.items]
+            first = next((each for each in inner if not isinstance(each, LookItem | None)), None)
+            if isinstance(first, CallItem) and first.name in self._readers:
                 told.append(self._readers[first.name].name)
         return " or ".join([*told[:_TOLD_MAX], *["…"] * (len(told) > _TOLD_MAX)])
-
-
-def _candidates(
-    test: Callable[..., _Test | bool], branches: Sequence[_Branch], word: str
-) -> list[tuple[_Test | None, Rule]]:
-    """The ways that may begin with a word, and how to be sure; all words tell where one does not."""
-    may_be = [each for each in branches if word in each.words or each.differs]
-    found: list[tuple[_Test | None, Rule]] = []
-    for is_whole in (False, True):
-        tests = [(test(each.items, word, is_whole=is_whole), each.rule) for each in may_be]
-        found = [
-            (None if begins is True else begins, rule)
-            for begins, rule in tests
-            if begins is not False
-        ]
-        if len(found) < 2:
-            break
-    return found
-
-
-def _checked(checks: Sequence[_Check], word: str | None) -> _Test | bool:
-    """Give a test of words; checks that a known first word decides are decided now."""
-    left = []
-    for offset, words, is_not in checks:
-        if offset or word is None or (not word and is_not):
-            left.append((offset, words, is_not))
-        elif (word in words) is is_not:
-            return False
-    if not left:
-        return True
-    if len(left) == 1:
-        ((offset, words, is_not),) = left
-        return lambda cursor: (cursor.words[cursor.index + offset] in words) is not is_not
-
-    def begins(cursor: Cursor) -> bool:
-        for offset, words, is_not in left:
-            if (cursor.words[cursor.index + offset] in words) is is_not:
-                return False
-        return True
-
-    return begins
-
-
-def _combined(how: Callable[[Iterable[bool]], bool], tests: Sequence[_Test | bool]) -> _Test | bool:
-    """The test that all, or any, of some hold; those that are known are told now."""
-    is_all = how is all
-    left = [test for test in tests if not isinstance(test, bool)]
-    is_decided = (not is_all) in tests
-    if is_decided or not left:
-        return is_all != is_decided
-    return left[0] if len(left) == 1 else lambda cursor: how(test(cursor) for test in left)
-
-
-def _reads_words(words: tuple[str, ...]) -> _Read:
-    first, rest = words[0], words[1:]
-
-    def read(cursor: Cursor, _: Fields) -> None:
-        if cursor.words[cursor.index] != first:
-            raise cursor.stop(first)
-        cursor.index += 1
-        for word in rest:
-            if cursor.words[cursor.index] != word:
-                raise cursor.stop(word)
-            cursor.index += 1
-
-    return read
-
-
-def _looks(look: _Look) -> _Read:
-    def read(cursor: Cursor, _: Fields) -> None:
-        if (cursor.words[cursor.index] in look.words) is look.is_not:
-            raise cursor.stop("something else" if look.is_not else " or ".join(sorted(look.words)))
-
-    return read
-
-
-def _puts(name: str, text: str) -> _Read:
-    if text == "^":
-        return lambda cursor, found: found.setdefault(name, []).append(cursor.start)
-    if text == "$":
-        return lambda cursor, found: found.setdefault(name, []).append(cursor.end)
-    value = text.strip('"')
-    return lambda _, found: found.setdefault(name, []).append(value)
-
-
-def _makes_node(make: Maker, verb: str) -> _Read:
-    def read(_: Cursor, found: Fields) -> None:
-        found[_MADE] = [make]
-        if verb:
-            found["verb"] = [verb]
-
-    return read

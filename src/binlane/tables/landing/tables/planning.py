@@ -192,7 +192,7 @@ def joined(
     """Give the groups of a table's files that are to be joined, each with the order of its rows.
 
     Args:
-        now: The files that the table has now.
+        now: Files of the table at present, with bounds.
         mode: The kind of the table.
         key: Names of the columns by which rows that hold are ordered.
         bounded: Gives files with their first and last values of an order.
