@@ -29,7 +29,7 @@ _BUFFER_BYTES: Final = 4 << 20
 logger = logging.getLogger(__name__)
 
 
-class Sayings(Protocol):
+class AttributionReceiver(Protocol):
     """Receiver of the sessions' messages; `Attributions` hears them at once."""
 
     def intend(
@@ -75,7 +75,7 @@ class Sayings(Protocol):
         ...
 
 
-class SentSayings:
+class AttributionSender:
     """Sends the messages to another process.
 
     Args:
@@ -97,7 +97,7 @@ class SentSayings:
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
-        """Send the message of `Sayings.intend`.
+        """Send the message of `AttributionReceiver.intend`.
 
         Raises:
             OSError: If the other process is gone, as in all methods here.
@@ -119,7 +119,7 @@ class SentSayings:
         *,
         is_bound: bool = False,
     ) -> None:
-        """Send the message of `Sayings.done`."""
+        """Send the message of `AttributionReceiver.done`."""
         is_known = bool(last) or plans is None or len(plans) > 0
         if encoded is None and plans is not None:
             intended = self._intended.get(thread_id)
@@ -130,16 +130,16 @@ class SentSayings:
         self._say(records.ANSWER, body)
 
     def lost(self, thread_id: int) -> None:
-        """Send the message of `Sayings.lost`."""
+        """Send the message of `AttributionReceiver.lost`."""
         self._say(records.LOST, records.dump(thread_id))
 
     def taken(self, thread_id: int, position: Position | None = None) -> None:
-        """Send the message of `Sayings.taken`."""
+        """Send the message of `AttributionReceiver.taken`."""
         start = {} if position is None else ends_of(position)
         self._say(records.TAKEN, records.dump((thread_id, 0, start)))
 
     def given(self, thread_id: int) -> None:
-        """Send the message of `Sayings.given`."""
+        """Send the message of `AttributionReceiver.given`."""
         self._intended.pop(thread_id, None)
         self._say(records.GIVEN, records.dump(thread_id))
 
@@ -164,7 +164,7 @@ class _Speaker:
     threads: set[int] = field(default_factory=set)
 
 
-class Hearing:
+class AttributionListener:
     """Hears the messages of the sessions of other processes, for an `Attributions`.
 
     Any thread may `hear`: the reader of groups does so before it says what it read, others when something

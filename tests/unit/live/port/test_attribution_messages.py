@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
 from binlane.live.port.attributions import Attributions, AttributionSettings
-from binlane.live.port.sayings import Hearing, SentSayings
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import GtidSet
@@ -32,16 +32,16 @@ SETTINGS = AttributionSettings(wait_s=0.0, is_relayed=True)
 @contextmanager
 def spoken(
     folder: Path | None = None,
-) -> Iterator[tuple[SentSayings, Attributions, Hearing]]:
+) -> Iterator[tuple[AttributionSender, Attributions, AttributionListener]]:
     """What sessions speak by, and who hears it, from position 0 on."""
     attributions = Attributions(folder, Flavor.MARIADB, SETTINGS)
     attributions.begin(at(0))
     there, here = socket.socketpair()
-    hearing = Hearing(attributions)
+    hearing = AttributionListener(attributions)
     hearing.add(here)
     attributions.hear = hearing.hear
     with there:
-        yield SentSayings(there), attributions, hearing
+        yield AttributionSender(there), attributions, hearing
     hearing.close()
     attributions.close()
 
@@ -117,11 +117,11 @@ def test_up_to_where_groups_are_is_heard() -> None:
     attributions = Attributions(None, Flavor.MYSQL, SETTINGS)
     attributions.begin(GtidSet.parse(f"{UUID}:1-5"))
     there, here = socket.socketpair()
-    hearing = Hearing(attributions)
+    hearing = AttributionListener(attributions)
     hearing.add(here)
     attributions.hear = hearing.hear
     with there:
-        sayings = SentSayings(there)
+        sayings = AttributionSender(there)
         sayings.taken(THREAD, GtidSet.parse(f"{UUID}:1-5"))
         sayings.intend(THREAD, 1, [plan("one")])
         sayings.done(THREAD, 1, f"{UUID}:1-7", [plan("other")], is_bound=True)
@@ -139,7 +139,7 @@ def test_a_process_that_is_gone_takes_its_sessions_with_it() -> None:
     with spoken() as (sayings, attributions, hearing):
         there, here = socket.socketpair()
         hearing.add(here)
-        gone = SentSayings(there)
+        gone = AttributionSender(there)
         for speaker, thread_id in ((gone, THREAD), (sayings, OTHER)):
             speaker.taken(thread_id, at(0))
             speaker.intend(thread_id, 1, [plan("one")])
@@ -156,9 +156,9 @@ def test_what_a_process_said_is_heard_though_it_is_gone() -> None:
     attributions = Attributions(None, Flavor.MARIADB, SETTINGS)
     attributions.begin(at(0))
     there, here = socket.socketpair()
-    hearing = Hearing(attributions)
+    hearing = AttributionListener(attributions)
     hearing.add(here)
-    sayings = SentSayings(there)
+    sayings = AttributionSender(there)
     sayings.intend(THREAD, 1, [plan("one")])
     sayings.done(THREAD, 1, str(gtid(1)))
     sayings.close()

@@ -19,7 +19,7 @@ from binlane.statements.sql.statement_kinds import DDL_KINDS
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class JudgedObjects:
     """A statement that was judged with objects that may have been others when it ran.
 
     Attributes:
@@ -53,7 +53,7 @@ class Doubt:
         )
         return cls(facts, database, tables, others)
 
-    def is_settled(self, objects: Objects) -> bool:
+    def are_same(self, objects: Objects) -> bool:
         """True if the objects are the same as those that the statement was judged with."""
         return all(
             _is_same_view(view, objects.view(name)) and function == objects.function(name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from binlane.errors import UnsafeStatementError
-from binlane.live.port.refusals import as_error, as_told
+from binlane.live.port.statement_refusals import as_error, as_told
 from binlane.log.codec.packets.replies import ErrPacket, error_packet
 from binlane.statements.policy.refusals import Refusal, Why, innodb_in_statement_mode
 from binlane.statements.policy.server import Server

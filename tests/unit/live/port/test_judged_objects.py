@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.live.port.doubts import Doubt
+from binlane.live.port.judged_objects import JudgedObjects
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.server import Server
 from binlane.statements.session.session import Session
@@ -29,11 +29,11 @@ def _catalog(*more: str) -> SchemaCatalog:
     return catalog
 
 
-def _doubt(statement: str) -> Doubt:
+def _judged(statement: str) -> JudgedObjects:
     session = Session(
         server=Server.parse("mariadb"), objects=_catalog(), definitions=[], database="d"
     )
-    return Doubt.of(read(statement, database="d", dialect=session.dialect), session)
+    return JudgedObjects.of(read(statement, database="d", dialect=session.dialect), session)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def _doubt(statement: str) -> Doubt:
     ],
 )
 def test_what_others_changed_does_not_matter(statement: str, change: str) -> None:
-    assert _doubt(statement).is_settled(_catalog(change))
+    assert _judged(statement).are_same(_catalog(change))
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_what_others_changed_does_not_matter(statement: str, change: str) -> Non
         ("CREATE TABLE made AS SELECT a FROM t", "ALTER TABLE t ADD c INT"),
     ],
 )
-def test_what_others_changed_leaves_a_doubt(statement: str, change: str) -> None:
-    assert not _doubt(statement).is_settled(_catalog(change))
+def test_what_others_changed_leaves_a_judged(statement: str, change: str) -> None:
+    assert not _judged(statement).are_same(_catalog(change))

@@ -71,7 +71,7 @@ _CATALOG: Final = b"\x06\x03std"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionValues:
+class ContextValues:
     """Values of a session's variables, as far as its statements are logged with them.
 
     Attributes:
@@ -158,7 +158,7 @@ class SessionValues:
 
     def in_routine(
         self, mode: str, charset: str, connection: str, database_collation: str | None
-    ) -> SessionValues | None:
+    ) -> ContextValues | None:
         """The values while a routine runs; None where one of them is not known to binlane.
 
         Args:
@@ -184,12 +184,12 @@ class SessionValues:
         )
 
 
-def session_values(
+def context_values(
     given: Mapping[str, str | None],
     server: Server,
     *,
     database_collation: str | None,
-) -> SessionValues | None:
+) -> ContextValues | None:
     """The values of a session; None where one of them is not known to binlane.
 
     Args:
@@ -223,7 +223,7 @@ def session_values(
         if found is None:
             return None
         of_utf8mb4 = found
-    return SessionValues(
+    return ContextValues(
         flavor=flavor,
         thread_id=int(given["@@pseudo_thread_id"] or 0),
         database=given["DATABASE()"] or "",

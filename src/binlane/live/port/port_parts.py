@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from binlane.live.gateway.handler import HandlerSession
+from binlane.live.port.attribution_messages import AttributionReceiver
 from binlane.live.port.context_use import KnownUses
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.sayings import Sayings
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.server_errors import NO_ERRORS, SessionErrors
 
@@ -70,7 +70,7 @@ class PortParts:
 
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
-    attributions: Sayings
+    attributions: AttributionReceiver
     marker: SourceMarks
     has_marks: bool = True
     global_values: Callable[[], Mapping[str, str]] = dict

@@ -1,4 +1,4 @@
-"""Why statements are refused, and what a client is told: nothing of binlogs that it may not see."""
+"""Reasons to refuse statements; a client is told nothing of binlogs that it may not see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from binlane.errors import (
     UnsafeStatementError,
 )
 from binlane.live.gateway.handler import HandlerSession
-from binlane.live.port.parts import PortParts
+from binlane.live.port.port_parts import PortParts
 from binlane.statements.check.hints import HINTS
 from binlane.statements.policy.refusals import Refusal, Why
 from binlane.statements.programs.runner import is_program
