@@ -93,7 +93,7 @@ class Waiting:
     name: str = ""
 
     @classmethod
-    def now(cls, state: SessionState, name: str) -> Waiting:
+    def of(cls, state: SessionState, name: str) -> Waiting:
         """Return the statements of which something waits in a binlog's transaction cache."""
         cache = state.binlogs[name].transaction_cache
         return cls(cache.marks, events=cache.events)

@@ -241,7 +241,7 @@ class PlanningSession:
         ledger.note_image(image, range(number, last + 1))
         if not (needed or is_unlogged or self.needs_plans):
             return StatementPlan(result=result, number=number, last=last)
-        waiting = {name: Waiting.now(state, name) for name in state.binlogs}
+        waiting = {name: Waiting.of(state, name) for name in state.binlogs}
         fitting = GroupFitting(result, range(number, last + 1), ledger, waiting)
         if is_followed:
             fitting.note(state)
