@@ -608,7 +608,7 @@ _WORD: Final = "DELAYED"
 
 
 def is_delayed(state: SessionState, name: str, resolved: ResolvedStatement) -> bool:
-    """True if another thread inserts a statement's rows, as a binlog sees it."""
+    """True if the server inserts the rows in another thread, as a binlog sees it."""
     return resolved.is_delayed and state.delayed_mode(name) is not LoggingMode.STATEMENT
 
 

@@ -90,7 +90,7 @@ class SessionStatement:
     failure: Refusal | None = None
 
     def failing(self, failure: Refusal) -> SessionStatement:
-        """The same statement, which the server cannot run."""
+        """Return the same statement as one that the server cannot run."""
         outcome = replace(self.outcome, error=failure.errno)
         return replace(self, outcome=outcome, failure=failure)
 
@@ -304,7 +304,7 @@ class OpenTemporaryTables:
         self.names.append(name)
 
     def gone(self, name: TableName) -> None:
-        """Note a table that was dropped."""
+        """Note that a table was dropped."""
         if name in self.names:
             self.names.remove(name)
 
