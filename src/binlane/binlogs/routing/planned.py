@@ -202,7 +202,7 @@ class PlannedGroup:
 def planned(
     group: EventGroup, plan: GroupPlan, binlog: str, format_: Format
 ) -> PlannedGroup | Mismatch:
-    """Make the form that a group has in a binlog that its plan names.
+    """Make a group's form in a binlog that its plan names.
 
     Args:
         group: A complete group of the source.

@@ -247,7 +247,7 @@ class Output:
         self.due_s = time.monotonic() + self._backoff.next_delay_s(0)
 
     def note_failure(self, reason: str) -> None:
-        """Note why nothing can be written to it."""
+        """Note why the binlog cannot be written."""
         if not self.failure:
             self.since_s = time.time()
         if self.failure != reason:

@@ -86,7 +86,7 @@ class Marker:
         return await asyncio.to_thread(self._executed)
 
     def close(self) -> None:
-        """Go away."""
+        """Close the connection."""
         with self._lock:
             self._drop()
 

@@ -295,7 +295,7 @@ class Service:
         self._gateway.hurry()
 
     async def use(self, settings: ServeSettings) -> None:
-        """Take over what can be changed while it runs; of the rest nothing.
+        """Take over settings that can change while it runs, and no others.
 
         Raises:
             BinlaneError: If something cannot be used; then nothing is taken over.

@@ -344,7 +344,7 @@ class Session(SessionView):
         return resolved if facts.shift is None else resolved.moved(facts.shift)
 
     def executed(self, facts: StatementFacts) -> Sequence[StatementFacts]:
-        """The statements that EXECUTE or EXECUTE IMMEDIATE may run, as far as they are known."""
+        """Return the statements that EXECUTE or EXECUTE IMMEDIATE may run, if they are known."""
         tree = facts.tree
         if not isinstance(tree, Prepare):
             return ()

@@ -61,7 +61,7 @@ _SQL_MODES: Final = {
 
 
 def system_value(variables: Variables, name: str) -> Value:
-    """The value of `@@name`; `name` in lower case, with its scope if one is given."""
+    """Return the value of `@@name`; `name` is in lower case, with its scope if one is given."""
     plain_name = name.rpartition(".")[2]
     is_global = name.startswith(_GLOBAL_PREFIXES)
     if plain_name == "binlog_format":

@@ -169,7 +169,7 @@ class ScriptReader:
         return Part(start, text, tuple(self._comments))
 
     def _plain(self) -> Part | None:
-        """Go behind a statement in which nothing needs a second look; None if that is none."""
+        """Skip a plain statement; None if the statement is not plain."""
         dialect = self._dialect()
         if dialect is not self._plain_for:
             self._plain_for = dialect

@@ -199,7 +199,7 @@ class Worker:
 
 
 def work(descriptors: Sequence[int]) -> None:
-    """Run.
+    """Run a worker until it ends.
 
     Args:
         descriptors: Link, sayings, memory, listening sockets.

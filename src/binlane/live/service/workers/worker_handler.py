@@ -139,7 +139,7 @@ class WorkerHandler:
     async def dump(
         self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
-        """Serve a dump; the last packet."""
+        """Serve a dump; return its last packet."""
         number = self._number(session)
         self._sends[number] = send
         try:
