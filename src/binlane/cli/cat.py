@@ -103,8 +103,9 @@ class _Run:
             say(f"binlane: {text}", err=True)
 
     def _print_fast(self, renderer: Renderer, output: TextIO) -> None:
-        from binlane.cli.cat_fast import print_fast  # noqa: PLC0415  # for large logs only
+        from binlane.cli.cat_fast import FilterUse, print_fast  # noqa: PLC0415  # for large logs only
 
+        state = self._filter
         with self._metered(writes_to_terminal=output.isatty()) as meter:
             print_fast(
                 self._request,
@@ -112,8 +113,7 @@ class _Run:
                 output,
                 keys=self._keys(),
                 meter=meter,
-                state=self._filter,
-                note=self._note,
+                filtering=None if state is None else FilterUse(state, self._note),
             )
 
     def summarise(self) -> None:

@@ -8,9 +8,10 @@ import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -53,6 +54,25 @@ def _complete_reason(
 
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """Options of `binlane check`, by the names of its parameters."""
+
+    scripts: Sequence[str]
+    server_name: str | None
+    schemas: Sequence[str]
+    password_file: Path | None
+    lower_case_table_names: int | None
+    user: str | None
+    definitions_file: Path | None
+    assume_engine: str | None
+    deny: Sequence[str]
+    allow: Sequence[str]
+    form: str | None
+    explain: bool
+    quiet: bool
 
 
 @click.command("check")
@@ -131,47 +151,38 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 )
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print only faults.")
-def command(  # noqa: PLR0913  # one parameter an option
-    *,
-    scripts: Sequence[str],
-    server_name: str | None,
-    schemas: Sequence[str],
-    password_file: Path | None,
-    lower_case_table_names: int | None,
-    user: str | None,
-    definitions_file: Path | None,
-    assume_engine: str | None,
-    deny: Sequence[str],
-    allow: Sequence[str],
-    form: str | None,
-    explain: bool,
-    quiet: bool,
-) -> int:
+def command(**given: Any) -> int:
     """Show what each statement of a script would do to each binlog, without running it.
 
     SCRIPT.sql is - for standard input; scripts that it reads with SOURCE are read too. Exit status: 0 all is safe; 1 something is refused or
     unsafe; 2 something could not be analysed; 3 a file could not be read.
     """
+    options = CheckOptions(**given)
     from binlane.statements.check.checker import Checker  # noqa: PLC0415  # after --help
     from binlane.statements.check.reasons import Judgement  # noqa: PLC0415  # as above
     from binlane.statements.check.report import Run  # noqa: PLC0415  # as above
     from binlane.statements.check.schema import Schema  # noqa: PLC0415  # as above
 
-    judgement = Judgement.of(deny=deny, allow=allow)
-    sources, told = _schemas(schemas, password_file)
-    server = _server(server_name, told)
-    if lower_case_table_names is not None:
-        variables = (("lower_case_table_names", str(lower_case_table_names)),)
+    judgement = Judgement.of(deny=options.deny, allow=options.allow)
+    sources, told = _schemas(options.schemas, options.password_file)
+    server = _server(options.server_name, told)
+    if options.lower_case_table_names is not None:
+        variables = (("lower_case_table_names", str(options.lower_case_table_names)),)
         sources.insert(0, Schema(name="--lower-case-table-names", variables=variables))
     checker = Checker(
         server,
         sources,
-        None if definitions_file is None else _read(str(definitions_file)),
-        assume_engine=assume_engine,
-        definitions_name=str(definitions_file),
-        user=user,
+        None if options.definitions_file is None else _read(str(options.definitions_file)),
+        assume_engine=options.assume_engine,
+        definitions_name=str(options.definitions_file),
+        user=options.user,
     )
-    run = Run(checker, judgement, _report(form, explain=explain, quiet=quiet), is_quiet=quiet)
+    run = Run(
+        checker,
+        judgement,
+        _report(options.form, explain=options.explain, quiet=options.quiet),
+        is_quiet=options.quiet,
+    )
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper
     _write(run.report.begin())
     for name, problem in checker.problems:
@@ -179,7 +190,7 @@ def command(  # noqa: PLR0913  # one parameter an option
         run.tally.exit_code = EXIT_USAGE
     if checker.problems:
         click.echo("hint: what the schema makes there is not known to the check", err=True)
-    for script in scripts:
+    for script in options.scripts:
         try:
             with _opened(script) as data:
                 _write(run.check(script, data, _read))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
     from binlane.binlogs.routing.table_links import TableLinks
 
 _INCIDENTS_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteOptions:
+    """Options of `binlane route` but its filter, by the names of its parameters."""
+
+    paths: tuple[str, ...]
+    definitions_file: Path | None
+    out: Path
+    changes: Sequence[tuple[str, str]]
+    key_file: str | None
+    start_position: int | None
+    max_binlog_size: str
+    with_tables_info: bool
+    schema_file: Path | None
+    quiet: bool
 
 
 @click.command("route")
@@ -93,54 +110,46 @@ _INCIDENTS_SHOWN: Final = 10
 @takes_filter
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
-def command(  # noqa: PLR0913  # one parameter an option
-    *,
-    paths: tuple[str, ...],
-    definitions_file: Path | None,
-    out: Path,
-    changes: Sequence[tuple[str, str]],
-    key_file: str | None,
-    start_position: int | None,
-    max_binlog_size: str,
-    with_tables_info: bool,
-    schema_file: Path | None,
-    quiet: bool,
-    **given: Any,
-) -> int:
+def command(**given: Any) -> int:
     """Make scoped binlogs from binlog files of MariaDB or MySQL, oldest first.
 
     Each binlog of DEFS.sql gets the changes in its scope, as real binlog files. Run again with
     the same DIR, the command goes on where it ended: after mended damage, after an interrupted
     run, or with new files.
     """
+    options = RouteOptions(**{name: given.pop(name) for name in RouteOptions.__slots__})
     from binlane.binlogs.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
     from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415
     from binlane.binlogs.store.settings import StoreSettings  # noqa: PLC0415
     from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
     from binlane.live.service.config import size_bytes  # noqa: PLC0415
 
-    size = size_bytes(max_binlog_size, "--max-binlog-size")
+    size = size_bytes(options.max_binlog_size, "--max-binlog-size")
     terms = filter_terms(given, kinds=given["do_event"])
-    if definitions_file is None and terms.is_everything:
+    if options.definitions_file is None and terms.is_everything:
         raise click.UsageError("Missing option '--binlogs', or --do-table and its like")
     request = RouteRequest(
-        paths=paths,
-        schedule=read_schedule(definitions_file, changes),
-        out=out,
-        keys=None if key_file is None else read_keys(key_file),
-        settings=StoreSettings(max_binlog_size_bytes=size, has_tables_info=with_tables_info),
-        start_position=start_position or 0,
-        links=_links(schema_file),
+        paths=options.paths,
+        schedule=read_schedule(options.definitions_file, options.changes),
+        out=options.out,
+        keys=None if options.key_file is None else read_keys(options.key_file),
+        settings=StoreSettings(
+            max_binlog_size_bytes=size, has_tables_info=options.with_tables_info
+        ),
+        start_position=options.start_position or 0,
+        links=_links(options.schema_file),
         filter_terms=terms,
-        load_schema=None if schema_file is None else partial(load_schema, schema_file),
+        load_schema=None
+        if options.schema_file is None
+        else partial(load_schema, options.schema_file),
     )
-    meter = meter_for(paths, writes_to_terminal=False, is_quiet=quiet)
+    meter = meter_for(options.paths, writes_to_terminal=False, is_quiet=options.quiet)
     try:
         report = route_files(request, meter=meter)
     finally:
         if meter is not None:
             meter.close()
-    if not quiet:
+    if not options.quiet:
         _tell(report)
     if report.fault is None:
         return EXIT_WRONG if report.is_unmatched else 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -13,6 +14,20 @@ from binlane.cli.talk import say, verbose_option
 
 _PASSWORD_BYTES: Final = 18
 _LACKING: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupOptions:
+    """Options of `binlane setup`, by the names of its parameters."""
+
+    server: str
+    is_check: bool
+    password_file: Path | None
+    create_user: str | None
+    create_password_file: Path | None
+    has_no_marks: bool
+    rows_only: bool
+    quiet: bool
 
 
 @click.command("setup")
@@ -52,17 +67,7 @@ _LACKING: Final = 1
 )
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print nothing; only the exit code shows the result.")
-def command(  # noqa: PLR0913  # its options
-    *,
-    server: str,
-    is_check: bool,
-    password_file: Path | None,
-    create_user: str | None,
-    create_password_file: Path | None,
-    has_no_marks: bool,
-    rows_only: bool,
-    quiet: bool,
-) -> int:
+def command(**given: Any) -> int:
     """Prepare SERVER as a source: settings of its log, and privileges of the account.
 
     SERVER is mariadb://user@host:port or mysql://user@host:port, ?socket=PATH for a socket. Its
@@ -71,27 +76,28 @@ def command(  # noqa: PLR0913  # its options
     Exit code 0: nothing is missing; 1: something is, and the script says what; 3: the server
     cannot be reached.
     """
+    options = SetupOptions(**given)
     from binlane.client.settings import ServerUrl  # noqa: PLC0415  # after --help
     from binlane.live.provision.setup import NewAccount, Purpose, set_up  # noqa: PLC0415  # as above
 
-    url = ServerUrl.parse(server, key="SERVER")
+    url = ServerUrl.parse(options.server, key="SERVER")
     new = None
-    if create_user is not None:
-        user, _, host = create_user.partition("@")
+    if options.create_user is not None:
+        user, _, host = options.create_user.partition("@")
         if not user:
             raise click.UsageError("--create-user: an account has a name")
-        if create_password_file is None:
+        if options.create_password_file is None:
             raise click.UsageError("--create-user: name a --create-password-file")
-        secret = _password_in(create_password_file, is_check=is_check)
+        secret = _password_in(options.create_password_file, is_check=options.is_check)
         new = NewAccount(user, host or "%", secret)
-    elif create_password_file is not None:
+    elif options.create_password_file is not None:
         raise click.UsageError("--create-password-file: goes with --create-user")
-    password = password_input.password_of(password_file, url.user)
-    tell = _silent if quiet else say
-    purpose = Purpose.JUDGED if has_no_marks else Purpose.ALL
-    if rows_only:
+    password = password_input.password_of(options.password_file, url.user)
+    tell = _silent if options.quiet else say
+    purpose = Purpose.JUDGED if options.has_no_marks else Purpose.ALL
+    if options.rows_only:
         purpose = Purpose.ROWS
-    done = set_up(url, password, tell, is_check=is_check, new=new, purpose=purpose)
+    done = set_up(url, password, tell, is_check=options.is_check, new=new, purpose=purpose)
     return _LACKING if done.lacking else 0
 
 

@@ -41,7 +41,7 @@ _STATEMENT_ID: Final = Struct("<BI")
 _OPTION: Final = Struct("<BH")
 _MULTI_STATEMENTS_ON: Final = 0
 # Members of enumerations are looked up anew each time that they are named.
-_QUERY: Final = int(Command.QUERY)
+QUERY: Final = int(Command.QUERY)
 
 
 class ClientCommand(NamedTuple):
@@ -156,7 +156,7 @@ class ClientStatements:
         Raises:
             CodecError: If the payload is no such command.
         """
-        if command != _QUERY:
+        if command != QUERY:
             return self._executed(command, payload, judge.reading)
         return self.of_query(self.query(payload), judge)
 

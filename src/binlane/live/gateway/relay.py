@@ -20,10 +20,17 @@ from binlane.errors import CodecError, StatementError
 from binlane.live.gateway.answers import OkAnswer, RowsAnswer
 from binlane.live.gateway.client_frames import NextBytes
 from binlane.live.gateway.client_statements import (
+    QUERY,
     ClientCommand,
     ClientStatements,
 )
-from binlane.live.gateway.command_reader import CommandReader, Pause
+from binlane.live.gateway.command_reader import (
+    COMMAND,
+    NEEDS_BYTES,
+    READY,
+    TURN,
+    CommandReader,
+)
 from binlane.live.gateway.command_rules import (
     JUDGED,
     UNJUDGED,
@@ -67,7 +74,6 @@ from binlane.log.codec.packets.framing import (
 from binlane.log.codec.packets.replies import ErrPacket, OkPacket, error_packet
 from binlane.log.codec.packets.results import Cell, ColumnDefinition, ResultSet
 
-_QUERY: Final = int(Command.QUERY)
 _MALFORMED_ERRNO: Final = 1835
 _PLAIN: Final = LoginRules()
 _Q = TypeVar("_Q")
@@ -85,15 +91,11 @@ _TLS_SIDES: Final = MappingProxyType(
 )
 # Members of enumerations are looked up anew each time that they are named.
 _LOGGED_IN: Final = LoginPhase.DONE
-_COMMAND: Final = NextBytes.COMMAND
 _DECIDED: Final = NextBytes.DECIDED
-_NEEDS_BYTES: Final = Pause.NEEDS_BYTES
-_TURN: Final = Pause.TURN
 _CLOSED: Final = Phase.CLOSED
 _DUMPING: Final = Phase.DUMPING
 _LOGIN: Final = Phase.LOGIN
 _PREPARING: Final = Phase.PREPARING
-_READY: Final = Phase.READY
 _RUNNING: Final = Phase.RUNNING
 _SETTLED: Final = PhaseEvent.SETTLED
 
@@ -171,12 +173,12 @@ class Relay(CommandReader):
     @property
     def has_more(self) -> bool:
         """True if `read_on` has to be called once other clients had their turn."""
-        return self._pause is _TURN
+        return self._pause is TURN
 
     @property
     def is_waiting(self) -> bool:
         """True if no further bytes of the client can be used now."""
-        return self.question is not None or self._pause is not _NEEDS_BYTES
+        return self.question is not None or self._pause is not NEEDS_BYTES
 
     @property
     def waiting_bytes(self) -> int:
@@ -242,7 +244,7 @@ class Relay(CommandReader):
             CodecError: If they are not what the protocol has at their place.
         """
         phase, frames = self.phase, self._frames
-        if phase is _READY and not frames.data and frames.next is _COMMAND and self._reads(data):
+        if phase is READY and not frames.data and frames.next is COMMAND and self._reads(data):
             return
         if phase is _CLOSED or phase is _DUMPING:
             return  # nothing that a client may say now
@@ -371,7 +373,7 @@ class Relay(CommandReader):
         self._commands += 1
         if not question.is_prepared:
             packet = question.packet if text is None else self._query_packet(text)
-            self._take_command(ClientCommand(_QUERY, packet[FRAME_HEADER_LENGTH:], packet))
+            self._take_command(ClientCommand(QUERY, packet[FRAME_HEADER_LENGTH:], packet))
         elif text is None:
             packet = question.packet
             payload = packet[FRAME_HEADER_LENGTH:]
@@ -456,7 +458,7 @@ class Relay(CommandReader):
         """Send a statement of binlane's own to the source, while a question is open."""
         assert self._source.is_idle, "questions open when the source owes nothing"
         self._exchange = OwnExchange(self._login.source_capabilities, self._login.extended)
-        self._forward(_QUERY, self._query_packet(statement))
+        self._forward(QUERY, self._query_packet(statement))
 
     def take_reply(self) -> OkPacket | ErrPacket | ResultSet | None:
         """Take the reply to `ask`; None until it is whole."""
@@ -483,9 +485,9 @@ class Relay(CommandReader):
 
     def _settle(self) -> None:
         """Go on with the work that waits until the source owes nothing."""
-        if self.phase is not _READY:
+        if self.phase is not READY:
             self._move(_SETTLED)
-        if self._follow_ups and self.phase is _READY:
+        if self._follow_ups and self.phase is READY:
             self._ask(self._follow_ups.popleft())
         if self._frames.data:
             self._read_commands()

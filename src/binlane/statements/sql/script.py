@@ -22,7 +22,6 @@ from typing import Final
 from binlane.statements.sql.servers import Dialect
 
 Script = bytes | mmap
-
 BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[\s\x00]+")
 _LINE_COMMENT: Final = re.compile(rb"(?:\#|--(?=\s|\Z))[^\n]*+")
