@@ -10,7 +10,7 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 16,
+    "modules over 600 lines": 13,
     "functions over 6 parameters": 27,
     "classes with more than 15 fields changed outside __init__": 0,
     "class names for more than one class": 26,
