@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from binlane.live.gateway.judge import StatementReply
@@ -78,20 +79,23 @@ class AlikeStatements:
                 return None
         elif session.wants_tracking:
             return None
-        return Repeated(text, known, number, plans)
+        # In a third of the time of `Repeated(…)`.
+        return tuple.__new__(Repeated, (text, known, number, plans))
 
-    def has_repeated(self, one: Repeated, reply: StatementReply) -> bool:
+    def has_repeated(self, one: Repeated, replies: Sequence[StatementReply]) -> bool:
         """Follow a statement; False where it did not do the same as the others.
 
         Args:
             one: The statement that the source has run.
-            reply: Reply of the source to the statement.
+            replies: Replies of the source to the statement.
         """
         _, known, number, plans = one
+        reply = replies[0]
         session = self._session
         model, tracking = session.model, session.tracking
         if (
             reply.errno
+            or len(replies) > 1
             or known.version is not session.shared.catalog.version
             or session.is_in_transaction is not model.session.state.transaction.is_active
         ):
