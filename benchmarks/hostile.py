@@ -34,10 +34,11 @@ from binlane.statements.check.definitions import read_definitions
 from binlane.statements.policy.server import Server
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.executable_comments import server_text
 from binlane.statements.sql.parser import statement_texts
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tokens import names_in, server_text
+from binlane.statements.sql.tokens import names_in
 from tests.hostile_texts import SHAPES, text_of
 from tests.judged_statements import judging
 from tests.servers import QUICK, execute

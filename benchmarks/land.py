@@ -27,21 +27,21 @@ import pymysql
 from benchmarks.logs import served
 from benchmarks.measuring import Figures, chosen_logs, options, run
 from binlane.tables.landing.landing import Landing
-from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.landing_settings import LandingSettings
 
 LOGS = ("oltp", "bulk")
 _FRESH_S = 20.0
 _TASK = """
 import json, resource, sys, tempfile, time
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.landing.work import Format, Mode, RangeWork
+from binlane.tables.landing.range_work import FormatName, Mode, RangeWork
 from binlane.tables.columnar.table_schema import ReadOptions
-from binlane.tables.ranges.plan import Planner
+from binlane.tables.ranges.planner import Planner
 
 def landed(pieces, into):
     return [
         land_range(RangeWork(piece=piece, want=ReadOptions(has_statements=True), into=into, run_id="x",
-                             modes=frozenset({Mode.CHANGES}), format=Format.DELTA))
+                             modes=frozenset({Mode.CHANGES}), format=FormatName.DELTA))
         for piece in pieces
     ]
 

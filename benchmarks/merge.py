@@ -23,13 +23,13 @@ import pyarrow as pa
 
 from binlane.names import TableName
 from binlane.tables.landing.net_changes import GONE
+from binlane.tables.landing.range_work import DataFile, FormatName, Mode
 from binlane.tables.landing.table_files import write_file
-from binlane.tables.landing.tables.keys import places
+from binlane.tables.landing.tables.key_order import places
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.parquet_files import read_columns, read_rows
-from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import DataFile, FormatName, Mode
+from binlane.tables.landing.tables.table_store import TableStore
 
 _TABLE = TableName("shop", "orders")
 _KEY = ("id",)

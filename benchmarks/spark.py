@@ -39,7 +39,7 @@ from pymysqlreplication.row_event import (  # type: ignore[import-untyped] # as 
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.logs import DIRECTORY, Account, log, served
-from binlane.tables.spark.session import build_session
+from binlane.tables.spark.spark_session import build_session
 
 TABLE = "bench.bulk"
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Figures, chosen_logs, options, run
 from binlane.binlogs.store.chunks import open_chunks
-from binlane.binlogs.store.verify import Tally, verify
+from binlane.binlogs.store.verify import CheckCounts, verify
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.walk import walk
@@ -78,13 +78,13 @@ def compare(path: Path, rounds: int) -> dict[str, object]:
     }
 
 
-def looked_at(path: Path) -> tuple[Tally, float]:
+def looked_at(path: Path) -> tuple[CheckCounts, float]:
     """What was looked at, and CPU seconds within this process.
 
     Raises:
         SystemExit: If the log has a fault: then there is nothing to measure.
     """
-    tally, start = Tally(), time.process_time()
+    tally, start = CheckCounts(), time.process_time()
     for fault in verify([path], tally=tally):
         raise SystemExit(str(fault))
     return tally, time.process_time() - start

@@ -8,7 +8,8 @@ from typing import Final
 from binlane.statements.check.checker import Checker
 from binlane.statements.check.findings import CheckedStatement
 from binlane.statements.policy.server import Server
-from binlane.statements.session.report import LoggedEvent, StatementResult
+from binlane.statements.session.log_events import LoggedEvent
+from binlane.statements.session.report import StatementResult
 
 SCHEMA: Final = """
 CREATE DATABASE test; CREATE DATABASE baz; CREATE DATABASE views;

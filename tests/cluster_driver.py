@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from binlane.errors import BinlaneError, PeerError
-from binlane.tables.spark.engine import SparkEngine
-from binlane.tables.spark.session import build_session
+from binlane.tables.spark.spark_engine import SparkEngine
+from binlane.tables.spark.spark_session import build_session
 
 
 def where(_work: int) -> dict[str, Any]:

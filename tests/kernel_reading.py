@@ -16,15 +16,15 @@ from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.walk import walk
 from binlane.tables.columnar.batches import ChangeBatcher, batches
 from binlane.tables.columnar.kernel_batches import kernel_batches
-from binlane.tables.columnar.log_part import KernelInput, KernelOptions
-from binlane.tables.columnar.prepared import PreparedGroup, PreparedTransactions
+from binlane.tables.columnar.kernel_input import KernelInput, KernelOptions
+from binlane.tables.columnar.log_notes import RangeItem, RowItem
+from binlane.tables.columnar.prepared_transactions import PreparedGroup, PreparedTransactions
 from binlane.tables.columnar.table_schema import (
     ABSENT,
     INVALID_DATES,
     ReadOptions,
     absent_columns,
 )
-from binlane.tables.columnar.told import RangeItem, RowItem
 
 FILE = "/logs/binlog.000001"
 NAME = "binlog.000001"

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.names import TableName
-from binlane.tables.landing.progress import LandingReport
+from binlane.tables.landing.landing_progress import LandingReport
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import OWN_COLUMNS
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_store import OWN_COLUMNS
 from tests.land_kill import PLACE, logged_images
 from tests.land_recording import Contents, Moment, Recording
 from tests.land_workload import DATABASES

@@ -12,7 +12,7 @@ from pathlib import Path
 from binlane.cli.main import main
 from binlane.tables.landing import engine
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.landing_settings import LandingSettings
 
 
 def land_alone(log: Path, lake: Path, settings: LandingSettings, *, spreads: bool) -> None:

@@ -33,7 +33,7 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.table_maps import rows_with_tables
 from binlane.log.grouping.xa import finished_by, prepared_in
 from binlane.names import TableName
-from binlane.tables.columnar.prepared import is_commit
+from binlane.tables.columnar.prepared_transactions import is_commit
 from binlane.tables.landing.verification import Lake, verify_lake
 from tests.landed import current_rows, delta_rows
 from tests.live_load import Load

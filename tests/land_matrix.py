@@ -37,9 +37,9 @@ from binlane.errors import BinlaneError
 from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from binlane.tables.landing.engine import Engine
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.progress import LandingReport
-from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.landing_progress import LandingReport
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
 from tests.land_comparison import Comparison, Verdict
 from tests.land_driver import land_alone
 from tests.land_recording import (
@@ -393,7 +393,7 @@ def _program(name: str) -> ServerProgram:
 def _runner(stack: ExitStack, engine: str, directory: Path) -> Runner:
     if engine == "embedded":
         return Runner()
-    from binlane.tables.spark.engine import spark_engine  # noqa: PLC0415 - for this engine only
+    from binlane.tables.spark.spark_engine import spark_engine  # noqa: PLC0415 - for this engine only
     from tests.standalone import cluster  # noqa: PLC0415 - as above
 
     settings = {"spark.binlane.smallBytes": "0"}

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from binlane.names import TableName
-from binlane.tables.landing.places import segment, table_uri
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.iceberg import open_catalog
-from binlane.tables.landing.tables.store import OWN_COLUMNS
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_store import OWN_COLUMNS
+from binlane.tables.landing.target_files import segment, table_uri
 from tests.fixture_sets import FinalTable
 
 _LONG_BYTES = 2048

@@ -14,7 +14,7 @@ from pymysql.cursors import Cursor
 from pymysql.err import MySQLError
 
 from binlane.live.provision.private_server import PrivateServer
-from binlane.tables.landing.tables.store import OWN_COLUMNS
+from binlane.tables.landing.tables.table_store import OWN_COLUMNS
 from tests.landed import delta_rows
 from tests.servers import connect
 

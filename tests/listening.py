@@ -18,7 +18,7 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.client.settings import ServerUrl
 from binlane.live.answers.access import Access, BinlogAccess
-from binlane.live.answers.statements import Statements
+from binlane.live.answers.statements import PortAnswers
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.port_counts import LoginOutcome
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
@@ -73,7 +73,7 @@ class ListeningPort:
         self._thread = threading.Thread(target=self._loop.run_forever, name="listening port")
         self.port = 0
         self.binlogs: Binlogs
-        self.statements: Statements
+        self.statements: PortAnswers
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something in the port's event loop, and wait for it."""
@@ -141,7 +141,7 @@ class ListeningPort:
             source_socket=self._source_socket,
             **self._gateway_settings,
         )
-        self.statements = Statements(self.binlogs, access=Access(self.binlogs, self._rule))
+        self.statements = PortAnswers(self.binlogs, access=Access(self.binlogs, self._rule))
         tls = port_context(settings, self._data_dir)
         self._gateway = Gateway(settings, self.statements, tls)
         await self._gateway.start()

@@ -21,8 +21,8 @@ from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
 from binlane.positions import parse_position
 from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.object_store import ObjectStore
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.schema import ObjectStore
 from tests.servers import execute
 
 WAIT_S: Final = 60.0

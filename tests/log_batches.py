@@ -13,15 +13,15 @@ from binlane.tables.columnar.selection import Selection, file_number
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedLog
+from binlane.tables.landing.landed_log import LandedLog
 from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
 from binlane.tables.landing.linked_tables import StaleBatchError
+from binlane.tables.landing.range_work import FormatName, Mode, RangeResult, RangeWork
 from binlane.tables.landing.tables.delta import DeltaFormat
 from binlane.tables.landing.tables.formats import TableFormat
-from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.tables.table_store import TableStore
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.landing.work import FormatName, Mode, RangeResult, RangeWork
 from binlane.tables.ranges.log_range import LogRange
 
 Binlogs = Sequence[tuple[str, bytes]]

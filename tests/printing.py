@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import pytest
 
 from binlane.binlogs.cat.fast_text.printer import FastText, PrinterSizes, zone_at
-from binlane.binlogs.cat.text.event import local_time
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
+from binlane.binlogs.cat.text.event_text import local_time
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.binlogs.store.byte_source import ChunkBytes
 from binlane.errors import BinlaneError
 from binlane.log.grouping.decryption import plain_chunks

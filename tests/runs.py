@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from binlane.names import TableName
 from binlane.tables.landing.net_changes import counted, is_gone, last_images
+from binlane.tables.landing.range_work import DataFile
 from binlane.tables.landing.table_files import write_file
-from binlane.tables.landing.tables.keys import sorted_by_key
+from binlane.tables.landing.tables.key_order import sorted_by_key
 from binlane.tables.landing.tables.merging import merge_file
-from binlane.tables.landing.tables.store import TableStore
-from binlane.tables.landing.work import DataFile
+from binlane.tables.landing.tables.table_store import TableStore
 
 TABLE = TableName("shop", "orders")
 Image = tuple[str, Any]

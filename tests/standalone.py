@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pyspark
 
-from binlane.tables.spark.session import find_java_home
+from binlane.tables.spark.spark_session import find_java_home
 from tests.quick_jvm import QUICK_JVM
 
 WORKER_PACKAGES = ("isal", "numpy", "numpy.libs", "pyarrow", "pyarrow.libs", "zstandard")

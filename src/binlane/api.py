@@ -20,7 +20,7 @@ from binlane.positions import FilePosition, GtidPosition
 from binlane.statements.scope.scope import Scope
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.prepared import PreparedTransactions
+from binlane.tables.columnar.prepared_transactions import PreparedTransactions
 from binlane.tables.columnar.selection import Bound, Selection, parse_bound, parse_tables
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from binlane.binlogs.filters.terms import FilterTerms
     from binlane.statements.sql.logged_objects import LoggedObjects
     from binlane.tables.landing.engine import Engine
-    from binlane.tables.landing.progress import LandingProgress, LandingReport
-    from binlane.tables.ranges.files import StoredLogFile
+    from binlane.tables.landing.landing_progress import LandingProgress, LandingReport
+    from binlane.tables.ranges.stored_files import StoredLogFile
 
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
@@ -68,7 +68,7 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
 
 
 def _read_ranges(paths: Iterable[str], keys: str | None) -> Iterator[EventGroup]:
-    from binlane.tables.ranges.files import read_groups_of  # noqa: PLC0415 - paths do without
+    from binlane.tables.ranges.stored_files import read_groups_of  # noqa: PLC0415 - paths do without
 
     for path in paths:
         for piece in _ranges(path, keys):
@@ -179,9 +179,9 @@ def land(  # noqa: PLR0913 - each argument is a setting
         tables: The tables of the log to land: `shop.orders`, or the lists of CREATE BINLOG; all if
             empty.
         engine: The engine that runs the tasks: by default processes of this machine;
-            `binlane.tables.spark.engine.SparkEngine(spark)` for a cluster.
+            `binlane.tables.spark.spark_engine.SparkEngine(spark)` for a cluster.
         observer: Called with the progress, often.
-        settings: Others of `binlane.tables.landing.settings.LandingSettings`, such as `follow_s=1.0`; and
+        settings: Others of `binlane.tables.landing.landing_settings.LandingSettings`, such as `follow_s=1.0`; and
             `do_table` and its like with `rename`, as of `scan`.
 
     Raises:
@@ -192,8 +192,8 @@ def land(  # noqa: PLR0913 - each argument is a setting
     """
     from binlane.binlogs.filters.terms import LIST_OPTIONS  # noqa: PLC0415 - likewise
     from binlane.tables.landing.landing import land as land_log  # noqa: PLC0415 - for this function only
-    from binlane.tables.landing.settings import LandingSettings  # noqa: PLC0415 - likewise
-    from binlane.tables.landing.work import FormatName, Mode  # noqa: PLC0415 - likewise
+    from binlane.tables.landing.landing_settings import LandingSettings  # noqa: PLC0415 - likewise
+    from binlane.tables.landing.range_work import FormatName, Mode  # noqa: PLC0415 - likewise
 
     filters: dict[str, Any] = {
         name: settings.pop(name) for name in LIST_OPTIONS if name in settings
@@ -209,7 +209,9 @@ def land(  # noqa: PLR0913 - each argument is a setting
         )
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            str(error), key="land", hint="see binlane.tables.landing.settings.LandingSettings"
+            str(error),
+            key="land",
+            hint="see binlane.tables.landing.landing_settings.LandingSettings",
         ) from None
     return land_log(_paths(source), fspath(into), chosen, engine=engine, observer=observer)
 
@@ -287,7 +289,7 @@ def _ranges(path: str, keys: str | None) -> list[LogRange]:
         return [LogRange(uri=path, name=name, number=0, is_plain=False, keys=keys)]
     from binlane.tables.ranges.filesystems import is_server  # noqa: PLC0415 - files do without
     from binlane.tables.ranges.known_facts import KnownFacts  # noqa: PLC0415 - likewise
-    from binlane.tables.ranges.sources import Sources  # noqa: PLC0415 - likewise
+    from binlane.tables.ranges.log_sources import Sources  # noqa: PLC0415 - likewise
 
     def end_of(file: StoredLogFile) -> int | None:
         """Return the end of the last whole group of a file that is being written; a server knows itself."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from binlane.tables.landing.range_work import Mode
 from binlane.tables.landing.tables.delta import DeltaFormat
-from binlane.tables.landing.work import Mode
 from tests.feeds import check_replay
 from tests.landed import delta_rows
 from tests.log_batches import Binlogs, LogLander, new_lander

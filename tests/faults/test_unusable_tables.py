@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.range_work import Mode
 from tests.faults.test_landing_crashes import (
     Crash,
     Fuse,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from binlane.binlogs.cat.json_lines import JsonLines
+from binlane.binlogs.cat.event_json_lines import JsonLines
 from binlane.log.codec.charsets import charset_of
 from binlane.log.codec.columns import Column
 from binlane.log.codec.control import FormatDescriptionEvent

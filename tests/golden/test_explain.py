@@ -8,8 +8,8 @@ from dataclasses import fields
 import pytest
 
 from binlane.binlogs.cat.explain.explanation import Explanation, explain
+from binlane.binlogs.cat.explain.explanation_text import explanation_json, explanation_text
 from binlane.binlogs.cat.explain.find import FoundEvent
-from binlane.binlogs.cat.explain.text import explanation_json, explanation_text
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format

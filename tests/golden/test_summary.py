@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from binlane.binlogs.cat.summary import Summary
-from binlane.binlogs.cat.summary.as_json import summary_json
+from binlane.binlogs.cat.summary.summary_json import summary_json
 from binlane.errors import UnsupportedError
 from binlane.log.codec.columns import decode_rows
 from binlane.log.codec.row_count import count_rows

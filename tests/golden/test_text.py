@@ -16,9 +16,9 @@ from typing import Final
 
 import pytest
 
-from binlane.binlogs.cat.text.event import local_time
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
+from binlane.binlogs.cat.text.event_text import local_time
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
 from tests.fixture_sets import FixtureSet, fixture_names, fixture_set

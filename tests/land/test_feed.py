@@ -14,9 +14,9 @@ from deltalake import DeltaTable
 from binlane.errors import ConfigError
 from binlane.live.provision.private_server import PrivateServer
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.iceberg import open_catalog
-from binlane.tables.landing.work import FormatName, Mode
 from binlane.version import __version__
 from tests.feeds import check_replay
 from tests.servers import execute

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.shop_log import ShopLog, Table
 

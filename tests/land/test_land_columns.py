@@ -17,9 +17,9 @@ from binlane.live.provision.server_programs import MysqlProgram
 from binlane.names import TableName
 from binlane.tables.columnar.unify import cast_exactly
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.progress import LandingReport
-from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.landing_progress import LandingReport
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.landed_select import Row, Source, landed_value
 

@@ -11,7 +11,7 @@ import pytest
 
 from binlane.live.provision.private_server import SOURCE_OPTIONS
 from binlane.live.provision.server_programs import MysqlProgram
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.range_work import Mode
 from tests.landed import delta_rows
 from tests.landed_select import Source, current_schema, current_values
 from tests.log_batches import LogLander, new_lander

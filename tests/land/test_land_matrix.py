@@ -16,8 +16,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from binlane.live.provision.server_programs import MARIADB
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
 from tests.land_comparison import Comparison, Verdict
 from tests.land_matrix import Matrix, Runner
 from tests.land_recording import Source

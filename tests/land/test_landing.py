@@ -15,11 +15,11 @@ import pytest
 from binlane import api
 from binlane.errors import CodecError, ConfigError, StoreLockedError
 from binlane.tables.landing.landing import land
+from binlane.tables.landing.landing_progress import LandingProgress
+from binlane.tables.landing.landing_settings import LandingSettings
 from binlane.tables.landing.lease import Lease
-from binlane.tables.landing.progress import LandingProgress
-from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.range_work import Mode
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.landing.work import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, delta_rows, final_rows
 from tests.servers import ServerFactory, execute

@@ -24,10 +24,10 @@ from binlane.names import TableName
 from binlane.tables.landing.engine import EmbeddedEngine
 from binlane.tables.landing.journal import Journal
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.snapshot.work import snapshot_chunk
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
+from binlane.tables.landing.snapshot.chunk_work import snapshot_chunk
 from binlane.tables.landing.verification import Lake, verify_lake
-from binlane.tables.landing.work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.servers import ServerFactory, connect, execute
 

@@ -19,11 +19,11 @@ from binlane.log.codec.event import Event
 from binlane.log.codec.rows import RowsEvent
 from binlane.names import TableName
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.progress import LandingReport
-from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.landing_progress import LandingReport
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.iceberg import open_catalog
 from binlane.tables.landing.verification import Lake, verify_lake
-from binlane.tables.landing.work import FormatName, Mode
 from tests.landed import plain_rows
 from tests.shop_log import ShopLog, Table
 

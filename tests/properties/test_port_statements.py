@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from binlane.errors import StatementError
 from binlane.live.answers.explain import explained
-from binlane.live.answers.system_tables.question import Select, Session, may_ask, question_of
+from binlane.live.answers.system_tables.question import (
+    QuestionSession,
+    SystemSelect,
+    may_ask,
+    question_of,
+)
 from binlane.live.answers.system_tables.translate import translate
 from binlane.live.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs, recognise
 from binlane.live.gateway.source_privileges import global_privileges
@@ -158,8 +163,8 @@ def say(text: str, *, ansi_quotes: bool = False) -> None:
         alter(create(before, 1), statement)
     if may_ask(text):
         modes = frozenset({"ANSI_QUOTES"} if ansi_quotes else ())
-        question = question_of(text, Session(modes=modes))
-        if isinstance(question, Select):
+        question = question_of(text, QuestionSession(modes=modes))
+        if isinstance(question, SystemSelect):
             translate(text, question.tokens)
 
 

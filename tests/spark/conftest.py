@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from binlane.tables.spark.session import build_session
+from binlane.tables.spark.spark_session import build_session
 from tests.fixture_sets import fixture_set
 
 

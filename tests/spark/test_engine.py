@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from binlane.errors import BinlaneError, PeerError, StoreError, TruncatedError
-from binlane.tables.spark.engine import SparkEngine
+from binlane.tables.spark.spark_engine import SparkEngine
 
 
 def squared(work: int) -> tuple[int, int]:

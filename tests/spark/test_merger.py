@@ -122,7 +122,7 @@ def test_settings_name_what_is_needed_and_keep_what_was_given() -> None:
 READ_FEED = """
 import json, sys
 from binlane.tables.spark.merger import merge_settings
-from binlane.tables.spark.session import build_session
+from binlane.tables.spark.spark_session import build_session
 spark = build_session("local[2]", settings=merge_settings({"spark.binlane.merge": "spark"}))
 for name in sys.argv[2:]:
     reader = spark.read.format("delta").option("readChangeFeed", "true")

@@ -10,7 +10,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from binlane.tables.ranges.filesystems import child, listed, opened
-from binlane.tables.ranges.plan import Planner
+from binlane.tables.ranges.planner import Planner
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
 from tests.unit.tables.ranges.test_plan import all_ranges, groups_of

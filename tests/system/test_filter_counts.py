@@ -23,19 +23,19 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from binlane import api
 from binlane.binlogs.filters.events import EventFilter
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.losses import Losses
-from binlane.binlogs.filters.state import FilterState
 from binlane.binlogs.filters.terms import parse_terms
 from binlane.errors import ConfigError
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
 from binlane.tables.columnar.table_schema import table_of
-from binlane.tables.landing.tables.directories import Directories
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.range_work import Mode
+from binlane.tables.landing.tables.table_directories import Directories
 from binlane.tables.spark.change_log import change_log_schema
-from binlane.tables.spark.options import SourceOptions
 from binlane.tables.spark.source import BinlogReader
+from binlane.tables.spark.source_options import SourceOptions
 from tests.filtered import Flavor, Given, arguments, filters, work
 from tests.landed import current_rows
 from tests.rename_workload import DATABASES

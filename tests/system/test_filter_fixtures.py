@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.filters.events import EventFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.terms import parse_terms
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.grouping.inner import expanded_all

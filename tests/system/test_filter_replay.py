@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from binlane.binlogs.filters.events import EventFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.terms import parse_terms
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk

@@ -28,7 +28,7 @@ from binlane.names import TableName
 from binlane.statements.policy.server import Server
 from binlane.statements.policy.used_objects import body_use
 from binlane.statements.session.session import Session
-from binlane.statements.sql.schema import OBJECT_KINDS
+from binlane.statements.sql.object_store import OBJECT_KINDS
 from tests.judged_statements import judging
 from tests.live_catalog import (
     all_of,

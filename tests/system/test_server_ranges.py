@@ -15,7 +15,7 @@ import binlane
 from binlane.errors import ConfigError, PeerError, StoreError
 from binlane.live.provision.private_server import PrivateServer
 from binlane.tables.ranges.log_range import Limits
-from binlane.tables.ranges.plan import Planner, PlanOptions
+from binlane.tables.ranges.planner import Planner, PlanOptions
 from tests.servers import ServerFactory, execute
 from tests.unit.tables.ranges.test_plan import all_ranges, groups_of
 

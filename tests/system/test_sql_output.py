@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.cat.sql.flashback import Flashback
-from binlane.binlogs.cat.sql.lines import SqlLines
+from binlane.binlogs.cat.sql.sql_lines import SqlLines
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.event import Event
 from binlane.log.grouping.inner import expanded_all

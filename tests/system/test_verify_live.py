@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from binlane.binlogs.store.verify import Tally, verify
+from binlane.binlogs.store.verify import CheckCounts, verify
 from tests.serve_process import ServeProcess, create_account
 from tests.servers import ServerFactory, connect, execute
 
@@ -42,7 +42,7 @@ def test_a_store_that_is_written_has_no_faults(servers: ServerFactory, tmp_path:
 
     with ServeProcess(tmp_path / "serve", source, extra=SMALL_FILES) as serve:
         serve.execute("CREATE BINLOG 'all'", "CREATE BINLOG 'shop' LOG(shop)")
-        tally, found = Tally(), []
+        tally, found = CheckCounts(), []
         with ExitStack() as stack:
             for work in (write, write, define):
                 stack.callback(_start(work).join)

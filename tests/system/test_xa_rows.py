@@ -16,8 +16,8 @@ from binlane.live.provision.private_server import PrivateServer
 from binlane.log.grouping.event_group import group_events
 from binlane.log.grouping.walk import walk
 from binlane.log.grouping.xa import finished_by
+from binlane.tables.columnar.log_notes import Trouble, TroubleKind
 from binlane.tables.columnar.table_schema import ReadOptions, table_of
-from binlane.tables.columnar.told import Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from tests.servers import connect, end_xa, execute

@@ -14,7 +14,7 @@ import pytest
 from binlane.cli.main import COMMANDS, binlane
 from binlane.live.service.config import compose, effective
 from binlane.live.service.setting_keys import KEYS, setting_of
-from binlane.tables.spark.options import _OPTIONS
+from binlane.tables.spark.source_options import _OPTIONS
 from docs.generate import command_line, ledger
 from tests.rules import ROOT, load_rules
 

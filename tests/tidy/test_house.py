@@ -10,15 +10,15 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 32,
-    "functions over 6 parameters": 36,
-    "classes with more than 15 fields changed outside __init__": 1,
-    "class names for more than one class": 44,
-    "file names for more than one module": 70,
-    "file names that say nothing in their folder": 31,
-    "riddling names of classes and modules": 18,
+    "modules over 600 lines": 16,
+    "functions over 6 parameters": 27,
+    "classes with more than 15 fields changed outside __init__": 0,
+    "class names for more than one class": 26,
+    "file names for more than one module": 37,
+    "file names that say nothing in their folder": 16,
+    "riddling names of classes and modules": 8,
     "docstrings that begin with a question word": 0,
-    "attribute and argument lines under five words": 1,
+    "attribute and argument lines under five words": 0,
 }
 
 

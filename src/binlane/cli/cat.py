@@ -15,7 +15,7 @@ from binlane.cli.talk import say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from binlane.binlogs.cat.files import LogFile
+    from binlane.binlogs.cat.event_streams import LogFile
     from binlane.binlogs.cat.force import LeftOut
     from binlane.binlogs.cat.renderer import Renderer
     from binlane.cli.cat_request import CatRequest
@@ -155,7 +155,7 @@ class _Run:
             from binlane.cli.cat_remote import remote_files  # noqa: PLC0415  # only with a server
 
             return remote_files(request)
-        from binlane.binlogs.cat.files import Reading, log_files  # noqa: PLC0415  # after --help
+        from binlane.binlogs.cat.event_streams import Reading, log_files  # noqa: PLC0415  # after --help
 
         reading = Reading(
             keys=self._keys(),

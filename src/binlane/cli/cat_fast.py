@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from binlane.binlogs.cat.fast_text.filtered import LogPart
     from binlane.binlogs.cat.fast_text.printer import FastText
     from binlane.binlogs.cat.renderer import Renderer
-    from binlane.binlogs.cat.text.options import TextOptions
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.cat.text.text_options import TextOptions
+    from binlane.binlogs.filters.filter_state import FilterState
     from binlane.log.codec.encryption import KeyRing
 
 _WORTH_BYTES: Final = 1 << 20
@@ -112,7 +112,7 @@ def print_fast(
         CodecError: At the first fault; what stands before it is printed.
     """
     from binlane.binlogs.cat.fast_text.printer import FastText  # noqa: PLC0415  # needs numpy
-    from binlane.binlogs.cat.text.lines import TextLines  # noqa: PLC0415
+    from binlane.binlogs.cat.text.text_lines import TextLines  # noqa: PLC0415
     from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
     from binlane.log.kernels.load import kernels  # noqa: PLC0415
@@ -140,7 +140,7 @@ def _print_filtered(
 ) -> None:
     from binlane.binlogs.cat.fast_text.filtered import FilteredBytes  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.filters.events import EventFilter, GroupFilter  # noqa: PLC0415
-    from binlane.binlogs.filters.runs import RunFilter  # noqa: PLC0415
+    from binlane.binlogs.filters.filtered_runs import RunFilter  # noqa: PLC0415
     from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
 

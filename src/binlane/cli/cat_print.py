@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from binlane.binlogs.cat.files import LogFile
-from binlane.binlogs.cat.filters.selection import Selector
+from binlane.binlogs.cat.event_selection import Selector
+from binlane.binlogs.cat.event_streams import LogFile
 from binlane.binlogs.cat.renderer import OpensFiles, Renderer
 from binlane.cli.cat_request import CatRequest
 from binlane.errors import CodecError
@@ -16,9 +16,9 @@ from binlane.log.codec.format import Format
 from binlane.log.codec.types import EventType
 
 if TYPE_CHECKING:
-    from binlane.binlogs.cat.filters.selection import NameFilter
+    from binlane.binlogs.cat.event_selection import NameFilter
     from binlane.binlogs.filters.events import EventFilter
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.filters.filter_state import FilterState
 
 
 class _Filter(Protocol):
@@ -122,7 +122,7 @@ def _filters(
     if request.prints_all:
         return
     if request.is_filtered_by_name:
-        from binlane.binlogs.cat.filters.selection import NameFilter  # noqa: PLC0415  # needs SQL
+        from binlane.binlogs.cat.event_selection import NameFilter  # noqa: PLC0415  # needs SQL
 
         given = request.given
         yield NameFilter(

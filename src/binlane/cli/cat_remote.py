@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.binlogs.cat.files import LogFile
+from binlane.binlogs.cat.event_streams import LogFile
 from binlane.cli import password_input
 from binlane.client.account import account_at
 from binlane.client.remote import read_remote

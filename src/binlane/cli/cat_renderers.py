@@ -9,7 +9,7 @@ from binlane.binlogs.cat.renderer import Renderer
 from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
-    from binlane.binlogs.filters.known_objects import SchemaObjects
+    from binlane.binlogs.filters.schema_objects import SchemaObjects
     from binlane.statements.sql.logged_objects import LoggedObjects
 
 _SERVER: Final = re.compile(r"(mariadb|mysql)://")
@@ -28,14 +28,14 @@ def renderer_for(request: CatRequest, catalog: LoggedObjects | None) -> Renderer
 
         return Flashback(catalog=catalog)
     if given["format_"] == "json":
-        from binlane.binlogs.cat.json_lines import JsonLines  # noqa: PLC0415  # as above
+        from binlane.binlogs.cat.event_json_lines import JsonLines  # noqa: PLC0415  # as above
 
         return JsonLines(with_rows=given["verbose"] > 0, catalog=catalog)
     if given["format_"] == "sql":
-        from binlane.binlogs.cat.sql.lines import SqlLines  # noqa: PLC0415  # as above
+        from binlane.binlogs.cat.sql.sql_lines import SqlLines  # noqa: PLC0415  # as above
 
         return SqlLines(catalog=catalog, load_directory=given["load_directory"])
-    from binlane.binlogs.cat.text.lines import TextLines  # noqa: PLC0415  # as above
+    from binlane.binlogs.cat.text.text_lines import TextLines  # noqa: PLC0415  # as above
 
     return TextLines(request.text_options())
 
@@ -67,7 +67,7 @@ def known_objects(request: CatRequest) -> SchemaObjects | None:
     source = request.given["schema"]
     if source is None:
         return None
-    from binlane.binlogs.filters.known_objects import SchemaObjects  # noqa: PLC0415  # as above
+    from binlane.binlogs.filters.schema_objects import SchemaObjects  # noqa: PLC0415  # as above
 
     return SchemaObjects(lambda catalog: _load(catalog, source, request))
 

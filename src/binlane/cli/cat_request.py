@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.binlogs.cat.filters.selection import EventSelection, IdList
+from binlane.binlogs.cat.event_selection import EventSelection, IdList
 from binlane.cli.filter_options import has_filter
 from binlane.log.codec.format import MAGIC
 from binlane.positions import GtidPosition
 
 if TYPE_CHECKING:
-    from binlane.binlogs.cat.text.options import TextOptions
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.cat.text.text_options import TextOptions
+    from binlane.binlogs.filters.filter_state import FilterState
     from binlane.binlogs.filters.terms import FilterTerms
 
 # Of each pair, one says the opposite of the other, or leaves nothing for it to do.
@@ -146,13 +146,13 @@ class CatRequest:
         terms = None if self.prints_all else self.filter_terms()
         if terms is None or terms.is_everything:
             return None
-        from binlane.binlogs.filters.state import FilterState  # noqa: PLC0415  # as above
+        from binlane.binlogs.filters.filter_state import FilterState  # noqa: PLC0415  # as above
 
         return FilterState(terms)
 
     def text_options(self) -> TextOptions:
         """Return the options of the text that is printed."""
-        from binlane.binlogs.cat.text.options import Base64Output, TextOptions  # noqa: PLC0415  # as above
+        from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions  # noqa: PLC0415  # as above
 
         given, selection = self.given, self.selection
         return TextOptions(

@@ -85,11 +85,11 @@ def print_summary(summary: Summary, request: CatRequest) -> None:
             page.write(summary_html(summary))
     with open_output(None, errors="backslashreplace") as output:
         if request.given["format_"] == "json":
-            from binlane.binlogs.cat.summary.as_json import summary_json  # noqa: PLC0415  # as above
+            from binlane.binlogs.cat.summary.summary_json import summary_json  # noqa: PLC0415  # as above
 
             click.echo(json.dumps(summary_json(summary), ensure_ascii=False), file=output)
             return
-        from binlane.binlogs.cat.summary.text import summary_text  # noqa: PLC0415  # rich is slow to load
+        from binlane.binlogs.cat.summary.summary_text import summary_text  # noqa: PLC0415  # rich is slow to load
 
         has_color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80

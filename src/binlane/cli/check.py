@@ -88,7 +88,7 @@ class CheckOptions:
     "server_name",
     metavar="mariadb|mysql[:VERSION]",
     shell_complete=_complete_server,
-    help="Whose rules are followed. Default: the server that --schema is of, where it tells.",
+    help="Server whose rules hold. Default: the server of --schema, if it names one.",
 )
 @click.option(
     "--schema",
@@ -102,20 +102,20 @@ class CheckOptions:
 @click.option(
     "--password-file",
     type=_FILE,
-    help="File with the password of SERVER's account; else MYSQL_PWD, else it is asked for.",
+    help="File with the password of SERVER's account; else MYSQL_PWD, else the command asks for it.",
 )
 @click.option(
     "--lower-case-table-names",
     metavar="0|1|2",
     type=click.IntRange(0, 2),
-    help="The server's variable: 1 and 2 do not tell names apart by case. Default: as --schema "
+    help="The server's variable: with 1 and 2 names compare without case. Default: as --schema "
     "says, else 0.",
 )
 @click.option(
     "--user",
     metavar="NAME[@HOST]",
-    help="The account that runs the scripts, one of the schema: what it may not do is refused. "
-    "Default: one that may do everything.",
+    help="The account that runs the scripts, one of the schema: statements that it may not run are "
+    "refused. Default: an account with all privileges.",
 )
 @click.option(
     "--binlogs",
@@ -127,14 +127,14 @@ class CheckOptions:
 @click.option(
     "--assume-engine",
     metavar="ENGINE",
-    help="Take tables that the schema does not know for tables of this engine.",
+    help="Engine of tables that the schema does not know.",
 )
 @click.option(
     "--deny",
     metavar="REASON",
     multiple=True,
     shell_complete=_complete_reason,
-    help="Fail for this reason, also where it made the server log rows. May be repeated.",
+    help="Fail for this reason, even if the server avoids it by logging rows. May be repeated.",
 )
 @click.option(
     "--allow",
@@ -146,9 +146,11 @@ class CheckOptions:
 @click.option("--json", "form", flag_value="json", help="One JSON object a statement.")
 @click.option("--sarif", "form", flag_value="sarif", help="SARIF 2.1.0, for code scanning.")
 @click.option("--github", "form", flag_value="github", help="Annotations of GitHub Actions.")
-@click.option("--explain", is_flag=True, help="Also each decision, step by step, and the events.")
+@click.option(
+    "--explain", is_flag=True, help="Also show each decision, step by step, and the events."
+)
 @verbose_option
-@click.option("--quiet", is_flag=True, help="Print only what is wrong.")
+@click.option("--quiet", is_flag=True, help="Print only faults.")
 def command(**given: Any) -> int:
     """Show what each statement of a script would do to each binlog, without running it.
 

@@ -45,15 +45,15 @@ def command(
 ) -> int:
     """Print one event of a binlog file, field by field, with its bytes beside their meaning.
 
-    POSITION is where the event begins, in bytes, as `binlane cat` prints it. A damaged event is
+    POSITION is the first byte of the event, as `binlane cat` prints it. A damaged event is
     explained up to its fault.
     """
     from binlane.binlogs.cat.explain.explanation import explain  # noqa: PLC0415  # after --help
-    from binlane.binlogs.cat.explain.find import find_event  # noqa: PLC0415  # as above
-    from binlane.binlogs.cat.explain.text import (  # noqa: PLC0415  # as above
+    from binlane.binlogs.cat.explain.explanation_text import (  # noqa: PLC0415  # as above
         explanation_json,
         explanation_text,
     )
+    from binlane.binlogs.cat.explain.find import find_event  # noqa: PLC0415  # as above
     from binlane.binlogs.store.chunks import open_chunks, read_keys  # noqa: PLC0415  # as above
     from binlane.log.grouping.decryption import plain_chunks  # noqa: PLC0415  # as above
     from binlane.statements.sql.logged_objects import LoggedObjects  # noqa: PLC0415  # as above

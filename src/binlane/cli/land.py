@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from binlane.tables.landing.engine import Engine
     from binlane.tables.landing.landing import Landing
-    from binlane.tables.landing.settings import LandingSettings
+    from binlane.tables.landing.landing_settings import LandingSettings
 
 _INTERVAL: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -38,7 +38,7 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--into",
     required=True,
     metavar="URI",
-    help="Where the tables are: a directory, or a URI such as s3://bucket/lake.",
+    help="Place of the tables: a directory, or a URI such as s3://bucket/lake.",
 )
 @click.option(
     "--mode",
@@ -55,18 +55,18 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     help="Tables and databases, as shop.orders,crm, or LOG(…), IGNORE(…); else all.",
 )
 @takes_tables
-@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--follow", is_flag=True, help="Go on with new changes, until interrupted.")
 @click.option(
     "--trigger",
     default="1s",
     show_default=True,
     metavar="TIME",
-    help="How often to look, with --follow: 500ms, 1s, 5m or 12h.",
+    help="With --follow: time between two looks: 500ms, 1s, 5m or 12h.",
 )
 @click.option(
     "--checkpoint",
     metavar="URI",
-    help="Where the place in the log is kept; by default in the target.",
+    help="Place where the position in the log is kept; by default the target.",
 )
 @click.option(
     "--format",
@@ -74,14 +74,14 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     default="delta",
     show_default=True,
     metavar="[delta|iceberg|parquet]",
-    help="Of the tables.",
+    help="Format of the tables.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["embedded", "spark"]),
     default="embedded",
     show_default=True,
-    help="Who runs the tasks: processes of this machine, or Spark.",
+    help="Engine of the tasks: processes of this machine, or Spark.",
 )
 @click.option(
     "--encryption-keys",
@@ -94,60 +94,66 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 @click.option(
     "--cdf/--no-cdf",
     default=None,
-    help="Have current tables tell which rows a commit changes: Delta's change data feed.",
+    help="Give current tables Delta's change data feed: the rows that each commit changes.",
 )
 @click.option(
     "--keep",
     default="168h",
     show_default=True,
     metavar="TIME",
-    help="How long files of earlier versions of tables stay for their readers, such as 12h.",
+    help="Time for which files of earlier versions stay for readers, such as 12h.",
 )
 @click.option(
     "--catalog",
     multiple=True,
     metavar="K=V",
-    help="A property of an Iceberg catalog, name=… among them; by default it is in the target.",
+    help="A property of an Iceberg catalog, such as name=…; the default catalog is in the target.",
 )
 @click.option(
     "--batch-bytes",
     metavar="SIZE",
-    help="Bytes of log of a batch, such as 64M or 1G; by default 256M.",
+    help="Bytes of log in a batch, such as 64M or 1G; by default 256M.",
 )
 @click.option(
     "--snapshot",
     metavar="SERVER",
-    help="A URL, mariadb://USER@HOST:PORT or mysql://…. Take the rows of tables that are missing from this server; with --tables of those.",
+    help="A URL, mariadb://USER@HOST:PORT or mysql://…. Read missing rows of tables from this "
+    "server; with --tables only of those.",
 )
 @click.option(
     "--password-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Holds the password for servers; else MYSQL_PWD, or a prompt.",
+    help="File with the password for servers; else MYSQL_PWD, or a prompt.",
+)
+@click.option("--skip", multiple=True, metavar="GTID", help="Skip this event group; repeatable.")
+@click.option("--take-over", is_flag=True, help="Replace a driver that holds the target.")
+@click.option(
+    "--no-audit", is_flag=True, help="Do not count the log's rows or compare the tables with them."
 )
 @click.option(
-    "--skip", multiple=True, metavar="GTID", help="Pass over this event group; several are allowed."
+    "--master", metavar="URL", help="Spark's master, with --engine spark; by default local[*]."
 )
-@click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
-@click.option(
-    "--no-audit", is_flag=True, help="Do not count the log's rows, nor compare the tables with it."
-)
-@click.option("--master", metavar="URL", help="Of Spark, with --engine spark; by default local[*].")
 @click.option(
     "--conf",
     multiple=True,
     metavar="spark.KEY=VALUE",
-    help="A setting of Spark, likewise; repeatable.",
+    help="A setting of Spark, with --engine spark; repeatable.",
 )
 @click.option(
     "--driver-memory",
     metavar="SIZE",
-    help="Of Spark's driver, such as 2g, likewise; by default 1g.",
+    help="Memory of Spark's driver, such as 2g, with --engine spark; by default 1g.",
 )
 @click.option(
-    "--report", "report_file", metavar="FILE", help="Written at the end: .html, .json or text."
+    "--report",
+    "report_file",
+    metavar="FILE",
+    help="Report to write at the end: .html, .json or text.",
 )
 @click.option(
-    "--metrics", metavar="ADDRESS:PORT", help="Serve Prometheus' metrics and /healthz meanwhile."
+    "--metrics",
+    metavar="ADDRESS:PORT",
+    help="Serve Prometheus' metrics and /healthz during the run.",
 )
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
@@ -160,7 +166,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     settings = _settings(options)
     places = [_with_password(source, options["password_file"]) for source in sources]
     from binlane.tables.landing.landing import Landing  # noqa: PLC0415 - after --help
-    from binlane.tables.landing.report import report_as, text_report  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.landing_report import report_as, text_report  # noqa: PLC0415 - after --help
 
     with ExitStack() as stack:
         shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
@@ -240,11 +246,11 @@ def _write(path: str, text: str) -> None:
 
 
 def _settings(options: dict[str, Any]) -> LandingSettings:
-    from binlane.tables.landing.settings import (  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.landing_settings import (  # noqa: PLC0415 - after --help
         BATCH_BYTES_DEFAULT,
         LandingSettings,
     )
-    from binlane.tables.landing.work import FormatName, Mode  # noqa: PLC0415 - after --help
+    from binlane.tables.landing.range_work import FormatName, Mode  # noqa: PLC0415 - after --help
 
     size = options["batch_bytes"]
     return LandingSettings(
@@ -270,7 +276,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
 def _with_password(place: str, file: Path | None) -> str:
     """The URL of a server, saying where its password is: in a file, or the environment."""
     from binlane.tables.ranges.filesystems import is_server  # noqa: PLC0415 - as above
-    from binlane.tables.ranges.servers import (  # noqa: PLC0415 - as above
+    from binlane.tables.ranges.served_logs import (  # noqa: PLC0415 - as above
         PASSWORD_FILE,
         PASSWORD_OPTIONS,
         server_uri,
@@ -289,8 +295,8 @@ def _with_password(place: str, file: Path | None) -> str:
 def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
     """Return Spark's engine with its session, if the command line asks for it."""
     if options["engine"] == "spark":
-        from binlane.tables.spark.engine import spark_engine  # noqa: PLC0415 - after --help
-        from binlane.tables.spark.session import session_settings  # noqa: PLC0415 - as above
+        from binlane.tables.spark.spark_engine import spark_engine  # noqa: PLC0415 - after --help
+        from binlane.tables.spark.spark_session import session_settings  # noqa: PLC0415 - as above
 
         conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
         return spark_engine(options["master"] or "local[*]", conf)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from binlane.tables.landing.progress import LandingProgress
+    from binlane.tables.landing.landing_progress import LandingProgress
 
 _QUIET_S: Final = 1.0
 _REFRESH_S: Final = 0.1

@@ -53,15 +53,16 @@ class RouteOptions:
     "definitions_file",
     metavar="DEFS.sql",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="CREATE BINLOG statements: which binlogs to make, and what each logs; with a filter it "
-    "may be missing: then one binlog, named binlog, has all that passes.",
+    help="CREATE BINLOG statements of the binlogs to make. With a filter the option may be "
+    "missing: one binlog, named binlog, then has everything that passes.",
 )
 @click.option(
     "--out",
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Gets NAME/NAME.000001 … and NAME/NAME.index for each; made if it is not there.",
+    help="Directory for NAME/NAME.000001 … and NAME/NAME.index of each binlog; it is made if it is "
+    "missing.",
 )
 @click.option(
     "--at-gtid",
@@ -69,8 +70,8 @@ class RouteOptions:
     metavar="GTID FILE.sql",
     nargs=2,
     multiple=True,
-    help="Behind this event group, change the definitions by CREATE, ALTER and DROP BINLOG in "
-    "this file. May be repeated.",
+    help="From behind this event group on, change the definitions by CREATE, ALTER and DROP "
+    "BINLOG in this file. May be repeated.",
 )
 @click.option(
     "--encryption-keys",
@@ -83,7 +84,7 @@ class RouteOptions:
     "--start-position",
     metavar="N",
     type=click.IntRange(4, POSITION_MAX),
-    help="Begin at this position of the first file, where an event group begins.",
+    help="Begin at this position of the first file; an event group must begin there.",
 )
 @click.option(
     "--max-binlog-size",
@@ -95,16 +96,16 @@ class RouteOptions:
 @click.option(
     "--with-tables-info",
     is_flag=True,
-    help="Have each statement say which tables it concerns, in files for binlane's own programs "
-    "alone. Without it, such files become ordinary ones.",
+    help="List the tables of each statement, in files that only binlane's programs read. "
+    "Without it, such files become ordinary ones.",
 )
 @click.option(
     "--schema",
     "schema_file",
     metavar="SCHEMA.sql",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The tables as they were before the first file, such as a dump without rows: tells which "
-    "foreign keys there are, and what views and stored code are about.",
+    help="The tables before the first file, such as a dump without rows: names foreign keys, "
+    "and the tables of views and stored code.",
 )
 @takes_filter
 @verbose_option
@@ -112,9 +113,9 @@ class RouteOptions:
 def command(**given: Any) -> int:
     """Make scoped binlogs from binlog files of MariaDB or MySQL, oldest first.
 
-    Each binlog of DEFS.sql gets, in real binlog files, what the files hold of its scope. Run again
-    with the same DIR, it goes on where it ended: behind damage that was mended, behind a run that
-    was cut off, or with files that came since.
+    Each binlog of DEFS.sql gets the changes in its scope, as real binlog files. Run again with
+    the same DIR, the command goes on where it ended: after mended damage, after an interrupted
+    run, or with new files.
     """
     options = RouteOptions(**{name: given.pop(name) for name in RouteOptions.__slots__})
     from binlane.binlogs.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above

@@ -32,21 +32,27 @@ class SetupOptions:
 
 @click.command("setup")
 @click.argument("server")
-@click.option("--check", "is_check", is_flag=True, help="Change nothing; print what would be done.")
+@click.option(
+    "--check",
+    "is_check",
+    is_flag=True,
+    help="Change nothing; print the statements that would be run.",
+)
 @click.option(
     "--password-file",
     type=click.Path(path_type=Path),
-    help="File with the password of SERVER's account; else MYSQL_PWD, else it is asked for.",
+    help="File with the password of SERVER's account; else MYSQL_PWD, else the command asks for it.",
 )
 @click.option(
     "--create-user",
     metavar="NAME[@HOST]",
-    help="Make an account for `serve`, where it is missing, and grant to it; HOST is % by default.",
+    help="Make an account for `serve`, if it is missing, and grant it privileges; HOST is % by "
+    "default.",
 )
 @click.option(
     "--create-password-file",
     type=click.Path(path_type=Path),
-    help="File with that account's password; one that is missing is made with a random password.",
+    help="File with that account's password; a missing file is made with a random password.",
 )
 @click.option(
     "--no-marks",
@@ -57,17 +63,18 @@ class SetupOptions:
 @click.option(
     "--rows-only",
     is_flag=True,
-    help="Prepare for binlogs of rows alone: the account gets REPLICATION SLAVE and nothing else.",
+    help="Prepare only for binlogs of rows: the account gets REPLICATION SLAVE and nothing else.",
 )
 @verbose_option
-@click.option("--quiet", is_flag=True, help="Print nothing; the exit code tells.")
+@click.option("--quiet", is_flag=True, help="Print nothing; only the exit code shows the result.")
 def command(**given: Any) -> int:
     """Prepare SERVER as a source: settings of its log, and privileges of the account.
 
     SERVER is mariadb://user@host:port or mysql://user@host:port, ?socket=PATH for a socket. Its
-    account becomes the one that `serve` uses, unless --create-user names another. What is printed is
-    a SQL script: the statements that are run, with --check those that would be. Exit code 0: nothing
-    lacks; 1: something does, and the script says what; 3: the server cannot be reached.
+    account becomes the one that `serve` uses, unless --create-user names another. The output is a
+    SQL script: the statements that are run, with --check those that would be.
+    Exit code 0: nothing is missing; 1: something is, and the script says what; 3: the server
+    cannot be reached.
     """
     options = SetupOptions(**given)
     from binlane.client.settings import ServerUrl  # noqa: PLC0415  # after --help

@@ -17,7 +17,7 @@ from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
     from binlane.binlogs.route.schedule import Schedule
-    from binlane.binlogs.store.verify import Fault, Tally
+    from binlane.binlogs.store.verify import CheckCounts, Fault
 
 _AGAINST: Final = "--against"
 STDIN: Final = "-"
@@ -54,15 +54,15 @@ def _is_option(argument: str) -> bool:
     metavar="FILE...",
     multiple=True,
     help="All files of the full log, oldest first: the binlogs together are this log, event for "
-    "event. Stands behind the binlogs.",
+    "event. Write it behind the binlogs.",
 )
 @click.option(
     "--binlogs",
     "definitions_file",
     metavar="DEFS.sql",
     type=click.Path(path_type=Path),
-    help="With --against: the binlogs' definitions, as route takes them; each has what its scope "
-    "holds, and nothing else.",
+    help="With --against: the binlogs' definitions, as route takes them; each must have exactly the "
+    "changes in its scope.",
 )
 @click.option(
     "--at-gtid",
@@ -73,14 +73,16 @@ def _is_option(argument: str) -> bool:
     help="With --binlogs: definitions that change behind this event group, as route takes them.",
 )
 @click.option(
-    "--values", is_flag=True, help="Of a target of `land`, --against its log: compare values, too."
+    "--values", is_flag=True, help="For a target of `land`, --against its log: compare values, too."
 )
-@click.option("--checkpoint", metavar="URI", help="Likewise: that of `land`, if it had one.")
+@click.option(
+    "--checkpoint", metavar="URI", help="For a target of `land`: its checkpoint, if it had one."
+)
 @click.option(
     "--catalog",
     multiple=True,
     metavar="K=V",
-    help="Likewise: a property of its Iceberg catalog, name=… among them.",
+    help="For a target of `land`: a property of its Iceberg catalog, such as name=…",
 )
 @click.option(
     "--encryption-keys",
@@ -102,9 +104,9 @@ def command(
 ) -> int:
     """Check binlog files or a whole data directory; print each fault as file:position: fault.
 
-    A target of `land` is held against its log, table by table.
+    A target of `land` is compared with its log, table by table.
     """
-    from binlane.binlogs.store.verify import Tally  # noqa: PLC0415  # after --help
+    from binlane.binlogs.store.verify import CheckCounts  # noqa: PLC0415  # after --help
 
     if any(map(_is_lake, paths)):
         if len(paths) > 1 or not against or definitions_file is not None:
@@ -121,7 +123,7 @@ def command(
     if changes and definitions_file is None:
         raise click.UsageError("--at-gtid changes the definitions of --binlogs")
     schedule = None if definitions_file is None else read_schedule(definitions_file, changes)
-    start, tally = time.monotonic(), Tally()
+    start, tally = time.monotonic(), CheckCounts()
     return _told(
         map(str, _faults(paths, against, schedule, key_file, tally)),
         quiet=quiet,
@@ -176,7 +178,7 @@ def _faults(
     against: tuple[str, ...],
     schedule: Schedule | None,
     key_file: str | None,
-    tally: Tally,
+    tally: CheckCounts,
 ) -> Iterator[Fault]:
     from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415  # after --help
     from binlane.binlogs.store.verify import verify, verify_against  # noqa: PLC0415  # as above
@@ -198,7 +200,7 @@ def _faults(
         yield from verify(list(map(Path, paths)), keys=keys, tally=tally)
 
 
-def _figures(tally: Tally, seconds: float) -> str:
+def _figures(tally: CheckCounts, seconds: float) -> str:
     """Return the figures of the checked logs, for people."""
     return (
         f" in {tally.files:,} files with {tally.groups:,} event groups of {tally.events:,} events, "

@@ -26,20 +26,20 @@ from binlane.client.questions import (
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, folded
 from binlane.statements.policy.used_objects import body_use
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import Shape, StatementFacts, VariableScope
+from binlane.statements.sql.object_store import OBJECT_KINDS, ChildTables, ObjectStore
+from binlane.statements.sql.schema import small
+from binlane.statements.sql.servers import Dialect, Version
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
     VIEW_KINDS,
-    Shape,
-    StatementFacts,
     StatementKind,
-    VariableScope,
 )
-from binlane.statements.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
-from binlane.statements.sql.servers import Dialect, Version
 from binlane.statements.sql.tokens import LONG
-from binlane.statements.sql.tree.definitions import AccountStatement, AlterTable, CreateRoutine
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import AlterTable, CreateRoutine
 from binlane.statements.sql.tree.statements import innermost
 
 _COVERED_MAX: Final = 8_192

@@ -7,11 +7,12 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from binlane.names import TableName
-from binlane.statements.policy.reasons import default_facts
+from binlane.statements.policy.unsafe_defaults import default_facts
 from binlane.statements.policy.used_objects import body_use
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Routine, Table, Trigger, small
-from binlane.statements.sql.tree.definitions import AccountStatement
+from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.tree.account_statements import AccountStatement
 
 
 class Topic(Enum):

@@ -26,12 +26,8 @@ from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
 from binlane.statements.sql.accounts import AccountName, Grantee
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.schema import (
-    CreationContext,
-    ObjectStore,
-    Routine,
-    small,
-)
+from binlane.statements.sql.object_store import ObjectStore
+from binlane.statements.sql.schema import CreationContext, Routine, small
 from binlane.statements.sql.servers import Version
 
 Rows = list[list[str | None]]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, Final
 
-from binlane.statements.sql.parser import calls, notation
+from binlane.statements.sql.parser import calls, notation_text
 from binlane.statements.sql.servers import Dialect
 from tests.differential.logging import objects, templates
 from tests.differential.logging.productions import NOTATIONS, shown
@@ -78,15 +78,15 @@ class Grammar:
         self.roots += [("rows", "LOAD"), ("own", "statement")]
 
     def _collect(self, grammar: str, rule: str, item: Any, above: frozenset[int]) -> None:
-        if isinstance(item, notation._Choice):
+        if isinstance(item, notation_text.ItemChoice):
             for way in self.ways(item):
                 place = _Place(grammar, rule, way.items, above | {id(way.items)})
                 self.targets.append(place)
                 for each in way.items:
                     self._collect(grammar, rule, each, place.above)
-        elif isinstance(item, notation._Value | notation._More):
+        elif isinstance(item, notation_text.ValueItem | notation_text.RepeatedItem):
             self._collect(grammar, rule, item.item, above)
-        elif isinstance(item, notation._Call):
+        elif isinstance(item, notation_text.CallItem):
             found = self.resolved(grammar, item.name)
             if found is not None:
                 place = _Place(grammar, rule, (), above)
@@ -130,7 +130,7 @@ class Grammar:
         return (place.grammar, place.rule), frozenset(forced)
 
 
-def _choice(lines: Sequence[str]) -> notation._Choice:
+def _choice(lines: Sequence[str]) -> notation_text.ItemChoice:
     """A choice of templates: text, `<rule>` in it, and behind `@@` the servers that have it."""
     ways = []
     for line in lines:
@@ -140,11 +140,11 @@ def _choice(lines: Sequence[str]) -> notation._Choice:
         items: list[Any] = []
         for number, part in enumerate(parts):
             if number % 2:
-                items.append(notation._Call(part))
+                items.append(notation_text.CallItem(part))
             elif part:
-                items.append(notation._Words((part,)))
-        ways.append(notation._Way(tuple(items), (condition,) if condition else ()))
-    return notation._Choice(tuple(ways), may_be_none=False)
+                items.append(notation_text.WordsItem((part,)))
+        ways.append(notation_text.Alternative(tuple(items), (condition,) if condition else ()))
+    return notation_text.ItemChoice(tuple(ways), may_be_none=False)
 
 
 class Drawing:
@@ -183,12 +183,12 @@ class Drawing:
 
     def _item(self, grammar: str, item: Any) -> None:
         match item:
-            case notation._Words(words=words):
+            case notation_text.WordsItem(words=words):
                 self._words += map(self._of, words) if grammar == "own" else words
-            case notation._Value(item=inner):
+            case notation_text.ValueItem(item=inner):
                 if inner is not None:
                     self._item(grammar, inner)
-            case notation._More(item=inner, has_commas=has_commas):
+            case notation_text.RepeatedItem(item=inner, has_commas=has_commas):
                 before = templates.BEFORE.get(shown(inner))
                 if has_commas and before is not None and (text := before(self.text)):
                     self._words += [text, ","]
@@ -196,9 +196,9 @@ class Drawing:
                 if has_commas and self._random.random() < self._variety / 4 and before is None:
                     self._words.append(",")
                     self._item(grammar, inner)
-            case notation._Choice():
+            case notation_text.ItemChoice():
                 self._choice(grammar, item)
-            case notation._Call(name=name):
+            case notation_text.CallItem(name=name):
                 rule = self._grammar.resolved(grammar, name)
                 if rule is not None:
                     self._rule(rule)

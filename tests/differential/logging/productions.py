@@ -26,6 +26,7 @@ from binlane.statements.sql.parser import (
     forms,
     literals,
     notation,
+    notation_text,
     programs,
     queries,
     rows,
@@ -84,7 +85,7 @@ class Ways:
 
     def _collect(self, name: str, rule: str, item: Any) -> None:
         rules = self._rules[name]
-        if isinstance(item, notation._Choice):
+        if isinstance(item, notation_text.ItemChoice):
             for way in item.ways:
                 if not all(map(rules._holds, way.conditions)):
                     continue
@@ -92,9 +93,9 @@ class Ways:
                     self._name(f"{name}: {rule}", way.items)
                 for each in way.items:
                     self._collect(name, rule, each)
-        elif isinstance(item, notation._Value | notation._More):
+        elif isinstance(item, notation_text.ValueItem | notation_text.RepeatedItem):
             self._collect(name, rule, item.item)
-        elif isinstance(item, notation._Call) and item.name not in NOTATIONS[name].readers:
+        elif isinstance(item, notation_text.CallItem) and item.name not in NOTATIONS[name].readers:
             self._reach(name, item.name)
 
     def _name(self, where: str, items: Sequence[Any]) -> None:
@@ -107,17 +108,17 @@ class Ways:
 def shown(item: Any) -> str:
     """What an item of a grammar says, in its own signs; fields and nodes are left out."""
     match item:
-        case notation._Words(words=words):
+        case notation_text.WordsItem(words=words):
             return " ".join(words)
-        case notation._Look(words=words, is_not=is_not):
+        case notation_text.LookItem(words=words, is_not=is_not):
             return ("!" if is_not else "&") + "|".join(sorted(words))
-        case notation._Call(name=name):
+        case notation_text.CallItem(name=name):
             return str(name)
-        case notation._Value(item=inner):
+        case notation_text.ValueItem(item=inner):
             return "" if inner is None else shown(inner)
-        case notation._More(item=inner, has_commas=has_commas):
+        case notation_text.RepeatedItem(item=inner, has_commas=has_commas):
             return shown(inner) + (", ..." if has_commas else " ...")
-        case notation._Choice(ways=ways, may_be_none=may_be_none):
+        case notation_text.ItemChoice(ways=ways, may_be_none=may_be_none):
             text = " | ".join(" ".join(map(shown, way.items)) for way in ways)
             return f"[{text}]" if may_be_none else f"{{{text}}}"
     return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from binlane.statements.sql.facts import StatementKind
+from binlane.statements.sql.statement_kinds import StatementKind
 from tests.fixture_sets import EventRow, fixture_names, fixture_set
 from tests.reading import analyse
 

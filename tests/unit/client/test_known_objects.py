@@ -19,8 +19,8 @@ from binlane.errors import StatementError
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.object_store import ObjectStore
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.schema import ObjectStore
 
 _NO_SUCH_TABLE: Final = 1146
 TABLES: Final = {

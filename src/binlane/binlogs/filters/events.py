@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.filters.concern import Concern, concern_of
-from binlane.binlogs.filters.known_objects import SchemaObjects
+from binlane.binlogs.filters.filter_state import FilterState, FilterVerdict
+from binlane.binlogs.filters.filtered_rows import RowStatements, is_of_rows
 from binlane.binlogs.filters.losses import Losses
-from binlane.binlogs.filters.rows import RowStatements, is_of_rows
-from binlane.binlogs.filters.state import FilterState, FilterVerdict
+from binlane.binlogs.filters.schema_objects import SchemaObjects
+from binlane.binlogs.filters.statement_concern import Concern, concern_of
 from binlane.binlogs.routing.payload import select_inside
 from binlane.binlogs.routing.queries import with_text
 from binlane.errors import CodecError
@@ -33,7 +33,7 @@ from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
-from binlane.statements.sql.facts import WRITING_KINDS
+from binlane.statements.sql.statement_kinds import WRITING_KINDS
 from binlane.statements.sql.tables_info import encode_tables
 
 CONTEXT_TYPES: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})

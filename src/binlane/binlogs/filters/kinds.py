@@ -9,7 +9,12 @@ from typing import Final
 
 from binlane.errors import ConfigError
 from binlane.log.codec.types import EventType
-from binlane.statements.sql.facts import CREATE_TABLE_KINDS, DDL_KINDS, WRITING_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import (
+    CREATE_TABLE_KINDS,
+    DDL_KINDS,
+    WRITING_KINDS,
+    StatementKind,
+)
 
 
 class RowKind(Enum):

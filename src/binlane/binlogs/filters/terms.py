@@ -12,7 +12,7 @@ from binlane.binlogs.filters.kinds import RowKind, parse_kinds
 from binlane.binlogs.filters.rules import TableRules, WildTable
 from binlane.errors import ConfigError
 from binlane.names import TableName, quote
-from binlane.statements.sql.facts import StatementKind
+from binlane.statements.sql.statement_kinds import StatementKind
 
 LIST_OPTIONS: Final = (
     *("do_table", "ignore_table", "do_db", "ignore_db"),

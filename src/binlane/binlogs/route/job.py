@@ -12,18 +12,18 @@ from typing import Final
 import numpy as np
 
 from binlane.binlogs.filters.events import GroupFilter
-from binlane.binlogs.filters.known_objects import Load, SchemaObjects
+from binlane.binlogs.filters.filter_state import FilterState
+from binlane.binlogs.filters.filtered_runs import RunFilter
 from binlane.binlogs.filters.losses import Losses
-from binlane.binlogs.filters.runs import RunFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.schema_objects import Load, SchemaObjects
 from binlane.binlogs.filters.terms import FilterTerms
 from binlane.binlogs.route.record import Reached, Record
 from binlane.binlogs.route.schedule import Schedule
 from binlane.binlogs.route.sources import SourceFile, look
 from binlane.binlogs.route.target import Target
 from binlane.binlogs.routing.dispatcher import Dispatcher, RunGroups
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.routed_group import BinlogPart
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes

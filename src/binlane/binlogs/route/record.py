@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.binlogs.filters.state import Saved
-from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.filters.filter_state import Saved
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import Disk, write_whole
 from binlane.errors import CorruptStoreError

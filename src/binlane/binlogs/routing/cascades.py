@@ -36,8 +36,9 @@ from binlane.log.codec.types import Flavor, RowsFlag
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import WRITING_KINDS, StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
 from binlane.statements.sql.schema import ACTING
+from binlane.statements.sql.statement_kinds import WRITING_KINDS, StatementKind
 
 NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 """Flags of rows with which no foreign key acts, or what it does is logged."""

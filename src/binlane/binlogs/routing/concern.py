@@ -12,10 +12,11 @@ from typing import Final
 
 from binlane.names import TableName, folded
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import OPEN_ENDED_KINDS, StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
 from binlane.statements.sql.logged_statements import LoggedStatement, first_word
-from binlane.statements.sql.parser.cursor import reserved_words
+from binlane.statements.sql.parser.reserved_words import reserved_words
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import OPEN_ENDED_KINDS, StatementKind
 from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, names_in
 
 _ON_WHAT_THEY_NAME: Final = frozenset(("CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"))

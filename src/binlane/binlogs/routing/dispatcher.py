@@ -18,9 +18,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from binlane.binlogs.routing.large import LargePart, feed_parts
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.planned_spans import RawGroup, planned_bytes, raw_group
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedBinlog, Routing, prepared_with
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.spans import SpanRouter
 from binlane.errors import CodecError
 from binlane.log.codec.event import Event
@@ -356,7 +356,7 @@ def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:
         group=routed,
         groups=int(routed is not None),
         events=len(events),
-        rows_events=sum(isinstance(event.body, RowsEvent) for event in events),
+        rows_events=len([event for event in events if isinstance(event.body, RowsEvent)]),
         next_group=next_group,
         gtid=group.gtid,
         memory=routing.memory,

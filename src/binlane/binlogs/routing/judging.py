@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.binlogs.routing.concern import may_concern
-from binlane.binlogs.routing.memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.objects import (
     OBJECT_KINDS,
     after_tables,
@@ -22,6 +21,7 @@ from binlane.binlogs.routing.objects import (
 )
 from binlane.binlogs.routing.remarks import dotted_names, without_comments, without_remarks
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.statements import (
     Drop,
     Incident,
@@ -36,23 +36,13 @@ from binlane.binlogs.routing.statements import (
 from binlane.names import TableName, folded, quote
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import (
-    TABLE_MAKING_KINDS,
-    FunctionUse,
-    StatementEffects,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import FunctionUse, StatementEffects, StatementFacts
 from binlane.statements.sql.logged_statements import LoggedStatement
 from binlane.statements.sql.reading import read
+from binlane.statements.sql.statement_kinds import TABLE_MAKING_KINDS, StatementKind
 from binlane.statements.sql.table_definitions import string_of
-from binlane.statements.sql.tree.definitions import (
-    AccountStatement,
-    CreateRoutine,
-    CreateTrigger,
-    Database,
-    Event,
-)
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import CreateRoutine, CreateTrigger, Database, Event
 from binlane.statements.sql.tree.expressions import Literal, children
 from binlane.statements.sql.tree.statements import Prepare
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.judging import Judgement, judge_statement
-from binlane.binlogs.routing.memory import CreatedTable, Memory
 from binlane.binlogs.routing.queries import with_text
+from binlane.binlogs.routing.routing_memory import CreatedTable, Memory
 from binlane.binlogs.routing.rows import table_name
 from binlane.binlogs.routing.statements import Incident, Keep, Rewrite, Verdict
 from binlane.log.codec.client_text import text_of_name
@@ -28,13 +28,9 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.inner import expanded_all
 from binlane.names import TableName, quote
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import (
-    OPEN_ENDED_KINDS,
-    StatementEffects,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.statements.sql.statement_kinds import OPEN_ENDED_KINDS, StatementKind
 from binlane.statements.sql.table_changes import created
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, CreateTable
 

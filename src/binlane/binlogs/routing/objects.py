@@ -13,12 +13,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.routing.memory import Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind
+from binlane.binlogs.routing.routing_memory import Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.routing.statements import Drop, Keep, LeaveOut, Rewrite, Verdict
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _OMISSION_KINDS: Final[Mapping[StoredObjectKind, OmissionKind]] = MappingProxyType(
     {StoredObjectKind.VIEW: OmissionKind.VIEW, StoredObjectKind.TRIGGER: OmissionKind.TRIGGER}

@@ -39,14 +39,14 @@ from binlane.log.grouping.sections import Section
 from binlane.log.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, RowsPart, TextPart
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.tables_info import encode_tables
 
 MARKS: Final = TableName("binlane", "marks")

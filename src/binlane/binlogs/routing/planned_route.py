@@ -14,7 +14,6 @@ from typing import Final
 from binlane.binlogs.routing import xa
 from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.judging import judge_statement
-from binlane.binlogs.routing.memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.planned import (
     MARK_BYTES_MAX,
     MARKS,
@@ -27,6 +26,7 @@ from binlane.binlogs.routing.planned import (
 from binlane.binlogs.routing.queries import confined
 from binlane.binlogs.routing.route import route
 from binlane.binlogs.routing.routed_group import OmissionKind, RoutedGroup, Routing
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.rows import table_name
 from binlane.binlogs.routing.statements import Drop, Keep, KeepWithRows
 from binlane.binlogs.routing.texts import names_in_statement

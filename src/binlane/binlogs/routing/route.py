@@ -17,13 +17,13 @@ from typing import Final
 from binlane.binlogs.routing import xa
 from binlane.binlogs.routing.cascades import CASCADED, changes_unseen, unseen_changes
 from binlane.binlogs.routing.judging import Judgement, judge_statement
-from binlane.binlogs.routing.memory import NOTHING, Memory
 from binlane.binlogs.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.binlogs.routing.objects import OBJECT_KINDS
 from binlane.binlogs.routing.passwords import with_hashes
 from binlane.binlogs.routing.payload import select_inside
 from binlane.binlogs.routing.queries import confined, with_made_text, with_text, without_phases
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, Omission, RoutedGroup, Routing
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory
 from binlane.binlogs.routing.rows import (
     PIECES,
     STATEMENT_TEXTS,
@@ -60,8 +60,9 @@ from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
 from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import StatementKind
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255

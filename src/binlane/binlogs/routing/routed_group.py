@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format

@@ -23,8 +23,9 @@ from binlane.log.codec.types import EventType
 from binlane.log.grouping.inner import expanded
 from binlane.log.grouping.raw import RawRun
 from binlane.log.kernels import layout
-from binlane.statements.sql.facts import WRITING_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import WRITING_KINDS, StatementKind
 
 LOGGED_AS_STATEMENT: Final = Omission(
     kind=OmissionKind.STATEMENT,

@@ -16,10 +16,10 @@ from typing import Final, TypeVar
 import numpy as np
 
 from binlane.binlogs.routing.cascades import dangers
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.passwords import password_groups
 from binlane.binlogs.routing.queries import NO_TABLES, confined
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.rows import table_name
 from binlane.binlogs.routing.session_format import (
     LOGGED_AS_STATEMENT,
@@ -151,10 +151,14 @@ class _Texts:
         self.table[lay.TEXT_KIND, number] = kind
         return number
 
-    def make_known(self, number: int, scratch: Bytes) -> None:
+    def arrays(self, names: Small) -> tuple[Numbers, Numbers, Bytes, Small, Small]:
+        """The arrays as kernels take them, with the number of each table's name."""
+        return self.slots, self.table, self.arena, self.needs, names
+
+    def make_known(self, number: int, scratch: Bytes, names: Small) -> None:
         """Let kernels find a text, whose key stands in `scratch`."""
         length, kind = (int(self.table[row, number]) for row in (lay.TEXT_LENGTH, lay.TEXT_KIND))
-        found = kernels().find_text(scratch, 0, length, kind, self.slots, self.table, self.arena)
+        found = kernels().find_text(scratch, 0, length, kind, self.arrays(names))
         assert found < 0, "a text is learned once"
         self.slots[-1 - found] = number
 
@@ -249,6 +253,7 @@ class SpanRouter:
             return
         last = int(run.groups[layout.GROUP_END, -1])
         state = np.zeros(lay.RESOLVE_SIZE, np.int64)
+        state[lay.RESOLVE_MAX] = TEXT_MAX
         has_begun_anew = False
         while self._resolve(run, last, state):
             if self._texts.is_full and has_begun_anew:
@@ -275,22 +280,10 @@ class SpanRouter:
         return sorted({*map(int, np.flatnonzero(counts)), *self._passwords})
 
     def _resolve(self, run: RawRun, last: int, state: Numbers) -> bool:
+        texts = self._texts.arrays(self._table_names)
+        arrays = run.data, run.events, run.groups, self._roles
         resolve = kernels().resolve
-        return bool(
-            resolve(
-                run.data,
-                run.events,
-                last,
-                self._roles,
-                self._texts.slots,
-                self._texts.table,
-                self._texts.arena,
-                self._scratch,
-                self._wanted,
-                TEXT_MAX,
-                state,
-            )
-        )
+        return bool(resolve(arrays, last, texts, self._wanted, self._scratch, state))
 
     def _learn_tables(self, tables: list[KnownTable]) -> None:
         if tables is not self._tables:
@@ -345,7 +338,7 @@ class SpanRouter:
             self._judge_text(number, names_in_shape(key))
         else:
             self._judge_context(number, key)
-        self._texts.make_known(number, self._scratch)
+        self._texts.make_known(number, self._scratch, self._table_names)
 
     def _judge_text(self, number: int, names: TextNames) -> None:
         needs = [self._names.setdefault(name, len(self._names)) for name in names.unqualified]
@@ -445,24 +438,10 @@ class SpanRouter:
         # At most a window's bytes are written at once, while they are in the cache.
         if self._out.shape[0] < min(run.data.shape[0], _OUT_BYTES):
             self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
-        return int(
-            kernels().copy_groups(
-                run.data,
-                run.events,
-                run.groups,
-                stop,
-                self._roles,
-                view.keep,
-                view.verdicts,
-                self._texts.table,
-                self._texts.needs,
-                self._table_names,
-                self._texts.arena,
-                self._out,
-                self._actions,
-                self._state,
-            )
-        )
+        arrays = run.data, run.events, run.groups, self._roles
+        texts = self._texts.arrays(self._table_names)
+        bits, room = (view.keep, view.verdicts), (self._out, self._actions)
+        return int(kernels().copy_groups(arrays, stop, bits, texts, room, self._state))
 
 
 def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:

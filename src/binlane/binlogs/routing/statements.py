@@ -17,13 +17,13 @@ from binlane.names import TableName
 from binlane.statements.scope.changes import changed_databases, changes_in_text
 from binlane.statements.scope.safety import coverage
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementEffects
+from binlane.statements.sql.schema import INFORMATION_SCHEMA, PERFORMANCE_SCHEMA
+from binlane.statements.sql.statement_kinds import (
     OPEN_ENDED_KINDS,
     TABLE_DROPPING_KINDS,
-    StatementEffects,
     StatementKind,
 )
-from binlane.statements.sql.schema import INFORMATION_SCHEMA, PERFORMANCE_SCHEMA
 
 
 @dataclass(frozen=True, slots=True)

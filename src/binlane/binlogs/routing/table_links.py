@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from binlane.names import TableName
-from binlane.statements.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.schema import ForeignKey, Table
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import (
     column_references,
     created,

@@ -16,12 +16,12 @@ from binlane.log.codec.payload import TransactionPayloadEvent
 from binlane.log.codec.query import QueryEvent
 from binlane.log.grouping.event_group import END_QUERIES
 from binlane.log.grouping.inner import expanded
-from binlane.statements.sql.facts import CREATE_TABLE_KINDS
 from binlane.statements.sql.logged_statements import (
     is_about_rows_only,
     is_about_transactions,
     logged_statement,
 )
+from binlane.statements.sql.statement_kinds import CREATE_TABLE_KINDS
 from binlane.statements.sql.tables_info import INFO_MAX, encode_tables, tables_of_text, told_tables
 
 _BEGIN: Final = b"BEGIN"

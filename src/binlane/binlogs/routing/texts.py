@@ -144,9 +144,9 @@ def _reading(
     text: str, *, ansi_quotes: bool, no_backslash_escapes: bool, charset: str
 ) -> TextNames:
     from binlane.statements.sql.evaluation.functions import is_built_in  # noqa: PLC0415  # as above
-    from binlane.statements.sql.facts import StatementKind  # noqa: PLC0415  # as above
     from binlane.statements.sql.reading import read  # noqa: PLC0415  # where all is logged, no text is read
     from binlane.statements.sql.servers import Dialect  # noqa: PLC0415  # as above
+    from binlane.statements.sql.statement_kinds import StatementKind  # noqa: PLC0415  # as above
 
     facts = read(
         text,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.routing.memory import Memory, PassedXa
+from binlane.binlogs.routing.routing_memory import Memory, PassedXa
 from binlane.binlogs.routing.rows import table_name
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format

@@ -20,22 +20,22 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedGroup, prepared_with
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_images import ImageCutter, Uncut
 from binlane.binlogs.store.binlog_files import BinlogFiles, Published
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import NO_ROOM, Disk
 from binlane.binlogs.store.files import BinlogFile, beyond_size, ended_before, stored_format
 from binlane.binlogs.store.group_form import (
-    Contents,
+    EndState,
     ImageCutters,
     LogicalClock,
     compressed_groups,
     in_form,
 )
 from binlane.binlogs.store.group_index import GroupIndexWriter
-from binlane.binlogs.store.incidents import Incident, incidents_of, merged, there
+from binlane.binlogs.store.incidents import StoredIncident, incidents_of, merged, there
 from binlane.binlogs.store.marks import BinlogMarks
 from binlane.binlogs.store.open_file import AnyBytes
 from binlane.binlogs.store.recovery import RecoveredBinlog
@@ -43,6 +43,7 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import StoreError, StoreFullError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.format import Format
+from binlane.log.codec.types import EventType
 from binlane.log.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.statements.scope.definition import Definition
@@ -91,12 +92,13 @@ class Binlog:
         self.settings = settings
         self._directory = recovered.directory
         self.marks = marks
-        self._source_created = recovered.head.format_description.created
-        self._source_format: Format | None = None
+        description = recovered.head.format_description
+        self._source_created = description.created
+        self._source_format = description.with_tables_info(has_tables_info=False).format
         self._cutters = ImageCutters(definition.name)
         base = recovered.clock if recovered.clock_base is None else recovered.clock_base
         self._clock = LogicalClock(recovered.clock, base)
-        self._contents = Contents(
+        self._contents = EndState(
             recovered.position,
             recovered.prepared,
             Memory.decode(recovered.memory),
@@ -154,11 +156,7 @@ class Binlog:
     @property
     def source_format(self) -> Format:
         """Format of the events that it is given, as far as that was told; else that of a server."""
-        if self._source_format is not None:
-            return self._source_format
-        return self._files.open.head.format_description.with_tables_info(
-            has_tables_info=False
-        ).format
+        return self._source_format
 
     @property
     def cutter(self) -> ImageCutter | None:
@@ -207,7 +205,7 @@ class Binlog:
         return self._failure
 
     @property
-    def incidents(self) -> tuple[Incident, ...]:
+    def incidents(self) -> tuple[StoredIncident, ...]:
         """INCIDENT events in the published files that nobody has dealt with; any thread may ask."""
         return self._published_contents.incidents
 
@@ -294,14 +292,15 @@ class Binlog:
                 self._rotate(timestamp, self._following_description(has_tables_info=False))
                 events = in_form(cut, self.source_format, has_tables_info=False)
             assert events is not None, "the plain form has room for all"
-            begin, contents = self.size_bytes, self._contents
+            begin, contents = self._files.open.size_bytes, self._contents
             plain = place_group(
                 events, begin, self.format, clock=self._clock.base, is_alone=group.is_alone
             )
             placed = self._as_written(plain)
             self._files.add(placed, groups=1, events=group.events)
-            place = FilePosition(self.end.file, begin)
-            if added := incidents_of(events, placed, place, group.gtid):
+            if any(event.header.type_code == EventType.INCIDENT for event in events):
+                place = FilePosition(self.end.file, begin)
+                added = incidents_of(events, placed, place, group.gtid)
                 contents.incidents = merged([contents.incidents, added])
             self._clock.note(group.events[0])
             if group.is_alone:
@@ -311,14 +310,14 @@ class Binlog:
             contents.prepared = prepared_with(contents.prepared, group)
             self._take_memory()
 
-    def acknowledge(self, last: Incident) -> None:
+    def acknowledge(self, last: StoredIncident) -> None:
         """Somebody has dealt with an INCIDENT, and all before it."""
         self._check_open()
         self.sync(force=True)
         left = [each for each in self.incidents if each.place > last.place]
         self._know_incidents(left, self._unsearched)
 
-    def found(self, earlier: Sequence[Incident], unsearched: FilePosition | None) -> None:
+    def found(self, earlier: Sequence[StoredIncident], unsearched: FilePosition | None) -> None:
         """Note what was found in files that nothing was known of.
 
         Args:
@@ -331,7 +330,7 @@ class Binlog:
         self._know_incidents([*there(earlier, names), *self.incidents], unsearched)
 
     def _know_incidents(
-        self, incidents: Sequence[Incident], unsearched: FilePosition | None
+        self, incidents: Sequence[StoredIncident], unsearched: FilePosition | None
     ) -> None:
         """Have another list of them, on disk when this returns."""
         before = self.incidents, self._unsearched
@@ -344,7 +343,7 @@ class Binlog:
             self._unsearched = before[1]
             raise
 
-    def _set_incidents(self, incidents: tuple[Incident, ...]) -> None:
+    def _set_incidents(self, incidents: tuple[StoredIncident, ...]) -> None:
         self._contents.incidents = self._published_contents.incidents = incidents
 
     def _cut_placed(self, data: AnyBytes) -> AnyBytes:

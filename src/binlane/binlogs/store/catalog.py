@@ -20,9 +20,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from binlane.binlogs.store.database import Database
+from binlane.binlogs.store.database import SqliteDatabase
 from binlane.binlogs.store.grants import GrantTable
-from binlane.binlogs.store.incidents import Incident, decoded, encoded
+from binlane.binlogs.store.incidents import StoredIncident, decoded, encoded
 from binlane.names import TableName
 from binlane.positions import FilePosition, Position, parse_position
 from binlane.statements.scope.definition import Definition
@@ -38,7 +38,7 @@ _SCOPE_TABLES: Final = (
 )
 
 
-class BinlogState(Enum):
+class CreationState(Enum):
     """Progress of the making or unmaking of a binlog got; both are finished after a crash."""
 
     CREATING = "creating"
@@ -46,7 +46,7 @@ class BinlogState(Enum):
     DROPPING = "dropping"
 
 
-class Activity(Enum):
+class BinlogActivity(Enum):
     """State of a live binlog towards the source, also after a restart: taking, catching up, or stopped."""
 
     OPEN = "open"
@@ -79,7 +79,7 @@ class Mark:
     prepared: frozenset[str] = frozenset()
     memory: str = ""
     is_cut: bool = False
-    incidents: tuple[Incident, ...] = ()
+    incidents: tuple[StoredIncident, ...] = ()
     unsearched: FilePosition | None = None
 
 
@@ -96,16 +96,16 @@ class BinlogRecord:
     """
 
     definition: Definition
-    state: BinlogState
+    state: CreationState
     begin: Position
     mark: Mark | None
-    activity: Activity = Activity.OPEN
+    activity: BinlogActivity = BinlogActivity.OPEN
     reason: str = ""
 
     @property
     def is_live(self) -> bool:
         """True if the binlog exists for others."""
-        return self.state is BinlogState.LIVE
+        return self.state is CreationState.LIVE
 
 
 class ClosedFile(NamedTuple):
@@ -184,7 +184,7 @@ class Catalog:
         grants: Grants of READ: accounts with their binlogs.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
         self.grants = GrantTable(database)
 
@@ -200,7 +200,7 @@ class Catalog:
         Raises:
             StoreError: If it cannot be used, or another version of binlane made it.
         """
-        return cls(Database.open(path))
+        return cls(SqliteDatabase.open(path))
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
@@ -209,7 +209,7 @@ class Catalog:
         Raises:
             StoreError: As `open`.
         """
-        return cls(Database.open_read_only(path))
+        return cls(SqliteDatabase.open_read_only(path))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -259,7 +259,7 @@ class Catalog:
                 (
                     definition.log_id,
                     definition.name,
-                    BinlogState.CREATING.value,
+                    CreationState.CREATING.value,
                     definition.logging_mode.value,
                     definition.scope.log_all,
                     created,
@@ -275,7 +275,7 @@ class Catalog:
     def finish_create(self, definition: Definition, mark: Mark, *, created: int) -> None:
         """Note that a binlog is live."""
         with self._database.transaction() as connection:
-            self._set_state(connection, definition.log_id, BinlogState.LIVE)
+            self._set_state(connection, definition.log_id, CreationState.LIVE)
             self._set_mark(connection, definition.log_id, mark)
             self._add_history(connection, definition, "create", mark.position, created)
 
@@ -303,7 +303,7 @@ class Catalog:
     def begin_drop(self, definition: Definition, position: Position, *, dropped: int) -> None:
         """Note that a binlog is gone and its files are being removed."""
         with self._database.transaction() as connection:
-            self._set_state(connection, definition.log_id, BinlogState.DROPPING)
+            self._set_state(connection, definition.log_id, CreationState.DROPPING)
             self._add_history(connection, definition, "drop", position, dropped)
 
     def remove(self, log_id: int) -> None:
@@ -331,7 +331,7 @@ class Catalog:
         rows = self._database.rows("SELECT identity FROM source_identity")
         return str(rows[0][0]) if rows else ""
 
-    def set_activity(self, log_id: int, activity: Activity, reason: str) -> None:
+    def set_activity(self, log_id: int, activity: BinlogActivity, reason: str) -> None:
         """Note whether a binlog takes what the source gives."""
         with self._database.transaction() as connection:
             connection.execute(
@@ -406,10 +406,10 @@ class Catalog:
         )
         return BinlogRecord(
             definition=definition,
-            state=BinlogState(row.state),
+            state=CreationState(row.state),
             begin=parse_position(row.begin_gtids, row.flavor),
             mark=mark,
-            activity=Activity(row.activity),
+            activity=BinlogActivity(row.activity),
             reason=row.reason,
         )
 
@@ -450,7 +450,7 @@ class Catalog:
         connection.execute(f"DELETE FROM {table} WHERE log_id = ?", (log_id,))  # noqa: S608
 
     @staticmethod
-    def _set_state(connection: sqlite3.Connection, log_id: int, state: BinlogState) -> None:
+    def _set_state(connection: sqlite3.Connection, log_id: int, state: CreationState) -> None:
         connection.execute("UPDATE binlogs SET state = ? WHERE log_id = ?", (state.value, log_id))
 
     @staticmethod

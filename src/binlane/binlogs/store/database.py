@@ -118,7 +118,7 @@ UPDATE binlogs SET unsearched_file = end_file, unsearched_position = end_positio
 """Statements that make each version the next one."""
 
 
-class Database:
+class SqliteDatabase:
     """An open SQLite file. Every transaction is on disk when it ends; any thread may make one."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -240,7 +240,7 @@ def _uri(path: Path) -> str:
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:
     try:
-        # Threads take turns: see `Database`.
+        # Threads take turns: see `SqliteDatabase`.
         return sqlite3.connect(
             uri,
             uri=True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from binlane.binlogs.store.database import Database
+from binlane.binlogs.store.database import SqliteDatabase
 from binlane.positions import Position, parse_position
 from binlane.statements.sql.accounts import AccountName
 
@@ -40,7 +40,7 @@ class GrantTable:
         database: The SQLite database that holds them.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     def rows(self) -> tuple[ReadGrant, ...]:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binlane.binlogs.routing.compressing import compressed, knows_compressed
-from binlane.binlogs.routing.memory import Memory
 from binlane.binlogs.routing.queries import without_tables_info
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_images import ImageCutter, Uncut
-from binlane.binlogs.store.incidents import Incident
+from binlane.binlogs.store.incidents import StoredIncident
 from binlane.binlogs.store.open_file import AnyBytes
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
@@ -82,7 +82,7 @@ class ImageCutters:
 
 
 @dataclass(slots=True)
-class Contents:
+class EndState:
     """The state behind the last group of a binlog; rolled back where the disk is full.
 
     Attributes:
@@ -95,7 +95,7 @@ class Contents:
     position: Position
     prepared: frozenset[str]
     memory: Memory
-    incidents: tuple[Incident, ...]
+    incidents: tuple[StoredIncident, ...]
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ from typing import Final
 
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event, EventHeader
-from binlane.log.codec.types import EventType
 from binlane.positions import AnyGtid, FilePosition
 
 KEPT_MAX: Final = 100
@@ -21,7 +20,7 @@ KEPT_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class StoredIncident:
     """An INCIDENT event in a binlog's file.
 
     Attributes:
@@ -54,12 +53,12 @@ class Incident:
         return f"{self.file}:{self.position}"
 
 
-def incident_of(event: Event, gtid: str, file: str, *, binlog: str) -> Incident | None:
-    """Make an `Incident` of an event in a file of a binlog; None if the event is no INCIDENT."""
+def incident_of(event: Event, gtid: str, file: str, *, binlog: str) -> StoredIncident | None:
+    """Make a `StoredIncident` of an event in a file of a binlog; None if the event is no INCIDENT."""
     body = event.body
     if not isinstance(body, IncidentEvent):
         return None
-    return Incident(
+    return StoredIncident(
         file=file,
         number=int(file.rpartition(".")[2]),
         position=event.position,
@@ -74,7 +73,7 @@ def incidents_of(
     placed: bytes | bytearray | memoryview,
     begin: FilePosition,
     gtid: AnyGtid | None,
-) -> list[Incident]:
+) -> list[StoredIncident]:
     """The INCIDENTs of a group, at which replicas will stop.
 
     Args:
@@ -83,8 +82,6 @@ def incidents_of(
         begin: Place of the group in the file of a binlog.
         gtid: GTID of the group; None if it has none.
     """
-    if all(event.header.type_code != EventType.INCIDENT for event in events):
-        return []
     found, at = [], 0
     binlog = begin.file.rpartition(".")[0]
     for event in events:
@@ -101,7 +98,7 @@ def _reason(message: str, gtid: str, binlog: str) -> str:
     return text.partition(f"; binlog {binlog}; ")[0] or "no reason is given"
 
 
-def stopping_text(incidents: Sequence[Incident]) -> str:
+def stopping_text(incidents: Sequence[StoredIncident]) -> str:
     """Tell the person who must deal with INCIDENTs at which ones replicas stop; empty if there are none."""
     if not incidents:
         return ""
@@ -111,32 +108,34 @@ def stopping_text(incidents: Sequence[Incident]) -> str:
     return f"replicas stop at {many}, {what}: {first.reason}"
 
 
-def with_another(known: tuple[Incident, ...], incident: Incident) -> tuple[Incident, ...]:
+def with_another(
+    known: tuple[StoredIncident, ...], incident: StoredIncident
+) -> tuple[StoredIncident, ...]:
     """Add an INCIDENT that stands behind all others."""
     if len(known) < KEPT_MAX:
         return (*known, incident)
     return (*known[:-1], replace(incident, count=incident.count + known[-1].count))
 
 
-def there(known: Iterable[Incident], files: Collection[str]) -> tuple[Incident, ...]:
+def there(known: Iterable[StoredIncident], files: Collection[str]) -> tuple[StoredIncident, ...]:
     """Those that stand in files that are left."""
     return tuple(each for each in known if each.file in files)
 
 
-def merged(parts: Iterable[Sequence[Incident]]) -> tuple[Incident, ...]:
+def merged(parts: Iterable[Sequence[StoredIncident]]) -> tuple[StoredIncident, ...]:
     """Those of several parts of a binlog, in order."""
-    found: tuple[Incident, ...] = ()
+    found: tuple[StoredIncident, ...] = ()
     for part in parts:
         for incident in part:
             found = with_another(found, incident)
     return found
 
 
-def encoded(incidents: Sequence[Incident]) -> str:
+def encoded(incidents: Sequence[StoredIncident]) -> str:
     """Write INCIDENTs as the catalog keeps them."""
     return json.dumps([astuple(incident) for incident in incidents]) if incidents else ""
 
 
-def decoded(text: str) -> tuple[Incident, ...]:
+def decoded(text: str) -> tuple[StoredIncident, ...]:
     """Read the text that `encoded` made."""
-    return tuple(Incident(*row) for row in json.loads(text)) if text else ()
+    return tuple(StoredIncident(*row) for row in json.loads(text)) if text else ()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import BinlogRecord, Mark
 from binlane.binlogs.store.files import BinlogFile
-from binlane.binlogs.store.group_form import Contents
+from binlane.binlogs.store.group_form import EndState
 from binlane.errors import StoreError
 
 
@@ -35,7 +35,7 @@ class LostBinlog(Binlog):
         self.definition = record.definition
         self._directory = directory
         self._failure = str(error)
-        self._contents = self._published_contents = Contents(
+        self._contents = self._published_contents = EndState(
             mark.position, mark.prepared, Memory(), mark.incidents
         )
         self._next_memory = None

@@ -22,7 +22,7 @@ from binlane.binlogs.store.files import (
     read_head,
     read_index,
 )
-from binlane.binlogs.store.incidents import Incident, incident_of, merged
+from binlane.binlogs.store.incidents import StoredIncident, incident_of, merged
 from binlane.errors import CodecError, StoreError, TruncatedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.encryption import KeyRing
@@ -237,7 +237,7 @@ class StoreReader:
         return known
 
 
-def incidents_in(path: Path, size_bytes: int) -> tuple[Incident, ...]:
+def incidents_in(path: Path, size_bytes: int) -> tuple[StoredIncident, ...]:
     """The INCIDENTs of a file of a binlog, up to a position.
 
     The search reads the file from event to event, and rests in between: others need the processor

@@ -31,7 +31,7 @@ from binlane.binlogs.store.files import (
     read_index,
     write_index,
 )
-from binlane.binlogs.store.incidents import Incident, incident_of, there, with_another
+from binlane.binlogs.store.incidents import StoredIncident, incident_of, there, with_another
 from binlane.binlogs.store.reading import whole_groups
 from binlane.errors import CodecError, CorruptStoreError
 from binlane.log.codec.event import Event
@@ -75,7 +75,7 @@ class RecoveredBinlog:
     clock_base: int | None = None
     prepared: frozenset[str] = frozenset()
     memory: str = ""
-    incidents: tuple[Incident, ...] = ()
+    incidents: tuple[StoredIncident, ...] = ()
     unsearched: FilePosition | None = None
 
 
@@ -86,7 +86,7 @@ class _Reached(NamedTuple):
     position: Position
     clock: int
     prepared: frozenset[str]
-    incidents: tuple[Incident, ...]
+    incidents: tuple[StoredIncident, ...]
     gtid: str = ""
 
     def behind(self, event: Event, format_: Format, path: Path, *, is_whole: bool) -> _Reached:
@@ -237,7 +237,7 @@ def _tidy(directory: Path, names: list[str], present: set[str], disk: Disk) -> N
                 path=str(path),
                 hint=f"move it away, or add it to {directory.name}.index in its place",
             )
-        _LOG.info("removing %s, which was left behind", path)
+        _LOG.info("%s: removing this leftover", path)
         disk.remove(path)
 
 

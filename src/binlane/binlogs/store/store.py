@@ -19,7 +19,7 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.catalog import Activity, BinlogRecord, Catalog, Mark, ScopeChange
+from binlane.binlogs.store.catalog import BinlogActivity, BinlogRecord, Catalog, Mark, ScopeChange
 from binlane.binlogs.store.disk import DirectoryLock, Disk, LocalDisk, unusable
 from binlane.binlogs.store.file_facts import FileFacts
 from binlane.binlogs.store.files import (
@@ -227,7 +227,7 @@ class Store:
         self._set_binlogs({**self._binlogs, name: binlog})
         return binlog
 
-    def activities(self) -> dict[str, tuple[Activity, str]]:
+    def activities(self) -> dict[str, tuple[BinlogActivity, str]]:
         """The activity of each binlog, by name, with the cause of its being stopped."""
         return {
             record.definition.name: (record.activity, record.reason)
@@ -235,7 +235,7 @@ class Store:
             if record.is_live
         }
 
-    def set_activity(self, name: str, activity: Activity, reason: str = "") -> None:
+    def set_activity(self, name: str, activity: BinlogActivity, reason: str = "") -> None:
         """Note whether a binlog is to take what the source gives, also after a restart.
 
         Raises:

@@ -20,7 +20,7 @@ from binlane.names import quote
 from binlane.positions import Position
 from binlane.statements.scope.statements import GrantRead, RevokeRead, ShowReadGrants
 from binlane.statements.sql.accounts import AccountName
-from binlane.statements.sql.tree.definitions import Account
+from binlane.statements.sql.tree.account_statements import Account
 
 COLUMN: Final = "Grants on binlogs"
 _NO_ACCOUNT: Final = {Flavor.MARIADB: 1133, Flavor.MYSQL: 1410}

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.files import BinlogFile
-from binlane.binlogs.store.incidents import Incident
+from binlane.binlogs.store.incidents import StoredIncident
 from binlane.binlogs.store.reading import incidents_in
 from binlane.errors import BinlaneError
 from binlane.live.loop.binlogs import Binlogs
@@ -61,7 +61,7 @@ class IncidentSearch:
             if self._stopped.is_set():
                 return
             files = [file for file in binlog.files() if file.number <= _number(before)]
-            found: tuple[Incident, ...] = ()
+            found: tuple[StoredIncident, ...] = ()
             if files:
                 last = files[-1]
                 size = before.position if last.name == before.file else last.size_bytes

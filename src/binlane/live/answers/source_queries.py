@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.live.answers.source_links import (
     Query,
     Rows,
@@ -61,6 +61,6 @@ async def wait_until_complete(
     """
     position = await source_position(session)
     if not await binlogs.wait_until_complete(name, position, timeout_s=COMPLETE_TIMEOUT_S) and (
-        is_named or binlogs.output(name).state.activity is not Activity.STOPPED
+        is_named or binlogs.output(name).state.activity is not BinlogActivity.STOPPED
     ):
         raise incomplete(binlogs.output(name), position)

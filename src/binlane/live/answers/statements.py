@@ -60,20 +60,20 @@ _T = TypeVar("_T")
 
 
 def _listing_what_is_seen(
-    method: Callable[Concatenate[Statements, HandlerSession, _P], Awaitable[_T]],
-) -> Callable[Concatenate[Statements, HandlerSession, _P], Coroutine[None, None, _T]]:
+    method: Callable[Concatenate[PortAnswers, HandlerSession, _P], Awaitable[_T]],
+) -> Callable[Concatenate[PortAnswers, HandlerSession, _P], Coroutine[None, None, _T]]:
     """An answer of which `Access.listing` is true."""
 
     @wraps(method)
     async def wrapped(
-        self: Statements, session: HandlerSession, /, *args: _P.args, **options: _P.kwargs
+        self: PortAnswers, session: HandlerSession, /, *args: _P.args, **options: _P.kwargs
     ) -> _T:
         return await self._access.listing(session, method(self, session, *args, **options))
 
     return wrapped
 
 
-class Statements:
+class PortAnswers:
     """Answers the gateway's sessions.
 
     Attributes:

@@ -35,7 +35,7 @@ _NO_CHECKSUMS: Final = Format(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DumpRequest:
+class LogRequest:
     """The facts with which the source is asked for its log.
 
     Attributes:
@@ -52,7 +52,7 @@ class DumpRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DumpStart:
     """The result of a conversation.
 
     Attributes:
@@ -71,7 +71,7 @@ class Asked:
     until: FilePosition | None = None
 
 
-def ask_for_log(request: DumpRequest) -> Dialogue[Asked]:
+def ask_for_log(request: LogRequest) -> Dialogue[DumpStart]:
     """Everything up to the dump command.
 
     Raises:
@@ -95,10 +95,10 @@ def ask_for_log(request: DumpRequest) -> Dialogue[Asked]:
     format_ = yield from _first_format(facts, peer=peer)
     register = RegisterSlave(server_id=request.server_id, host=_REPORT_HOST)
     yield from tell(register.encode(), peer=peer, phase="register")
-    return Asked(facts, format_, position, _dump(request.server_id, position))
+    return DumpStart(facts, format_, position, _dump(request.server_id, position))
 
 
-def ask_for_place(account: Account, place: FilePosition) -> Dialogue[Asked]:
+def ask_for_place(account: Account, place: FilePosition) -> Dialogue[DumpStart]:
     """Everything up to the command that gives the log from a place in a file on, to its end.
 
     Args:
@@ -115,7 +115,7 @@ def ask_for_place(account: Account, place: FilePosition) -> Dialogue[Asked]:
 
 def _file_dump(
     place: FilePosition, facts: SourceFacts, *, peer: str, is_whole: bool
-) -> Dialogue[Asked]:
+) -> Dialogue[DumpStart]:
     """Everything up to a dump of one file: from its beginning up to a place, or from there on."""
     yield from ask(_settings_statement(facts.flavor, None, 0), peer=peer)
     format_ = yield from _first_format(facts, peer=peer)
@@ -125,7 +125,7 @@ def _file_dump(
         server_id=0,
         file=place.file,
     )
-    return Asked(facts, format_, None, command.encode(), until=place)
+    return DumpStart(facts, format_, None, command.encode(), until=place)
 
 
 def ask_facts(peer: str) -> Dialogue[SourceFacts]:

@@ -18,7 +18,7 @@ from binlane.client.connection import ServerConnection
 from binlane.client.dialogue import Account, Dialogue, SendCommand
 from binlane.client.packet_flow import PacketFlow
 from binlane.errors import BinlaneError, CodecError, PeerError
-from binlane.live.capture.asking import Asked, DumpRequest, ask_for_log, ask_for_place
+from binlane.live.capture.asking import DumpStart, LogRequest, ask_for_log, ask_for_place
 from binlane.live.capture.event_stream import EventStream
 from binlane.live.capture.identity import (
     PHASE,
@@ -168,7 +168,7 @@ class Capture:
         if isinstance(start, FilePosition):
             found = self._position_before(start, account)
             start = start if found is None else found
-        request = DumpRequest(
+        request = LogRequest(
             account=account,
             start=start,
             server_id=self.server_id,
@@ -196,8 +196,8 @@ class Capture:
         )
 
     def _converse(
-        self, connection: ServerConnection, dialogue: Dialogue[Asked]
-    ) -> PacketFlow[Asked]:
+        self, connection: ServerConnection, dialogue: Dialogue[DumpStart]
+    ) -> PacketFlow[DumpStart]:
         """Hold a conversation to its end."""
         flow = PacketFlow(dialogue, peer=str(self.settings.url))
         while flow.result is None:
@@ -206,7 +206,7 @@ class Capture:
                     connection.do(step)
         return flow
 
-    def _stream_of(self, asked: Asked) -> RawStream | EventStream:
+    def _stream_of(self, asked: DumpStart) -> RawStream | EventStream:
         peer = str(self.settings.url)
         if self._uses_kernels:
             return RawStream(asked.format, asked.position, peer=peer, spill=self._spill)
@@ -215,7 +215,7 @@ class Capture:
     def _position_before(self, place: FilePosition, account: Account) -> Position | None:
         """Return the GTIDs before a place in the files of MySQL; None of MariaDB, which says it."""
         with closing(self._connected()) as connection:
-            request = DumpRequest(
+            request = LogRequest(
                 account=account, start=place, server_id=self.server_id, heartbeat_period_s=0
             )
             flow = self._converse(connection, ask_for_log(request))
@@ -290,7 +290,7 @@ class Capture:
         )
 
     def _items(
-        self, connection: ServerConnection, asked: Asked
+        self, connection: ServerConnection, asked: DumpStart
     ) -> Iterator[tuple[RawStream | EventStream, Item]]:
         """Give the items of a dump that ends, waiting for them."""
         with closing(self._stream_of(asked)) as stream:
@@ -375,7 +375,7 @@ def _closed_on_error(connection: ServerConnection) -> Iterator[ServerConnection]
         raise
 
 
-def _result(flow: PacketFlow[Asked]) -> Asked:
+def _result(flow: PacketFlow[DumpStart]) -> DumpStart:
     assert flow.result is not None, "the conversation has ended"
     return flow.result
 

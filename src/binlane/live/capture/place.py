@@ -15,7 +15,7 @@ from binlane.log.kernels import layout
 from binlane.positions import FilePosition, Position
 
 
-class Dump(Protocol):
+class SourceDump(Protocol):
     """A dump that is read, with what it says of itself."""
 
     @property
@@ -27,7 +27,7 @@ class Dump(Protocol):
         """The place where the group behind the given ones begins."""
 
 
-def position_before(place: FilePosition, items: Iterable[tuple[Dump, Item]]) -> Position:
+def position_before(place: FilePosition, items: Iterable[tuple[SourceDump, Item]]) -> Position:
     """The position with all groups done that stand before a place.
 
     Args:

@@ -78,7 +78,7 @@ class Weight(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SourceFinding:
     """One fact of a source, judged.
 
     Attributes:
@@ -195,7 +195,7 @@ class SourceFacts:
             name.strip() for match in matches if match for name in match["privileges"].split(",")
         )
 
-    def findings(self, *, server_id: int | None = None) -> list[Finding]:
+    def findings(self, *, server_id: int | None = None) -> list[SourceFinding]:
         """All facts that were looked at, judged.
 
         Args:
@@ -216,12 +216,12 @@ class SourceFacts:
             *self._others(),
         ]
 
-    def log_end(self) -> Finding:
+    def log_end(self) -> SourceFinding:
         """Judge the account's right to ask where the log ends; capture itself does without."""
         key, wanted = "log end", _LOG_END[self.flavor]
         if self.has_privilege(wanted) or self.has_privilege(_SUPER):
-            return Finding(key=key, value=wanted, wanted=wanted)
-        return Finding(
+            return SourceFinding(key=key, value=wanted, wanted=wanted)
+        return SourceFinding(
             key=key,
             value=", ".join(sorted(self.privileges)),
             wanted=wanted,
@@ -231,7 +231,7 @@ class SourceFacts:
             mend=(f"GRANT {wanted} ON *.* TO {quoted_account(self.account)}",),
         )
 
-    def log_filters(self, only: str, ignored: str) -> Finding:
+    def log_filters(self, only: str, ignored: str) -> SourceFinding:
         """Judge the source's filters, which leave databases out of its own log.
 
         Args:
@@ -245,8 +245,8 @@ class SourceFacts:
             if database
         ]
         if not options:
-            return Finding(key="binlog_do_db", value="")
-        return Finding(
+            return SourceFinding(key="binlog_do_db", value="")
+        return SourceFinding(
             key="binlog_do_db",
             value=" ".join(options),
             weight=Weight.GAPS,
@@ -268,7 +268,7 @@ class SourceFacts:
             if finding.weight is Weight.STOPS:
                 raise ConfigError(finding.reason, key=finding.key, hint=finding.hint)
 
-    def warnings(self) -> Iterator[Finding]:
+    def warnings(self) -> Iterator[SourceFinding]:
         """Give the findings of settings that are not wrong, but lose something."""
         weights = {Weight.WARNING, Weight.GAPS}
         return (found for found in self.findings() if found.weight in weights)
@@ -286,13 +286,13 @@ class SourceFacts:
             note = f"write {name} = {value} into its option file, and {note}"
         return note
 
-    def _version(self) -> Finding:
+    def _version(self) -> SourceFinding:
         numbers = self.number
         oldest, newest = _OLDEST[self.flavor], _NEWEST[self.flavor]
         wanted = f"{self.flavor.value} {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}"
         if oldest <= numbers <= newest:
-            return Finding(key="version", value=self.version, wanted=wanted)
-        return Finding(
+            return SourceFinding(key="version", value=self.version, wanted=wanted)
+        return SourceFinding(
             key="version",
             value=self.version,
             wanted=wanted,
@@ -300,11 +300,11 @@ class SourceFacts:
             reason=f"the source is {self.version}, which nobody tried binlane with",
         )
 
-    def _server_id(self, ours: int | None) -> Finding:
+    def _server_id(self, ours: int | None) -> SourceFinding:
         value = str(self.server_id)
         if self.server_id != ours:
-            return Finding(key="server_id", value=value)
-        return Finding(
+            return SourceFinding(key="server_id", value=value)
+        return SourceFinding(
             key="source.server_id",
             value=value,
             wanted="another one",
@@ -313,11 +313,11 @@ class SourceFacts:
             note="give binlane another source.server_id",
         )
 
-    def _log_bin(self) -> Finding:
+    def _log_bin(self) -> SourceFinding:
         value = self._has("log_bin", "OFF")
         if value in {"ON", "1"}:
-            return Finding(key="log_bin", value=value, wanted="ON")
-        return Finding(
+            return SourceFinding(key="log_bin", value=value, wanted="ON")
+        return SourceFinding(
             key="log_bin",
             value=value,
             wanted="ON",
@@ -326,11 +326,11 @@ class SourceFacts:
             note="start it with --log-bin --binlog-format=ROW --binlog-row-metadata=FULL",
         )
 
-    def _wants(self, key: str, wanted: str, reason: str) -> Finding:
+    def _wants(self, key: str, wanted: str, reason: str) -> SourceFinding:
         value = self._has(key, wanted)
         if value == wanted:
-            return Finding(key=key, value=value, wanted=wanted)
-        return Finding(
+            return SourceFinding(key=key, value=value, wanted=wanted)
+        return SourceFinding(
             key=key,
             value=value,
             wanted=wanted,
@@ -340,11 +340,11 @@ class SourceFacts:
             note=self._option_note(key, wanted),
         )
 
-    def _row_metadata(self) -> Finding:
+    def _row_metadata(self) -> SourceFinding:
         key, value = "binlog_row_metadata", self._has("binlog_row_metadata", "NO_LOG")
         if value == "FULL":
-            return Finding(key=key, value=value, wanted="FULL")
-        return Finding(
+            return SourceFinding(key=key, value=value, wanted="FULL")
+        return SourceFinding(
             key=key,
             value=value,
             wanted="FULL",
@@ -357,11 +357,11 @@ class SourceFacts:
             note=self._option_note(key, "FULL"),
         )
 
-    def _checksum(self) -> Finding:
+    def _checksum(self) -> SourceFinding:
         key, value = "binlog_checksum", self._has("binlog_checksum", "NONE")
         if value == "CRC32":
-            return Finding(key=key, value=value, wanted="CRC32")
-        return Finding(
+            return SourceFinding(key=key, value=value, wanted="CRC32")
+        return SourceFinding(
             key=key,
             value=value,
             wanted="CRC32",
@@ -371,17 +371,17 @@ class SourceFacts:
             note=self._option_note(key, "CRC32"),
         )
 
-    def _gtids(self) -> Iterator[Finding]:
+    def _gtids(self) -> Iterator[SourceFinding]:
         if self.flavor is Flavor.MARIADB:
             yield self._strict_mode()
             return
         value = self._has("gtid_mode", "OFF")
         if value == "ON":
-            yield Finding(key="gtid_mode", value=value, wanted="ON")
+            yield SourceFinding(key="gtid_mode", value=value, wanted="ON")
         else:
             steps = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
             left = steps[steps.index(value) + 1 :] if value in steps else steps
-            yield Finding(
+            yield SourceFinding(
                 key="gtid_mode",
                 value=value,
                 wanted="ON",
@@ -394,13 +394,13 @@ class SourceFacts:
                 note="replicas of it must have gtid_mode = ON_PERMISSIVE or ON before the last",
             )
         consistency = self._has("enforce_gtid_consistency", "OFF")
-        yield Finding(key="enforce_gtid_consistency", value=consistency, wanted="ON")
+        yield SourceFinding(key="enforce_gtid_consistency", value=consistency, wanted="ON")
 
-    def _strict_mode(self) -> Finding:
+    def _strict_mode(self) -> SourceFinding:
         key, value = "gtid_strict_mode", self._has("gtid_strict_mode", "OFF")
         if value in {"ON", "1"}:
-            return Finding(key=key, value=value, wanted="ON")
-        return Finding(
+            return SourceFinding(key=key, value=value, wanted="ON")
+        return SourceFinding(
             key=key,
             value=value,
             wanted="ON",
@@ -413,14 +413,14 @@ class SourceFacts:
             note=self._option_note(key, "ON"),
         )
 
-    def _replicated(self) -> Finding:
+    def _replicated(self) -> SourceFinding:
         key = "log_replica_updates" if "log_replica_updates" in self.variables else ""
         key = key or "log_slave_updates"
         value = self._has(key, "ON")
         is_replica = self.flavor is Flavor.MYSQL or bool(self._has("gtid_slave_pos"))
         if value in {"ON", "1"} or not is_replica:
-            return Finding(key=key, value=value, wanted="ON" if is_replica else "")
-        return Finding(
+            return SourceFinding(key=key, value=value, wanted="ON" if is_replica else "")
+        return SourceFinding(
             key=key,
             value=value,
             wanted="ON",
@@ -429,11 +429,11 @@ class SourceFacts:
             note=f"start it with --{key.replace('_', '-')}=ON if it is a replica",
         )
 
-    def _privilege(self) -> Finding:
+    def _privilege(self) -> SourceFinding:
         key = "privilege"
         if self.has_privilege(_REPLICATION):
-            return Finding(key=key, value=_REPLICATION, wanted=_REPLICATION)
-        return Finding(
+            return SourceFinding(key=key, value=_REPLICATION, wanted=_REPLICATION)
+        return SourceFinding(
             key=key,
             value=", ".join(sorted(self.privileges)),
             wanted=_REPLICATION,
@@ -442,14 +442,14 @@ class SourceFacts:
             mend=(f"GRANT {_REPLICATION} ON *.* TO {quoted_account(self.account)}",),
         )
 
-    def _expiry(self) -> Finding:
+    def _expiry(self) -> SourceFinding:
         key, value = "binlog_expire_logs_seconds", self._has("binlog_expire_logs_seconds")
         days = self._has("expire_logs_days", "0")
         # MariaDB before 10.6.1 has days only; a value may have a fraction.
         seconds = float(value or 0) or float(days or 0) * 86_400
         if not 0 < seconds < _SHORT_EXPIRY_S:
-            return Finding(key=key, value=value or days)
-        return Finding(
+            return SourceFinding(key=key, value=value or days)
+        return SourceFinding(
             key=key,
             value=value or days,
             weight=Weight.WARNING,
@@ -459,7 +459,7 @@ class SourceFacts:
             ),
         )
 
-    def _others(self) -> Iterator[Finding]:
+    def _others(self) -> Iterator[SourceFinding]:
         for name in (
             "lower_case_table_names",
             "binlog_row_value_options",
@@ -468,7 +468,7 @@ class SourceFacts:
             "binlog_encryption",
         ):
             if name in self.variables:
-                yield Finding(key=name, value=self.variables[name])
+                yield SourceFinding(key=name, value=self.variables[name])
 
 
 def log_end_statement(version: str) -> str:

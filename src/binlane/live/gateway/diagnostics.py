@@ -17,9 +17,10 @@ from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.judge import StatementReply
 from binlane.log.codec.packets.results import ColumnDefinition
 from binlane.log.codec.types import Flavor
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
 
 HEADS: Final = ("Level", ColumnDefinition.integer("Code"), "Message")

@@ -90,4 +90,4 @@ class SharedListener:
         now_s = asyncio.get_running_loop().time()
         if now_s >= self._told_s + _NOT_TOLD_S:
             self._told_s = now_s
-            logger.error("no more connections can be taken: %s", error)
+            logger.error("connections: no more can be accepted: %s", error)

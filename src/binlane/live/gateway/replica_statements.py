@@ -22,9 +22,10 @@ from binlane.errors import StatementError
 from binlane.log.codec.types import Flavor
 from binlane.names import quote
 from binlane.positions import FilePosition
-from binlane.statements.sql.facts import FunctionUse, StatementFacts, StatementKind, VariableScope
+from binlane.statements.sql.facts import FunctionUse, StatementFacts, VariableScope
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.stored import runs_nothing_stored
 from binlane.statements.sql.tokens import Token, TokenKind, tokenise
 from binlane.statements.sql.tree.expressions import SelectItem, walk

@@ -22,11 +22,11 @@ from binlane.log.codec.types import Flavor
 from binlane.log.grouping.raw import Item, LargeGroup
 from binlane.positions import AnyGtid, Position
 from binlane.statements.sql.accounts import AccountName
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tree.definitions import Account, AccountStatement
+from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.tree.account_statements import Account, AccountStatement
 
 logger = logging.getLogger(__name__)
 

@@ -17,12 +17,13 @@ from binlane.binlogs.routing.route import LOST_EVENTS
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.grants import ReadGrant
-from binlane.binlogs.store.incidents import Incident
+from binlane.binlogs.store.incidents import StoredIncident
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import DefinitionError, StatementError, StoreError
-from binlane.live.loop.loop import Command, RoutingLoop
+from binlane.live.loop.command_queue import Command
+from binlane.live.loop.loop import RoutingLoop
 from binlane.live.loop.outputs import Output
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event, EventHeader
@@ -137,7 +138,7 @@ class BinlogChanges:
             output = self._output(name)
             definition = change(output.binlog.definition)
             if not output.binlog.reached.includes(done):
-                if output.state.activity is Activity.STOPPED or waited_s > COMPLETE_TIMEOUT_S:
+                if output.state.activity is BinlogActivity.STOPPED or waited_s > COMPLETE_TIMEOUT_S:
                     raise incomplete(output, done)
                 return None
             before = output.binlog.definition.scope
@@ -196,7 +197,7 @@ class BinlogChanges:
 
         def execute(_waited_s: float) -> Position:
             output = self._output(name)
-            self._loop.store.set_activity(name, Activity.STOPPED, "STOP BINLOG")
+            self._loop.store.set_activity(name, BinlogActivity.STOPPED, "STOP BINLOG")
             self._loop.sync([output])
             self._loop.detach(output)
             output.stop()
@@ -234,14 +235,14 @@ class BinlogChanges:
                 if feed is not None and feed.refusal:
                     feed.try_now()
                 return output.binlog.position
-            loop.store.set_activity(name, Activity.CATCHING_UP)
+            loop.store.set_activity(name, BinlogActivity.CATCHING_UP)
             # From a named position: whatever source this is, it is asked for what comes behind it.
             output.go_on(loop.main.position, forgets_source=text is not None)
             return output.binlog.position
 
         return await self._do(execute)
 
-    async def acknowledge(self, name: str, last: str | None) -> tuple[Incident, ...]:
+    async def acknowledge(self, name: str, last: str | None) -> tuple[StoredIncident, ...]:
         """Note that somebody has dealt with what replicas of a binlog stop at; gives what that is.
 
         Args:
@@ -249,7 +250,7 @@ class BinlogChanges:
             last: GTID or `file:position` of the last INCIDENT; None for all.
         """
 
-        def execute(_waited_s: float) -> tuple[Incident, ...]:
+        def execute(_waited_s: float) -> tuple[StoredIncident, ...]:
             output = self._output(name)
             known = output.binlog.incidents
             if last is not None:
@@ -261,7 +262,7 @@ class BinlogChanges:
         return await self._do(execute)
 
     def note_found(
-        self, binlog: Binlog, earlier: Sequence[Incident], unsearched: FilePosition | None
+        self, binlog: Binlog, earlier: Sequence[StoredIncident], unsearched: FilePosition | None
     ) -> Future[bool]:
         """Note the INCIDENTs of files that an older binlane wrote, as `Binlog.found`; any thread may."""
 
@@ -419,7 +420,7 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
     binlog.sync(force=True)
 
 
-def _up_to(known: tuple[Incident, ...], last: str, binlog: str) -> tuple[Incident, ...]:
+def _up_to(known: tuple[StoredIncident, ...], last: str, binlog: str) -> tuple[StoredIncident, ...]:
     """The INCIDENTs up to a named one.
 
     Raises:
@@ -438,7 +439,7 @@ def _up_to(known: tuple[Incident, ...], last: str, binlog: str) -> tuple[Inciden
 def incomplete(output: Output, position: Position) -> StatementError:
     """The error for a binlog that is behind the source for too long."""
     state = output.state
-    if state.activity is Activity.STOPPED:
+    if state.activity is BinlogActivity.STOPPED:
         return StatementError(
             f"binlog '{output.name}' is not complete up to {position} of the source; it is {state}",
             errno=_LOCK_TIMEOUT,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.catalog import Activity, ScopeChange
+from binlane.binlogs.store.catalog import BinlogActivity, ScopeChange
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.store import Store
@@ -256,7 +256,7 @@ class Binlogs:
             if (
                 left_s <= 0
                 or live.is_dropped
-                or self.output(name).state.activity is Activity.STOPPED
+                or self.output(name).state.activity is BinlogActivity.STOPPED
             ):
                 return False
             await live.wait_for_change(version, left_s)

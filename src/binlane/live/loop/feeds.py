@@ -12,11 +12,11 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from binlane.errors import BinlaneError
 from binlane.live.capture.backoff import Backoff
@@ -28,6 +28,8 @@ from binlane.live.loop.account_changes import AccountWatch
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.router import OnFault, Router
 from binlane.live.loop.substitution import Substitution
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.grouping.raw import Item
 from binlane.positions import FilePosition, Position
 
 _REFUSED_FIRST_S: Final = 1.0
@@ -67,6 +69,140 @@ class FeedFailure:
         return self.error.hint if isinstance(self.error, BinlaneError) else ""
 
 
+class SourceLog(Protocol):
+    """The log of a source from a position on, one connection after the other, as `Capture` is."""
+
+    server_id: int
+    facts: SourceFacts | None
+
+    @property
+    def position(self) -> Position | None:
+        """Every group up to here was given; None before the source first told it."""
+        ...
+
+    @property
+    def file_position(self) -> FilePosition | None:
+        """Place of the group behind the given ones in the source's files."""
+        ...
+
+    @property
+    def format_description(self) -> FormatDescriptionEvent | None:
+        """FORMAT_DESCRIPTION of the source's current file; None before it came."""
+        ...
+
+    @property
+    def identity(self) -> SourceIdentity | None:
+        """The source's identity to remember with `position`."""
+        ...
+
+    @property
+    def has_progressed(self) -> bool:
+        """True if something came since the last connect."""
+        ...
+
+    @property
+    def is_silent(self) -> bool:
+        """True if the source said nothing for so long that it must be dead."""
+        ...
+
+    @property
+    def silent_s(self) -> float:
+        """The longest silence of a source that lives, in seconds."""
+        ...
+
+    def connect(self) -> None:
+        """Log in and ask for the log; it waits.
+
+        Raises:
+            BinlaneError: If the source cannot be reached, refuses, or is another one.
+            OSError: Likewise.
+        """
+        ...
+
+    def receive(self) -> Iterable[Item]:
+        """Give the groups that came.
+
+        Raises:
+            BinlaneError: If the source gives no more, behind the groups before.
+            OSError: Likewise.
+        """
+        ...
+
+    def fileno(self) -> int:
+        """Return the connection's descriptor."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        ...
+
+
+class OpenLog(Protocol):
+    """Makes what gives a source's log; `Capture` is one."""
+
+    def __call__(
+        self,
+        settings: SourceSettings,
+        start: Start | Position,
+        /,
+        *,
+        spill: Path,
+        server_id: int,
+        identity: SourceIdentity | None,
+    ) -> SourceLog:
+        """Prepare; nothing is opened."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSource:
+    """The source of a feed, and binlane's place at it.
+
+    Attributes:
+        settings: The settings of the source.
+        server_id: binlane's id at the source, on this feed's connections.
+        spill: Folder for groups that are too large for memory, of this feed alone.
+        open_log: Makes what gives the source's log.
+    """
+
+    settings: SourceSettings
+    server_id: int
+    spill: Path
+    open_log: OpenLog = Capture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSharing:
+    """The services of the routing loop that all of its feeds use.
+
+    Attributes:
+        wake: Wakes the loop, from any thread.
+        is_ending: Tells if no more is to be routed; asked before each group that takes long.
+        substitution: Puts statements in the places of rows; None where there are no sessions.
+    """
+
+    wake: Callable[[], None]
+    is_ending: Callable[[], bool]
+    substitution: Substitution | None = None
+
+
+@dataclass(slots=True)
+class _Reception:
+    """The bytes that came by one connection.
+
+    Attributes:
+        heard_s: The time when bytes last came, as `time.monotonic`; 0 before the first.
+        gave_groups: True if a group was among the last bytes.
+        begun_s: The time when the source's log began to come; None before.
+        has_given: True if something came that only a good connection gives.
+    """
+
+    heard_s: float = 0.0
+    gave_groups: bool = False
+    begun_s: float | None = None
+    has_given: bool = False
+
+
 class Feed:
     """One connection to the source at a time, and who gets what it gives.
 
@@ -86,34 +222,25 @@ class Feed:
         last_failure: The last `failure`, also once it is over.
     """
 
-    def __init__(  # noqa: PLR0913  # which source, as whom, from where, and for whom
+    def __init__(
         self,
         name: str,
-        settings: SourceSettings,
+        source: FeedSource,
         start: Start | Position,
+        sharing: FeedSharing,
         *,
         identity: SourceIdentity | None = None,
-        spill: Path,
-        server_id: int,
-        wake: Callable[[], None],
-        substitution: Substitution | None = None,
         accounts: AccountWatch | None = None,
-        is_ending: Callable[[], bool],
     ) -> None:
         """Prepare; `connect` begins.
 
         Args:
             name: Shown in messages of the log.
-            settings: The settings of the source.
+            source: The source, and binlane's place at it.
             start: The position where the feed begins.
+            sharing: Services of the routing loop.
             identity: The identity of the source whose position that is; None at the first time.
-            spill: Folder for groups that are too large for memory, of this feed alone.
-            server_id: binlane's id at the source, on this connection.
-            wake: Wakes the loop, from any thread.
-            substitution: Puts statements in the places of rows; None where there are no sessions
-                that say which.
             accounts: Follows account statements in what comes; of one feed alone, which has all.
-            is_ending: Tells if no more is to be routed; asked before each group that takes long.
         """
         self.name = name
         self.outputs: list[Output] = []
@@ -125,28 +252,22 @@ class Feed:
         self.file_position: FilePosition | None = None
         self.last_failure: FeedFailure | None = None
         self.identity = identity
-        self._settings = settings
-        self._spill = spill
-        self._server_id = server_id
-        self._wake = wake
-        self._capture: Capture | None = None
+        self._source = source
+        self._sharing = sharing
+        self._capture: SourceLog | None = None
         self._connecting: threading.Thread | None = None
         self._outcome: list[Exception | None] = []
         self._backoff = Backoff()
         self._refusals = Backoff(first_s=_REFUSED_FIRST_S, longest_s=_REFUSED_LONGEST_S)
-        self._gave_groups = False
-        self._begun_s: float | None = None
-        self._has_given = False
-        self._heard_s = 0.0
-        self._substitution = substitution
+        self._reception = _Reception()
         self._accounts = accounts
-        self._is_ending = is_ending
         self._begin_at(start)
 
     def _begin_at(self, start: Start | Position) -> None:
         self.start = start
         position = None if isinstance(start, StartAt | FilePosition) else start
-        self.router = Router(position, self._substitution, is_ending=self._is_ending)
+        sharing = self._sharing
+        self.router = Router(position, sharing.substitution, is_ending=sharing.is_ending)
 
     @property
     def position(self) -> Position | None:
@@ -164,9 +285,10 @@ class Feed:
 
         A source may begin a dump and refuse it behind its first words.
         """
-        if not self.is_streaming or self.failure is not None or self._begun_s is None:
+        begun_s = self._reception.begun_s
+        if not self.is_streaming or self.failure is not None or begun_s is None:
             return False
-        return self._has_given or time.monotonic() - self._begun_s >= _REFUSES_WITHIN_S
+        return self._reception.has_given or time.monotonic() - begun_s >= _REFUSES_WITHIN_S
 
     @property
     def lacks_untaken(self) -> bool:
@@ -181,7 +303,8 @@ class Feed:
     @property
     def is_quiet(self) -> bool:
         """True if all was taken that came: what came last was no group, or is some time ago."""
-        return not self._gave_groups or time.monotonic() - self._heard_s > _QUIET_S
+        reception = self._reception
+        return not reception.gave_groups or time.monotonic() - reception.heard_s > _QUIET_S
 
     @property
     def is_level(self) -> bool:
@@ -194,16 +317,17 @@ class Feed:
     @property
     def heard_s(self) -> float | None:
         """The time when bytes last came, as `time.monotonic`; None before the first."""
-        return self._heard_s or None
+        return self._reception.heard_s or None
 
     def connect(self) -> None:
         """Begin an attempt; `finish_connecting` is due when the loop is woken."""
         assert not self.is_streaming, "one connection at a time"
-        capture = Capture(
-            self._settings,
+        source = self._source
+        capture = source.open_log(
+            source.settings,
             self.start if self.position is None else self.position,
-            spill=self._spill,
-            server_id=self._server_id,
+            spill=source.spill,
+            server_id=source.server_id,
             identity=self.identity,
         )
         self._capture = capture
@@ -212,14 +336,14 @@ class Feed:
         )
         self._connecting.start()
 
-    def _try(self, capture: Capture) -> None:
+    def _try(self, capture: SourceLog) -> None:
         error: Exception | None = None
         try:
             capture.connect()
         except Exception as caught:  # noqa: BLE001  # given to the loop
             error = caught
         self._outcome.append(error)
-        self._wake()
+        self._sharing.wake()
 
     def finish_connecting(self) -> Exception | None:
         """Take the outcome of an attempt, if there is one: it streams, or gives why not."""
@@ -233,19 +357,18 @@ class Feed:
             return error
         if self.position is None:
             self.router.position = capture.position
-        self.is_streaming, self._gave_groups = True, False
-        self._begun_s, self._has_given = None, False
-        self._heard_s = time.monotonic()
+        self.is_streaming, self._reception = True, _Reception(heard_s=time.monotonic())
         self.facts = facts = capture.facts
         self.connected_s, self.file_position = time.time(), capture.file_position
-        if facts is not None and self._substitution is not None and self.position is not None:
-            self._substitution.connected(self.position, is_new=self.identity is None)
+        substitution = self._sharing.substitution
+        if facts is not None and substitution is not None and self.position is not None:
+            substitution.connected(self.position, is_new=self.identity is None)
         if self._accounts is not None and self.position is not None:
             self._accounts.connected(self.position)
         if facts is not None:
             logger.info(
                 "%s: %s feed: connected to %s, as server id %d",
-                *(self._settings.url, self.name, facts.version, self._server_id),
+                *(self._source.settings.url, self.name, facts.version, capture.server_id),
             )
         if self.failure is not None and not self.failure.is_of_dump:
             self.failure = None
@@ -264,19 +387,19 @@ class Feed:
             OSError: Likewise.
             EndingError: If no more is to be routed.
         """
-        capture, router = self._capture, self.router
+        capture, router, reception = self._capture, self.router, self._reception
         assert capture is not None, "it streams"
-        self._heard_s, self._gave_groups = time.monotonic(), False
+        reception.heard_s, reception.gave_groups = time.monotonic(), False
         for item in capture.receive():
             if self._accounts is not None:
                 self._accounts.noted(item, capture.position)
             router.take(item, capture.position, tuple(self.outputs), on_fault)
-            self._gave_groups = True
+            reception.gave_groups = True
         self.file_position = capture.file_position
-        if self._begun_s is None and capture.format_description is not None:
-            self._begun_s = time.monotonic()
+        if reception.begun_s is None and capture.format_description is not None:
+            reception.begun_s = time.monotonic()
         if capture.has_progressed:
-            self._has_given = True
+            reception.has_given = True
             self.failure = None
             self._backoff.reset()
             self._refusals.reset()
@@ -303,7 +426,7 @@ class Feed:
     def look_at_s(self) -> float:
         """The time when something is due here, unless bytes come first, as `time.monotonic`."""
         if self.is_streaming and self._capture is not None:
-            return self._heard_s + self._capture.silent_s + 0.01
+            return self._reception.heard_s + self._capture.silent_s + 0.01
         return self.due_s
 
     def fail(self, error: Exception) -> None:
@@ -327,7 +450,7 @@ class Feed:
         logger.log(
             logging.ERROR if is_refusal else logging.WARNING,
             "%s: %s feed: %s; next try in %.1f s (attempt %d)%s",
-            *(self._settings.url, self.name, self.failure.reason, delay_s, backoff.attempts),
+            *(self._source.settings.url, self.name, self.failure.reason, delay_s, backoff.attempts),
             f" ({self.failure.hint})" if self.failure.hint else "",
             exc_info=error if is_bug else None,
         )
@@ -345,7 +468,7 @@ class Feed:
         """Close the connection for good."""
         self.close()
         with suppress(OSError):
-            self._spill.rmdir()
+            self._source.spill.rmdir()
 
     def close(self) -> None:
         """Close the connection, unless it is just being made."""

@@ -11,30 +11,35 @@ Others hand in commands, which a future answers, and read what `outputs` and bin
 from __future__ import annotations
 
 import logging
-import os
 import secrets
-import select
 import selectors
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import reduce
 from itertools import count
-from queue import Empty, SimpleQueue
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.store import Store
 from binlane.errors import BinlaneError, StoreError
+from binlane.live.capture.capture import Capture
 from binlane.live.capture.settings import SourceSettings, Start, StartAt
 from binlane.live.loop.account_changes import AccountWatch
-from binlane.live.loop.feeds import Feed, identity_text, read_identity
+from binlane.live.loop.command_queue import Command, CommandQueue
+from binlane.live.loop.feeds import (
+    Feed,
+    FeedSharing,
+    FeedSource,
+    OpenLog,
+    identity_text,
+    read_identity,
+)
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.substitution import EndingError, Substitution
 from binlane.positions import Position
@@ -62,19 +67,7 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-Command = Callable[[float], _T | None]
-"""Executed between event groups, given for how many seconds it has waited; None: not yet."""
-
 WakeReaders = Callable[[list[LiveBinlog]], None]
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """A command that is to be executed."""
-
-    command: Command[Any]
-    future: Future[Any]
-    since_s: float
 
 
 class RoutingLoop:
@@ -97,6 +90,7 @@ class RoutingLoop:
         wake_readers: WakeReaders,
         substitution: Substitution | None = None,
         access_changed: Callable[[], None] = lambda: None,
+        open_log: OpenLog = Capture,
     ) -> None:
         """Prepare; `start` begins.
 
@@ -107,21 +101,18 @@ class RoutingLoop:
             substitution: Puts statements in the places of rows; None where there are no sessions
                 that say which.
             access_changed: Told when some account may read other binlogs than before; in the thread.
+            open_log: Makes what gives the source's log.
         """
         self.store = store
         self.marks_failure = ""
         self.crash: BaseException | None = None
         self._settings = settings
+        self._open_log = open_log
         self._substitution = substitution
         self._wake_readers = wake_readers
-        self._pipe_lock = threading.Lock()
-        self._pipe_out, self._pipe_in = os.pipe()
-        for end in (self._pipe_out, self._pipe_in):
-            os.set_blocking(end, False)
+        self._commands = CommandQueue()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._pipe_out, selectors.EVENT_READ)
-        self._commands: SimpleQueue[_Waiting] = SimpleQueue()
-        self._waiting: list[_Waiting] = []
+        self._selector.register(self._commands, selectors.EVENT_READ)
         self._is_stopping = False
         self._turn_began_s: float | None = None
         self._read_s = 0.0
@@ -131,6 +122,11 @@ class RoutingLoop:
         self._saved_accounts: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self.accounts = AccountWatch(store, access_changed)
+        self._sharing = FeedSharing(
+            wake=self._commands.wake,
+            is_ending=lambda: self._is_stopping,
+            substitution=substitution,
+        )
         self._feeds: list[Feed] = []
         self._numbers = count()
         self._descriptors: dict[Feed, int] = {}
@@ -159,12 +155,12 @@ class RoutingLoop:
         for name, binlog in self.store.binlogs.items():
             output = self.add_output(binlog)
             activity, _ = activities[name]
-            if activity is Activity.STOPPED:
+            if activity is BinlogActivity.STOPPED:
                 output.stop()
             if binlog.failure:
                 output.note_failure(binlog.failure)
                 logger.error("binlog %s: STOPPED: %s", name, binlog.failure, extra={"binlog": name})
-            elif activity is Activity.OPEN:
+            elif activity is BinlogActivity.OPEN:
                 opened.append(output)
         return opened
 
@@ -177,29 +173,15 @@ class RoutingLoop:
     def stop(self) -> None:
         """End between two event groups, with everything stored that was routed; wait for that."""
         self._is_stopping = True
-        self.wake()
+        self._commands.wake()
         if self._thread.is_alive():
             self._thread.join()
-        for waiting in (*self._waiting, *self._queued()):
-            waiting.future.cancel()
         self._selector.close()
-        with self._pipe_lock:  # a connection that is just being made may still call `wake`
-            os.close(self._pipe_in)
-            self._pipe_in = -1
-        os.close(self._pipe_out)
-
-    def wake(self) -> None:
-        """Let the loop look at what there is to do."""
-        with self._pipe_lock, suppress(BlockingIOError):
-            if self._pipe_in >= 0:
-                os.write(self._pipe_in, b"\0")
+        self._commands.close()
 
     def submit(self, command: Command[_T]) -> Future[_T]:
         """Have a command executed between two event groups."""
-        future: Future[_T] = Future()
-        self._commands.put(_Waiting(command, future, time.monotonic()))
-        self.wake()
-        return future
+        return self._commands.submit(command)
 
     def feed_of(self, output: Output) -> Feed | None:
         """Return the feed of a binlog; None for one that is stopped."""
@@ -227,19 +209,14 @@ class RoutingLoop:
         accounts: AccountWatch | None = None,
     ) -> Feed:
         """A feed of binlogs that lag, or the main one."""
-        number = server_id or _SERVER_ID_BASE + secrets.randbelow(_SERVER_ID_RANDOM)
-        feed = Feed(
-            name,
-            self._settings,
-            start,
-            identity=read_identity(self.store.source_identity),
+        source = FeedSource(
+            settings=self._settings,
+            server_id=server_id or _SERVER_ID_BASE + secrets.randbelow(_SERVER_ID_RANDOM),
             spill=self.store.spill_folder / f"{next(self._numbers)}",
-            server_id=number,
-            wake=self.wake,
-            substitution=self._substitution,
-            accounts=accounts,
-            is_ending=lambda: self._is_stopping,
+            open_log=self._open_log,
         )
+        identity = read_identity(self.store.source_identity)
+        feed = Feed(name, source, start, self._sharing, identity=identity, accounts=accounts)
         self._feeds.append(feed)
         return feed
 
@@ -296,7 +273,7 @@ class RoutingLoop:
             feed.identity = None
         for output in lagging:
             self.attach(output, feed)
-            self.note_activity(output, Activity.CATCHING_UP, output.failure)
+            self.note_activity(output, BinlogActivity.CATCHING_UP, output.failure)
 
     def sync(self, outputs: Iterable[Output]) -> None:
         """Publish what was appended, and wake readers; what fails is that binlog's."""
@@ -332,11 +309,11 @@ class RoutingLoop:
                 exc_info=None if is_known else error,
                 extra={"binlog": output.name},
             )
-            self.note_activity(output, Activity.CATCHING_UP, reason)
+            self.note_activity(output, BinlogActivity.CATCHING_UP, reason)
         output.fail(reason, has_lost_trust=not is_known)
         self.detach(output)
 
-    def note_activity(self, output: Output, activity: Activity, reason: str = "") -> None:
+    def note_activity(self, output: Output, activity: BinlogActivity, reason: str = "") -> None:
         """Save how a binlog is to fare after a restart, where that can be saved."""
         try:
             self.store.set_activity(output.name, activity, reason)
@@ -372,7 +349,7 @@ class RoutingLoop:
         self.attach(output, main)
         if output.failure:
             self._recovered(output)
-        self.note_activity(output, Activity.OPEN)
+        self.note_activity(output, BinlogActivity.OPEN)
         return True
 
     # The thread.
@@ -390,9 +367,7 @@ class RoutingLoop:
 
     def _pause(self) -> None:
         """Let more come from the source, unless somebody wants something else."""
-        left_s = self._read_s + self._between_s - time.monotonic()
-        if left_s > 0 and not self._waiting and self._commands.empty():
-            select.select((self._pipe_out,), (), (), left_s)
+        self._commands.pause(self._read_s + self._between_s - time.monotonic())
 
     def _turn(self) -> None:
         self._turn_began_s = None
@@ -401,15 +376,14 @@ class RoutingLoop:
         self._turn_began_s = time.monotonic()
         for key, _ in ready:
             if key.data is None:
-                with suppress(BlockingIOError):
-                    os.read(self._pipe_out, 1 << 12)
+                self._commands.clear()
             elif key.data.is_streaming:
                 self._read(key.data)
         for feed in tuple(self._feeds):
             if feed.work_off(self.fail):
                 self.sync(feed.outputs)
             self._tend(feed)
-        self._execute()
+        self._commands.execute()
         self._note_passed()
         self._revive_due()
         if len(self._feeds) > 1:
@@ -493,29 +467,6 @@ class RoutingLoop:
         if descriptor is not None:
             self._selector.unregister(descriptor)
 
-    def _queued(self) -> Iterator[_Waiting]:
-        with suppress(Empty):
-            while True:
-                yield self._commands.get_nowait()
-
-    def _execute(self) -> None:
-        """Execute commands in the order in which they came, each as soon as it can be."""
-        if not self._waiting and self._commands.empty():
-            return
-        waiting, self._waiting = [*self._waiting, *self._queued()], []
-        for each in waiting:
-            if each.future.cancelled():
-                continue
-            try:
-                result = each.command(time.monotonic() - each.since_s)
-            except Exception as error:  # noqa: BLE001  # given to who asked
-                _answer(each.future, error=error)
-                continue
-            if result is None:
-                self._waiting.append(each)
-            else:
-                _answer(each.future, result)
-
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
         now_s, ready = time.monotonic(), []
@@ -587,7 +538,7 @@ class RoutingLoop:
         now_s = time.monotonic()
         due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s]
         due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
-        if self._waiting:
+        if self._commands.are_waiting:
             due_s.append(now_s + _LOOK_AGAIN_S)
         if any(feed.router.is_holding for feed in self._feeds):
             due_s.append(now_s + _HELD_S)
@@ -600,15 +551,6 @@ class RoutingLoop:
         self.sync(output for output in self.outputs.values() if not output.failure)
         if self._saver is not None:
             self._saver.join()
-
-
-def _answer(future: Future[Any], result: object = None, error: Exception | None = None) -> None:
-    """Answer a command whose sender may have gone."""
-    if future.set_running_or_notify_cancel():
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
 
 
 def _common(positions: list[Position]) -> Position | None:

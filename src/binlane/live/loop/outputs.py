@@ -11,7 +11,7 @@ from typing import Self
 from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.binlog_files import Published
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.live.capture.backoff import Backoff
 from binlane.positions import AnyGtid, FilePosition, Position
@@ -27,7 +27,7 @@ class State:
         reason: The reason why it takes nothing; empty while it does.
     """
 
-    activity: Activity
+    activity: BinlogActivity
     reason: str = ""
 
     def __str__(self) -> str:
@@ -289,7 +289,7 @@ class Output:
     def state(self) -> State:
         """The state that SHOW BINLOGS shows."""
         if self.is_stopped:
-            return State(Activity.STOPPED, "STOP BINLOG")
+            return State(BinlogActivity.STOPPED, "STOP BINLOG")
         if reason := self.failure or self.feed_failure():
-            return State(Activity.STOPPED, reason)
-        return State(Activity.OPEN if self.is_on_main else Activity.CATCHING_UP)
+            return State(BinlogActivity.STOPPED, reason)
+        return State(BinlogActivity.OPEN if self.is_on_main else BinlogActivity.CATCHING_UP)

@@ -21,14 +21,9 @@ from binlane.log.codec.packets.results import Cell, ResultSet
 from binlane.log.codec.types import ColumnType, Flavor
 from binlane.names import quote
 from binlane.statements.session.session import Session
-from binlane.statements.sql.facts import (
-    WRITING_KINDS,
-    StatementFacts,
-    StatementKind,
-    SystemVariableUse,
-    VariableScope,
-)
+from binlane.statements.sql.facts import StatementFacts, SystemVariableUse, VariableScope
 from binlane.statements.sql.servers import Dialect, Fact, has
+from binlane.statements.sql.statement_kinds import WRITING_KINDS, StatementKind
 from binlane.statements.sql.stored import runs_nothing_stored
 from binlane.statements.sql.tokens import TokenKind, tokenise
 from binlane.statements.sql.tree.expressions import Literal, LiteralKind, Name, SelectItem, walk

@@ -18,34 +18,29 @@ from typing import Final, NamedTuple
 from binlane.live.port.time_use import ROW_START, times_of_columns, times_of_functions
 from binlane.log.codec.client_text import is_alike, text_telling
 from binlane.names import TableName
-from binlane.statements.policy.reasons import default_facts
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Server
+from binlane.statements.policy.unsafe_defaults import default_facts
 from binlane.statements.policy.used_objects import body_use
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.session.session import Session
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.values import Text
+from binlane.statements.sql.executable_comments import server_text
 from binlane.statements.sql.facts import (
-    CREATE_TABLE_KINDS,
     FunctionUse,
     RowChange,
     Shape,
     StatementFacts,
-    StatementKind,
     VariableScope,
 )
+from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.schema import Objects, Routine, Trigger
+from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tokens import (
-    SqlSyntaxError,
-    TokenKind,
-    quoted_name,
-    server_text,
-    tokenise,
-)
+from binlane.statements.sql.statement_kinds import CREATE_TABLE_KINDS, StatementKind
+from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, quoted_name, tokenise
 from binlane.statements.sql.tree.definitions import Column, CreateTable
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
@@ -86,8 +81,8 @@ _LOGGED_VARIABLES: Final = frozenset(
 )
 
 
-class Reads(NamedTuple):
-    """Reads that a source that logs rows leaves open to changes by others, unseen by a text.
+class UnlockedReads(NamedTuple):
+    """UnlockedReads that a source that logs rows leaves open to changes by others, unseen by a text.
 
     A source that logs statements makes the others wait. Without that, the order of the log is not the order
     in which things were read.
@@ -111,7 +106,7 @@ class Reads(NamedTuple):
         return self.has_added_to or self.has_selected or (self.has_others and not locks_reads)
 
 
-NO_READS: Final = Reads()
+NO_UNLOCKED_READS: Final = UnlockedReads()
 
 
 class ContextUse(NamedTuple):
@@ -143,7 +138,7 @@ class ContextUse(NamedTuple):
         names_charset: True if the statement names a character set, whose default collation MariaDB then logs.
         sets_context: True if the statement sets values for itself, by SET STATEMENT … FOR, that are logged
             with it.
-        reads: Reads of a changing statement that are not kept from changes by others.
+        reads: UnlockedReads of a changing statement that are not kept from changes by others.
     """
 
     is_known: bool = True
@@ -166,7 +161,7 @@ class ContextUse(NamedTuple):
     routines: tuple[TableName, ...] = ()
     names_charset: bool = False
     sets_context: bool = False
-    reads: Reads = NO_READS
+    reads: UnlockedReads = NO_UNLOCKED_READS
 
 
 PLAIN: Final = ContextUse()
@@ -324,12 +319,12 @@ class _Finder:
                 yield view.facts
                 names.extend(use.name for use in view.facts.tables)
 
-    def reads(self, resolve: Resolve) -> Reads:
+    def reads(self, resolve: Resolve) -> UnlockedReads:
         """Give the statement's reads, with those of the statements in it that are logged by themselves."""
         found = [_reads(self.facts, self.resolved)]
         if self.facts.effects.kind in _PROGRAM_KINDS:
             found += [_reads(facts, resolve(facts, database)) for facts, database in self.inner]
-        return Reads(*map(any, zip(*found, strict=True)))
+        return UnlockedReads(*map(any, zip(*found, strict=True)))
 
     def _programs(self) -> Iterator[tuple[StatementFacts, str]]:
         """Facts of all statements in bodies that the statement runs, with their databases."""
@@ -402,17 +397,17 @@ class _Finder:
                         yield default_facts(text, table.name.database, table.dialect)
 
 
-def _reads(facts: StatementFacts, resolved: ResolvedStatement) -> Reads:
+def _reads(facts: StatementFacts, resolved: ResolvedStatement) -> UnlockedReads:
     """Give the reads of a statement that changes something."""
     kind = facts.effects.kind
     makes_filled = kind is StatementKind.CREATE_TABLE_SELECT
     if not (makes_filled or any(access.changes for access in resolved.accesses)):
-        return NO_READS
+        return NO_UNLOCKED_READS
     # A MERGE table that is written locks its members as it is locked itself.
     read = [access.table for access in resolved.accesses if not _is_written(access)]
     others = any(not table.is_temporary for table in read)
     is_select = kind is StatementKind.SELECT
-    return Reads(
+    return UnlockedReads(
         has_added_to=any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in read),
         has_selected=is_select and others,
         has_others=others and not is_select,

@@ -25,8 +25,9 @@ from binlane.statements.session.group_plan import (
     basis_of,
 )
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import DDL_KINDS, RowChange, StatementFacts, StatementKind
+from binlane.statements.sql.facts import RowChange, StatementFacts
 from binlane.statements.sql.schema import Table
+from binlane.statements.sql.statement_kinds import DDL_KINDS, StatementKind
 
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
 _CHANGING: Final = frozenset(

@@ -27,10 +27,13 @@ class LongTexts:
     """The long statements of a session's command, each read once, beside the event loop.
 
     `reading.read` gives their facts at once, to whoever asks, until they are forgotten.
+
+    Attributes:
+        held: Parsed facts of the texts, each with the default database that it was read with.
     """
 
     def __init__(self) -> None:
-        self._held: list[tuple[StatementFacts, str]] = []
+        self.held: list[tuple[StatementFacts, str]] = []
 
     async def read(self, texts: Iterable[str], database: str, dialect: Dialect) -> bool:
         """Read those texts that are long; True if one is. Arguments are the same as in `reading.read`."""
@@ -38,13 +41,13 @@ class LongTexts:
         for text in long:
             facts = await read_beside(partial(read, text, database=database, dialect=dialect))
             hold(facts, database)
-            self._held.append((facts, database))
+            self.held.append((facts, database))
         return bool(long)
 
     def forget(self) -> None:
         """The command is over."""
-        if self._held:
+        if self.held:
             query.cache_clear()
-        for facts, database in self._held:
+        for facts, database in self.held:
             let_go(facts, database)
-        self._held.clear()
+        self.held.clear()

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Server
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.expressions import Name, Star, walk
 

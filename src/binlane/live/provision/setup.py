@@ -20,8 +20,8 @@ from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.live.capture.asking import ask_facts
 from binlane.live.capture.source_facts import (
-    Finding,
     SourceFacts,
+    SourceFinding,
     Weight,
     log_end_statement,
     quoted_account,
@@ -118,7 +118,7 @@ class SetUp:
         lacking: The findings that still have to be mended.
     """
 
-    lacking: tuple[Finding, ...]
+    lacking: tuple[SourceFinding, ...]
 
 
 class Purpose(Enum):
@@ -206,12 +206,12 @@ class _Preparation:
             self._say("-- nothing lacks")
         return SetUp(lacking)
 
-    def _findings(self, facts: SourceFacts) -> list[Finding]:
+    def _findings(self, facts: SourceFacts) -> list[SourceFinding]:
         """Return the findings on the log and the account."""
         found = facts.findings()
         return found if self._purpose is Purpose.ROWS else [*found, facts.log_end()]
 
-    def _log_filters(self, facts: SourceFacts) -> Dialogue[list[Finding]]:
+    def _log_filters(self, facts: SourceFacts) -> Dialogue[list[SourceFinding]]:
         """Return findings on databases that the source leaves out of its log, where this account may ask."""
         rows = yield from self._rows(log_end_statement(facts.version))
         return [facts.log_filters(only, ignored) for _, _, only, ignored, *_ in rows]
@@ -288,7 +288,7 @@ class _Preparation:
             annotates=annotates[0][1] == "ON" if annotates else None,
         )
 
-    def _deal_with(self, found: Finding) -> Dialogue[None]:
+    def _deal_with(self, found: SourceFinding) -> Dialogue[None]:
         """Tell a finding, and mend it."""
         if found.weight is Weight.FINE:
             return
@@ -375,7 +375,7 @@ def _no_grants(account: str) -> tuple[str, ...]:
     return (f"GRANT USAGE ON *.* TO {account}",)
 
 
-def _is_lacking(found: Finding) -> bool:
+def _is_lacking(found: SourceFinding) -> bool:
     return found.is_lacking
 
 

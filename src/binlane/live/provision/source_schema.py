@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.binlogs.routing.planned import MARKS
-from binlane.live.capture.source_facts import Finding, SourceFacts, Weight, quoted_account
+from binlane.live.capture.source_facts import SourceFacts, SourceFinding, Weight, quoted_account
 from binlane.log.codec.types import Flavor
 
 VERSION: Final = 2
@@ -65,7 +65,7 @@ class SourceSchema:
     has_marks: bool = True
     annotates: bool | None = None
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[SourceFinding]:
         """Give the findings in order: what mends one is run before the next is asked for."""
         yield self._catalog()
         yield self._annotating()
@@ -76,16 +76,16 @@ class SourceSchema:
         if made.weight is Weight.FINE or made.mend:
             yield self._rights(is_made_anew=bool(made.mend))
 
-    def _catalog(self) -> Finding:
+    def _catalog(self) -> SourceFinding:
         """Judge if the account that `serve` uses sees all definitions."""
         facts = self.facts
         wanted = wanted_privileges(facts.flavor)
         lacking = [name for name in wanted if not facts.has_privilege(name)]
         key, value = "definitions", ", ".join(sorted(facts.privileges))
         if not lacking:
-            return Finding(key=key, value=value, wanted=", ".join(wanted))
+            return SourceFinding(key=key, value=value, wanted=", ".join(wanted))
         names = ", ".join(lacking)
-        return Finding(
+        return SourceFinding(
             key=key,
             value=value,
             wanted=", ".join(wanted),
@@ -95,13 +95,13 @@ class SourceSchema:
             mend=(f"GRANT {names} ON *.* TO {quoted_account(facts.account)}",),
         )
 
-    def _annotating(self) -> Finding:
+    def _annotating(self) -> SourceFinding:
         """Judge if a text tells the sessions of groups for which the log names no thread."""
         key = "binlog_annotate_row_events"
         is_needed = self.facts.flavor is Flavor.MARIADB and self.facts.number < _THREADS_SINCE
         if not is_needed or self.annotates is not False:
-            return Finding(key=key, value="", wanted="ON" if is_needed else "")
-        return Finding(
+            return SourceFinding(key=key, value="", wanted="ON" if is_needed else "")
+        return SourceFinding(
             key=key,
             value="OFF",
             wanted="ON",
@@ -111,10 +111,10 @@ class SourceSchema:
             mend=(f"SET GLOBAL {key} = ON",),
         )
 
-    def _made(self) -> Finding:
+    def _made(self) -> SourceFinding:
         """Judge if the database holds what it should, of the version that it should have."""
         if self.objects is None:
-            return Finding(
+            return SourceFinding(
                 key="marks",
                 value="",
                 weight=Weight.WARNING,
@@ -129,7 +129,7 @@ class SourceSchema:
             if (kind, name) in _OWN and not comment.startswith(_COMMENT)
         )
         if theirs or (comments and not _OWN & comments.keys()):
-            return Finding(
+            return SourceFinding(
                 key="marks",
                 value=value,
                 weight=Weight.WARNING,
@@ -141,8 +141,8 @@ class SourceSchema:
         old = sorted(name for kind, name in comments.keys() & _OWN if kind == "procedure")
         number = comments.get(("table", MARKS.table), "").removeprefix(_COMMENT)
         if not old and number.isdigit() and int(number) >= VERSION:
-            return Finding(key="marks", value=value)
-        return Finding(
+            return SourceFinding(key="marks", value=value)
+        return SourceFinding(
             key="marks",
             value=value,
             weight=Weight.WARNING,
@@ -170,7 +170,7 @@ class SourceSchema:
             f" ENGINE = InnoDB COMMENT '{_COMMENT}{VERSION}'"
         )
 
-    def _rights(self, *, is_made_anew: bool) -> Finding:
+    def _rights(self, *, is_made_anew: bool) -> SourceFinding:
         """Judge if the account that `serve` uses may change the table."""
         facts = self.facts
         told = [grant for grant in facts.grants if f" ON {MARKS} TO " in grant]
@@ -180,8 +180,8 @@ class SourceSchema:
             if not facts.has_privilege(name) and not any(name in grant for grant in told)
         ]
         if not lacking and not (is_made_anew and told):
-            return Finding(key="marks.rights", value="")
-        return Finding(
+            return SourceFinding(key="marks.rights", value="")
+        return SourceFinding(
             key="marks.rights",
             value="; ".join(told),
             weight=Weight.WARNING,

@@ -1,6 +1,6 @@
 """`binlane.toml` and the environment → the settings of all parts. Nothing else reads configuration.
 
-Each part owns a frozen `Settings` dataclass that validates itself; here they are composed. What
+Each part owns a frozen `ServeSettings` dataclass that validates itself; here they are composed. What
 stands above what: an option of the command line, an environment variable, the file, the default.
 """
 
@@ -28,7 +28,7 @@ from binlane.live.service.setting_keys import setting_of
 from binlane.live.service.setting_sources import (
     FROM_FILE,
     FROM_OPTION,
-    Given,
+    SettingValues,
     read_document,
     take_document,
     take_environment,
@@ -48,7 +48,7 @@ _Word = TypeVar("_Word", bound=Enum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServeSettings:
     """All settings that `serve` needs.
 
     Attributes:
@@ -86,7 +86,7 @@ class Configuration:
         warnings: Likely slips, a sentence each.
     """
 
-    settings: Settings
+    settings: ServeSettings
     origins: Mapping[str, str]
     warnings: tuple[str, ...]
 
@@ -118,7 +118,7 @@ class ConfigSource:
             ConfigError: If something cannot be read, or is unknown, missing or unusable; all of it
                 is in `others`.
         """
-        given = Given()
+        given = SettingValues()
         if not self.may_lack or self.path.exists():
             take_document(given, read_document(self.path), self.path.parent)
         take_environment(given, self.environ, Path.cwd())
@@ -130,7 +130,7 @@ class ConfigSource:
         )
 
 
-def load(path: Path) -> Settings:
+def load(path: Path) -> ServeSettings:
     """Read and check a configuration file, and nothing else.
 
     Raises:
@@ -139,7 +139,7 @@ def load(path: Path) -> Settings:
     return ConfigSource(path).read().settings
 
 
-def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
+def compose(document: Mapping[str, Any], *, base: Path) -> ServeSettings:
     """Settings from a parsed document.
 
     Args:
@@ -149,12 +149,12 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
     Raises:
         ConfigError: As `ConfigSource.read`.
     """
-    given = Given()
+    given = SettingValues()
     take_document(given, document, base)
     return _composed(given, base)
 
 
-def check_files(settings: Settings) -> None:
+def check_files(settings: ServeSettings) -> None:
     """See that the files that settings name can be used.
 
     Raises:
@@ -167,7 +167,7 @@ def check_files(settings: Settings) -> None:
     check_given(settings.listen)
 
 
-def _composed(given: Given, base: Path) -> Settings:
+def _composed(given: SettingValues, base: Path) -> ServeSettings:
     """The settings; what is wrong with several sections is told at once.
 
     Raises:
@@ -207,7 +207,7 @@ def _composed(given: Given, base: Path) -> Settings:
     assert store is not None, "as above"
     assert port is not None, "as above"
     assert log is not None, "as above"
-    return Settings(
+    return ServeSettings(
         data_dir=data_dir,
         source=source,
         listen=replace(
@@ -229,7 +229,7 @@ def _composed(given: Given, base: Path) -> Settings:
     )
 
 
-def _settle_expiry(given: Given) -> None:
+def _settle_expiry(given: SettingValues) -> None:
     """Let one of the two names of one setting stand above the other, where it does."""
     days, seconds = "binlog.expire_logs_days", "binlog.binlog_expire_logs_seconds"
     by_days, by_seconds = given.origins.get(days), given.origins.get(seconds)
@@ -354,7 +354,7 @@ def _store(values: dict[str, Any]) -> StoreSettings:
     return StoreSettings(**values)
 
 
-def effective(settings: Settings) -> dict[str, dict[str, object]]:
+def effective(settings: ServeSettings) -> dict[str, dict[str, object]]:
     """The value of every key that may stand in the file, by section; the empty one comes first.
 
     `load` of these values, written as TOML, gives the same settings. What has no value is not there.

@@ -11,7 +11,7 @@ import resource
 from dataclasses import replace
 from typing import Any, Final
 
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.web.settings import CONNECTIONS_MAX
 
 _RESERVE: Final = 256
@@ -33,7 +33,7 @@ _TOLD_EVERY_S: Final = 60.0
 logger = logging.getLogger(__name__)
 
 
-def settle(settings: Settings, *, binlogs: int) -> Settings:
+def settle(settings: ServeSettings, *, binlogs: int) -> ServeSettings:
     """Take as many descriptors as the system lets us have, and share them out.
 
     Args:
@@ -71,7 +71,7 @@ def tell_once_in_a_while(loop: asyncio.AbstractEventLoop) -> None:
             loop.default_exception_handler(context)
         elif loop.time() >= next_s:
             next_s = loop.time() + _TOLD_EVERY_S
-            logger.error("no more connections can be taken: %s", context.get("exception"))
+            logger.error("connections: no more can be accepted: %s", context.get("exception"))
 
     loop.set_exception_handler(tell)
 

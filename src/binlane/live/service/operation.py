@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from binlane.errors import BinlaneError, ConfigError
-from binlane.live.service.config import Configuration, Settings, check_files, effective
+from binlane.live.service.config import Configuration, ServeSettings, check_files, effective
 from binlane.live.service.ending import DRAIN_S, Ending
 from binlane.live.service.logs import LogSettings
 from binlane.live.service.setting_keys import KEYS, setting_of
@@ -49,11 +49,11 @@ class Surroundings:
     spares: Spares = field(default_factory=Spares)
 
 
-class Service(Protocol):
+class RunningService(Protocol):
     """The parts at work, as far as they are looked after here."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ServeSettings:
         """The settings that the service works by."""
         ...
 
@@ -71,7 +71,7 @@ class Service(Protocol):
         """Return once the routing thread has shown that it lives."""
         ...
 
-    async def use(self, settings: Settings) -> None:
+    async def use(self, settings: ServeSettings) -> None:
         """Take over settings that can be changed while the service runs."""
         ...
 
@@ -126,7 +126,7 @@ def _tell_failure(task: asyncio.Task[None]) -> None:
         logger.error("%s failed", task.get_coro(), exc_info=error)
 
 
-async def attend(service: Service, manager: Manager) -> None:
+async def attend(service: RunningService, manager: Manager) -> None:
     """Tell the service manager when all is ready, what goes on, and that both threads live.
 
     Ready is a process that takes logins and gets what the source commits.
@@ -148,7 +148,7 @@ async def attend(service: Service, manager: Manager) -> None:
         await asyncio.sleep(every_s if manager.is_ready else _NOT_READY_YET_S)
 
 
-async def _beat(service: Service) -> None:
+async def _beat(service: RunningService) -> None:
     """Wait for a sign of life of the routing thread, however long that takes."""
     beat = asyncio.create_task(service.beat())
     try:
@@ -159,7 +159,9 @@ async def _beat(service: Service) -> None:
         beat.cancel()
 
 
-async def reread_at(asked: asyncio.Event, service: Service, surroundings: Surroundings) -> None:
+async def reread_at(
+    asked: asyncio.Event, service: RunningService, surroundings: Surroundings
+) -> None:
     """Whenever it is asked for, take over the settings that have changed."""
     manager = surroundings.manager
     while True:
@@ -176,7 +178,7 @@ async def reread_at(asked: asyncio.Event, service: Service, surroundings: Surrou
                 manager.tell_ready()
 
 
-async def _reread(service: Service, surroundings: Surroundings) -> None:
+async def _reread(service: RunningService, surroundings: Surroundings) -> None:
     if surroundings.read_again is None:
         return
     try:
@@ -209,7 +211,9 @@ async def _reread(service: Service, surroundings: Surroundings) -> None:
         logger.info("SIGHUP: no setting has changed")
 
 
-def changes(before: Settings, now: Settings) -> tuple[dict[str, object], dict[str, object]]:
+def changes(
+    before: ServeSettings, now: ServeSettings
+) -> tuple[dict[str, object], dict[str, object]]:
     """Return the differences between two settings.
 
     Returns:

@@ -24,7 +24,7 @@ from binlane.live.answers.access import Access
 from binlane.live.answers.grant_statements import Rows
 from binlane.live.answers.incident_search import IncidentSearch
 from binlane.live.answers.port import Port
-from binlane.live.answers.statements import Statements
+from binlane.live.answers.statements import PortAnswers
 from binlane.live.gateway.transport import Gateway
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.substitution import Substitution
@@ -33,14 +33,14 @@ from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.certificates import port_context
 from binlane.live.service.archive import Archive
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.service.descriptors import settle, tell_once_in_a_while
 from binlane.live.service.embedded import EmbeddedServer
 from binlane.live.service.operation import Signals, Surroundings, attend, begin, reread_at
 from binlane.live.service.status import ShownParts, StatusKeeper
 from binlane.live.service.systemd import STOPPING, Manager
 from binlane.live.service.workers.spares import Spares
-from binlane.live.service.workers.workers import AskedParts, Workers, WorkersNews
+from binlane.live.service.workers.workers import ServingParts, Workers, WorkersNews
 from binlane.live.web.settings import HttpSettings
 from binlane.live.web.status_values import WorkerStatus
 from binlane.log.codec.types import Flavor
@@ -62,7 +62,7 @@ _PATIENCE_S: Final = 10.0
 logger = logging.getLogger(__name__)
 
 
-async def serve(settings: Settings, surroundings: Surroundings) -> None:
+async def serve(settings: ServeSettings, surroundings: Surroundings) -> None:
     """Run until SIGTERM or SIGINT, as the only thing that this process does.
 
     A second signal waits for no client any more.
@@ -133,7 +133,7 @@ class Service:
 
     def __init__(
         self,
-        configured: Settings,
+        configured: ServeSettings,
         store: Store,
         spares: Spares,
         embedded: EmbeddedServer | None = None,
@@ -174,7 +174,7 @@ class Service:
         self._archive = (
             None if settings.archive is None else Archive(settings.archive, settings.data_dir)
         )
-        self._statements = Statements(
+        self._statements = PortAnswers(
             self.binlogs,
             self._port,
             access=access,
@@ -183,7 +183,7 @@ class Service:
         self._gateway: Gateway | Workers = (
             Workers(
                 settings,
-                AskedParts(self._statements, self.binlogs, access, self._port, attributions),
+                ServingParts(self._statements, self.binlogs, access, self._port, attributions),
                 news=news,
                 spares=spares,
             )
@@ -294,7 +294,7 @@ class Service:
         """While it stops: wait for no client any more."""
         self._gateway.hurry()
 
-    async def use(self, settings: Settings) -> None:
+    async def use(self, settings: ServeSettings) -> None:
         """Take over what can be changed while it runs; of the rest nothing.
 
         Raises:

@@ -18,7 +18,7 @@ _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "on": True
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """The kind of a value.
 
     Attributes:
@@ -69,17 +69,19 @@ def _flag(text: str) -> bool:
     return _FLAGS[text.lower()]
 
 
-TEXT: Final = Kind("a text", _is_text, str)
-PATH: Final = Kind("a path", _is_path, str)
-WHOLE: Final = Kind("a whole number", _is_whole, int)
-NUMBER: Final = Kind("a number", _is_number, _number)
-FLAG: Final = Kind("true or false", _is_flag, _flag)
-SIZE: Final = Kind("a size: bytes, or text such as 1G", lambda v: _is_whole(v) or _is_text(v), str)
-TEXTS: Final = Kind("a list of texts", _are_texts, shlex.split)
+TEXT: Final = ValueKind("a text", _is_text, str)
+PATH: Final = ValueKind("a path", _is_path, str)
+WHOLE: Final = ValueKind("a whole number", _is_whole, int)
+NUMBER: Final = ValueKind("a number", _is_number, _number)
+FLAG: Final = ValueKind("true or false", _is_flag, _flag)
+SIZE: Final = ValueKind(
+    "a size: bytes, or text such as 1G", lambda v: _is_whole(v) or _is_text(v), str
+)
+TEXTS: Final = ValueKind("a list of texts", _are_texts, shlex.split)
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SettingKey:
     """A key of a section.
 
     Attributes:
@@ -88,88 +90,114 @@ class Key:
         at_sighup: True if a running process takes a new value over.
     """
 
-    kind: Kind
+    kind: ValueKind
     means: str
     at_sighup: bool = False
 
 
 # Section → key → what it is; everything that may stand in the file.
-KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
-    "": {"data_dir": Key(PATH, "directory of the store; relative to the file")},
+KEYS: Final[Mapping[str, Mapping[str, SettingKey]]] = {
+    "": {"data_dir": SettingKey(PATH, "directory of the store; relative to the file")},
     "source": {
-        "url": Key(TEXT, "mariadb:// or mysql://user@host:port of the server that is captured"),
-        "password_file": Key(PATH, "file that holds the account's password"),
-        "start": Key(TEXT, '"now", "oldest", a GTID position or set, or "file:position"'),
-        "server_id": Key(WHOLE, "server id as a replica of the source; by default one is made up"),
-        "heartbeat_period_s": Key(NUMBER, "an idle source says that it lives this often"),
-        "timeout_s": Key(NUMBER, "longest wait for a connection to the source"),
-        "proxy_protocol": Key(FLAG, "whether the source, a MariaDB, is told each client's address"),
+        "url": SettingKey(
+            TEXT, "mariadb:// or mysql://user@host:port of the server that is captured"
+        ),
+        "password_file": SettingKey(PATH, "file that holds the account's password"),
+        "start": SettingKey(TEXT, '"now", "oldest", a GTID position or set, or "file:position"'),
+        "server_id": SettingKey(
+            WHOLE, "server id as a replica of the source; by default one is made up"
+        ),
+        "heartbeat_period_s": SettingKey(NUMBER, "an idle source says that it lives this often"),
+        "timeout_s": SettingKey(NUMBER, "longest wait for a connection to the source"),
+        "proxy_protocol": SettingKey(
+            FLAG, "whether the source, a MariaDB, is told each client's address"
+        ),
     },
     "embedded": {
-        "enabled": Key(FLAG, "whether the source is a MariaDB of our own, as with --embedded"),
-        "options": Key(TEXTS, "options for its mariadbd, as on a command line"),
+        "enabled": SettingKey(
+            FLAG, "whether the source is a MariaDB of our own, as with --embedded"
+        ),
+        "options": SettingKey(TEXTS, "options for its mariadbd, as on a command line"),
     },
     "listen": {
-        "address": Key(TEXT, "where clients and replicas connect"),
-        "port": Key(WHOLE, "TCP port; 0 takes a free one"),
-        "tls": Key(TEXT, '"on", "required" or "off": whether clients may, must or cannot use TLS'),
-        "tls_cert": Key(
+        "address": SettingKey(TEXT, "where clients and replicas connect"),
+        "port": SettingKey(WHOLE, "TCP port; 0 takes a free one"),
+        "tls": SettingKey(
+            TEXT, '"on", "required" or "off": whether clients may, must or cannot use TLS'
+        ),
+        "tls_cert": SettingKey(
             PATH, "the port's certificate, PEM; by default one is made", at_sighup=True
         ),
-        "tls_key": Key(PATH, "its key, PEM", at_sighup=True),
-        "tls_names": Key(
+        "tls_key": SettingKey(PATH, "its key, PEM", at_sighup=True),
+        "tls_names": SettingKey(
             TEXTS, "further names of the port in the certificate that is made", at_sighup=True
         ),
-        "max_connections": Key(
+        "max_connections": SettingKey(
             WHOLE, "clients logged in at a time, replicas included", at_sighup=True
         ),
-        "connect_timeout": Key(NUMBER, "seconds that a client's login may take", at_sighup=True),
-        "binlog_access": Key(
+        "connect_timeout": SettingKey(
+            NUMBER, "seconds that a client's login may take", at_sighup=True
+        ),
+        "binlog_access": SettingKey(
             TEXT,
             '"privileges" or "granted": whether GRANT READ ON BINLOG alone lets read',
             at_sighup=True,
         ),
     },
     "gateway": {
-        "enabled": Key(FLAG, "whether statements are judged, and binlogs may hold statements"),
-        "workers": Key(WHOLE, "processes that serve the port, each on a core of its own"),
-        "bypass": Key(TEXT, '"rows", "mark" or "stop": what binlogs do with other changes'),
-        "journal_max_size": Key(SIZE, "the journal of what statements make has no more bytes"),
+        "enabled": SettingKey(
+            FLAG, "whether statements are judged, and binlogs may hold statements"
+        ),
+        "workers": SettingKey(WHOLE, "processes that serve the port, each on a core of its own"),
+        "bypass": SettingKey(TEXT, '"rows", "mark" or "stop": what binlogs do with other changes'),
+        "journal_max_size": SettingKey(
+            SIZE, "the journal of what statements make has no more bytes"
+        ),
     },
     "http": {
-        "address": Key(TEXT, "where the status page, /healthz, /metrics and /api are served"),
-        "port": Key(WHOLE, "TCP port; 0 takes a free one"),
-        "hosts": Key(TEXTS, "further names under which browsers and others ask", at_sighup=True),
-        "password_file": Key(
+        "address": SettingKey(
+            TEXT, "where the status page, /healthz, /metrics and /api are served"
+        ),
+        "port": SettingKey(WHOLE, "TCP port; 0 takes a free one"),
+        "hosts": SettingKey(
+            TEXTS, "further names under which browsers and others ask", at_sighup=True
+        ),
+        "password_file": SettingKey(
             PATH, "file that holds the password that they give; without it none", at_sighup=True
         ),
     },
     "binlog": {
-        "max_binlog_size": Key(SIZE, "a file is rotated at this size, such as 1G", at_sighup=True),
-        "sync_binlog": Key(
+        "max_binlog_size": SettingKey(
+            SIZE, "a file is rotated at this size, such as 1G", at_sighup=True
+        ),
+        "sync_binlog": SettingKey(
             WHOLE, "fsync after this many event groups; 0 leaves it to the system", at_sighup=True
         ),
-        "expire_logs_days": Key(
+        "expire_logs_days": SettingKey(
             NUMBER, "files that ended so many days ago go; 0 keeps them", at_sighup=True
         ),
-        "binlog_expire_logs_seconds": Key(NUMBER, "the same in seconds", at_sighup=True),
-        "max_binlog_total_size": Key(
+        "binlog_expire_logs_seconds": SettingKey(NUMBER, "the same in seconds", at_sighup=True),
+        "max_binlog_total_size": SettingKey(
             SIZE, "the oldest files go until a binlog has this size; 0 keeps them", at_sighup=True
         ),
-        "binlog_with_tables_info": Key(
+        "binlog_with_tables_info": SettingKey(
             FLAG, "whether statements are logged with the tables they concern"
         ),
-        "binlog_format": Key(
+        "binlog_format": SettingKey(
             TEXT, '"ROW", "STATEMENT" or "MIXED": of sessions and binlogs that say no other'
         ),
     },
     "archive": {
-        "uri": Key(TEXT, "closed files are copied there: s3://bucket/prefix"),
-        "interval_s": Key(NUMBER, "how often to look for more to copy, and to write watermarks"),
+        "uri": SettingKey(TEXT, "closed files are copied there: s3://bucket/prefix"),
+        "interval_s": SettingKey(
+            NUMBER, "how often to look for more to copy, and to write watermarks"
+        ),
     },
     "log": {
-        "level": Key(TEXT, '"debug", "info", "warning" or "error": what is logged', at_sighup=True),
-        "format": Key(TEXT, '"text" or "json": one object a line', at_sighup=True),
+        "level": SettingKey(
+            TEXT, '"debug", "info", "warning" or "error": what is logged', at_sighup=True
+        ),
+        "format": SettingKey(TEXT, '"text" or "json": one object a line', at_sighup=True),
     },
 }
 

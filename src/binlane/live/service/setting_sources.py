@@ -28,7 +28,7 @@ _VARIABLES: Final = {
 
 
 @dataclass(slots=True)
-class Given:
+class SettingValues:
     """Values by section and key, as TOML has them, of the right kinds.
 
     Attributes:
@@ -68,7 +68,7 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is no TOML: {error}", key="--config") from None
 
 
-def take_document(given: Given, document: Mapping[str, Any], base: Path) -> None:
+def take_document(given: SettingValues, document: Mapping[str, Any], base: Path) -> None:
     """Take the values of a file.
 
     Args:
@@ -95,7 +95,7 @@ def take_document(given: Given, document: Mapping[str, Any], base: Path) -> None
             given.problems.append(_unknown("", name))
 
 
-def take_environment(given: Given, environ: Mapping[str, str], base: Path) -> None:
+def take_environment(given: SettingValues, environ: Mapping[str, str], base: Path) -> None:
     """Take the values of environment variables; one that is empty says nothing.
 
     Args:
@@ -115,7 +115,7 @@ def take_environment(given: Given, environ: Mapping[str, str], base: Path) -> No
             )
 
 
-def _take(given: Given, section: str, key: str, value: object, base: Path) -> None:
+def _take(given: SettingValues, section: str, key: str, value: object, base: Path) -> None:
     setting = setting_of(section, key)
     if key not in KEYS[section]:
         given.problems.append(_unknown(section, key))
@@ -131,7 +131,7 @@ def _take(given: Given, section: str, key: str, value: object, base: Path) -> No
     given.set(section, key, str(base / str(value)) if kind is PATH else value, FROM_FILE)
 
 
-def _take_text(given: Given, name: str, text: str, base: Path) -> None:
+def _take_text(given: SettingValues, name: str, text: str, base: Path) -> None:
     section, key = _VARIABLES[name]
     kind = KEYS[section][key].kind
     try:

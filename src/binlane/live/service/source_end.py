@@ -18,8 +18,8 @@ from binlane.errors import BinlaneError, PeerError
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.capture.source_facts import (
     FACTS_STATEMENT,
-    Finding,
     SourceFacts,
+    SourceFinding,
     Weight,
     log_end_statement,
 )
@@ -61,7 +61,7 @@ class SourceEnd:
         self.end: FilePosition | None = None
         self.problem = ""
         self.has_looked = False
-        self.findings: tuple[Finding, ...] = ()
+        self.findings: tuple[SourceFinding, ...] = ()
         self._end_due_s = 0.0
         self._settings = settings
         self._session: ServerSession | None = None
@@ -150,7 +150,7 @@ class SourceEnd:
             self._note_end(session, told, places)
         self._note(found)
 
-    def _note(self, found: list[Finding]) -> None:
+    def _note(self, found: list[SourceFinding]) -> None:
         """Have other findings, and log those that are new."""
         known = {(one.key, one.value) for one in self.findings}
         for one in found:

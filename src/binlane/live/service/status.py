@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from binlane.binlogs.store.binlog_files import Published
-from binlane.binlogs.store.incidents import Incident, stopping_text
+from binlane.binlogs.store.incidents import StoredIncident, stopping_text
 from binlane.live.answers.port import Port
 from binlane.live.answers.replica_dumps import ConnectedReplica, ReplicaDumps
-from binlane.live.capture.source_facts import Finding, Weight
+from binlane.live.capture.source_facts import SourceFinding, Weight
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.feeds import Feed
 from binlane.live.loop.outputs import Output, OutputFailure
 from binlane.live.service.archive import Archive
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import process_status
 from binlane.live.service.source_end import SourceEnd
 from binlane.live.web.rate_history import NO_RATES, SAMPLE_S, History, Written
@@ -102,7 +102,7 @@ class StatusKeeper:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ServeSettings,
         parts: ShownParts,
         *,
         problem: Callable[[], str],
@@ -276,7 +276,7 @@ class StatusKeeper:
         )
 
 
-def _told(finding: Finding) -> str:
+def _told(finding: SourceFinding) -> str:
     """Return a finding's reason, and its hint if there is one."""
     return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
 
@@ -291,7 +291,7 @@ def _unreadable(found: Mapping[str, str], published: Published) -> str:
     return next((text for file, text in found.items() if file in names), "")
 
 
-def _incident(incidents: Sequence[Incident]) -> IncidentStatus | None:
+def _incident(incidents: Sequence[StoredIncident]) -> IncidentStatus | None:
     for each in incidents:
         return IncidentStatus(
             text=each.reason,

@@ -13,7 +13,7 @@ from aiohttp import web
 from binlane.live.web.port_card import serve_http
 from binlane.live.web.prometheus import METRICS_CONTENT_TYPE, Metric, Sample, render
 from binlane.live.web.settings import HttpSettings
-from binlane.tables.landing.progress import LandingProgress
+from binlane.tables.landing.landing_progress import LandingProgress
 
 
 @contextmanager

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.log.kernels import route_layout as lay
@@ -26,14 +24,20 @@ from binlane.log.kernels.memory import (
     Bytes,
     copy_bytes,
     crc32,
-    is_equal,
     load_i64,
     load_u16,
-    load_u32,
+)
+from binlane.log.kernels.text_shapes import (
+    RUN_TYPE,
+    TEXTS_TYPE,
+    Numbers,
+    Run,
+    Small,
+    Texts,
 )
 
-Numbers = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
+View = tuple[Bytes, Numbers]
+"""A binlog's treatment of each table, as bits, and its verdict on each text."""
 
 _HEADER: Final = 19
 _CHECKSUM: Final = 4
@@ -42,180 +46,10 @@ _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
 _NOT_CASCADED: Final = 0x12
 """Flags of rows: foreign keys are not looked at, or what they do is logged."""
-_CONTEXT_MAX: Final = 4096
-_QUOTE: Final = 39
-_BACKTICK: Final = 96
-_BACKSLASH: Final = 92
-_DOUBLE_QUOTE: Final = 34
-_ONES: Final = 0x0101010101010101
-_HIGHS: Final = -0x7F7F7F7F7F7F7F80
-_QUOTES: Final = _ONES * 39
-_BACKSLASHES: Final = _ONES * 92
-_ZERO: Final = 48
-_NINE: Final = 57
-_POINT: Final = 46
 _LAST_COMMITTED: Final = 26
 _SEQUENCE: Final = 34
 _TIMES: Final = 42
 _MASK32: Final = 0xFFFFFFFF
-
-
-@register_jitable
-def _is_letter(char: int) -> bool:
-    """True if a byte may be part of a name or number."""
-    return (
-        char >= 128
-        or 97 <= char <= 122
-        or 64 <= char <= 90
-        or _ZERO <= char <= _NINE
-        or char in (95, 36, _POINT)
-    )
-
-
-@register_jitable
-def _is_number(data: Bytes, at: int, end: int) -> bool:
-    """True if a run of letters is digits alone, with at most one point between them."""
-    points = 0
-    for place in range(at, end):
-        char = data[place]
-        if char == _POINT and place > at and place + 1 < end:
-            points += 1
-        elif char < _ZERO or char > _NINE:
-            return False
-    return points <= 1
-
-
-@register_jitable
-def _has_byte(word: int, repeated: int) -> bool:
-    """True if a byte stands among eight; it is given eight times."""
-    other = word ^ repeated
-    return bool((other - _ONES) & ~other & _HIGHS)
-
-
-@register_jitable
-def _string_end(data: Bytes, at: int, end: int) -> int:
-    """Return the place behind the string at `at`; -1 if it can be read in two ways, or never ends."""
-    place = at + 1
-    while place < end:
-        while place + 8 <= end:
-            word = load_i64(data, place)
-            if _has_byte(word, _QUOTES) or _has_byte(word, _BACKSLASHES):
-                break
-            place += 8
-        char = data[place]
-        if place >= end:
-            break
-        if char == _BACKSLASH:
-            if place + 1 < end and data[place + 1] == _QUOTE:
-                return -1
-            place += 2
-        elif char != _QUOTE:
-            place += 1
-        elif place + 1 < end and data[place + 1] == _QUOTE:
-            place += 2
-        else:
-            return place + 1
-    return -1
-
-
-@register_jitable
-def _write_shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
-    to = 0
-    place = at
-    while place < end:
-        char = int(data[place])
-        following = place + 1
-        if char == _QUOTE:
-            following = _string_end(data, place, end)
-            if following > 0:
-                out[to] = out[to + 1] = _QUOTE
-                to += 2
-                place = following
-                continue
-        elif char == _BACKTICK:
-            while following < end and data[following] != _BACKTICK:
-                following += 1
-            following = following + 1 if following < end else -1
-        elif char in (_BACKSLASH, _DOUBLE_QUOTE):
-            following = -1
-        elif _is_letter(char):
-            while following < end and _is_letter(int(data[following])):
-                following += 1
-            if _is_number(data, place, following):
-                out[to] = _ZERO
-                to += 1
-                place = following
-                continue
-        if following < 0:
-            copy_bytes(out, 0, data, at, end - at)
-            return end - at
-        copy_bytes(out, to, data, place, following - place)
-        to += following - place
-        place = following
-    return to
-
-
-def shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
-    """Write the shape of a text, as `routing.texts.shape_of` gives it; its length.
-
-    Args:
-        data: The buffer that holds the text.
-        at: The start of the text in it.
-        end: The end of the text in it.
-        out: Has room for as many bytes, and padding.
-    """
-    return _write_shape(data, at, end, out)
-
-
-@register_jitable
-def _find(
-    key: Bytes, start: int, length: int, kind: int, slots: Numbers, texts: Numbers, arena: Bytes
-) -> int:
-    """The number of a text that is known, -1 if it is not."""
-    value = kind
-    place = start
-    while place + 4 <= start + length:
-        value = (value ^ load_u32(key, place)) * 0x01000193 & 0xFFFFFFFFFF
-        value ^= value >> 15
-        place += 4
-    while place < start + length:
-        value = (value ^ int(key[place])) * 0x01000193 & 0xFFFFFFFFFF
-        place += 1
-    mask = int(slots.shape[0]) - 1
-    slot = (value ^ (value >> 17)) & mask
-    while slots[slot] >= 0:
-        number = slots[slot]
-        if (
-            texts[lay.TEXT_LENGTH, number] == length
-            and texts[lay.TEXT_KIND, number] == kind
-            and is_equal(key, start, arena, texts[lay.TEXT_START, number], length)
-        ):
-            return int(number)
-        slot = (slot + 1) & mask
-    return -1 - slot
-
-
-def find_text(
-    key: Bytes, start: int, length: int, kind: int, slots: Numbers, texts: Numbers, arena: Bytes
-) -> int:
-    """The number of a text that is known, else -1 minus the slot for it."""
-    return _find(key, start, length, kind, slots, texts, arena)
-
-
-@register_jitable
-def _is_bracket(data: Bytes, body: int, end: int) -> bool:
-    """True if a QUERY is BEGIN, COMMIT or ROLLBACK."""
-    if end - body < 14:
-        return False
-    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
-    length = end - at
-    if length == 5:
-        return bool(load_u32(data, at) == 0x49474542 and data[at + 4] == 78)
-    if length == 6:
-        return bool(load_u32(data, at) == 0x4D4D4F43 and load_u16(data, at + 4) == 0x5449)
-    if length == 8:
-        return bool(load_u32(data, at) == 0x4C4C4F52 and load_u32(data, at + 4) == 0x4B434142)
-    return False
 
 
 @register_jitable
@@ -228,101 +62,15 @@ def _is_xa(data: Bytes, body: int, end: int) -> bool:
 
 
 @register_jitable
-def _is_wanted(events: Small, start: int, last: int, roles: Small, wanted: Bytes) -> bool:
-    """True if the statement of a text maps a table that is in any scope."""
-    for event in range(start, last):
-        role = roles[events[EVENT_TYPE, event]]
-        if role == lay.MAP:
-            if wanted[events[EVENT_MAP, event]]:
-                return True
-        elif role != lay.ROWS and role != lay.OTHER:
-            return False
-    return False
-
-
-def resolve(
-    data: Bytes,
-    events: Small,
-    last: int,
-    roles: Small,
-    slots: Numbers,
-    texts: Numbers,
-    arena: Bytes,
-    scratch: Bytes,
-    wanted: Bytes,
-    text_max: int,
-    state: Numbers,
-) -> int:
-    """Find the numbers of texts and contexts, from event `state[RESOLVE_NEXT]` on.
-
-    Args:
-        data: The buffer that holds the events.
-        events: The index of events; receives the numbers.
-        last: The number of all events.
-        roles: The role of each event type.
-        slots: The places of the numbers of known texts, by hash; a power of two of them.
-        texts: The array of the known texts.
-        arena: The bytes of those texts.
-        scratch: Receives the key of a text that is not known.
-        wanted: 1 for each table in any scope: a text before other tables is not read.
-        text_max: Bytes of the longest text that is read.
-        state: The place to go on, and the text that is asked for.
-
-    Returns:
-        1 if the text whose key stands in `scratch` is not known, 0 if all are.
-    """
-    for event in range(state[lay.RESOLVE_NEXT], last):
-        role = roles[events[EVENT_TYPE, event]]
-        if role != lay.TEXT and role != lay.LENGTH_TEXT and role != lay.QUERY:
-            continue
-        at = events[EVENT_OFFSET, event] + _HEADER
-        end = int(events[EVENT_END, event])
-        kind = lay.SHAPE
-        if role == lay.QUERY:
-            kind = lay.CONTEXT
-            if not _is_bracket(data, at, end) or end - at > _CONTEXT_MAX:
-                events[EVENT_MAP, event] = lay.UNREAD
-                continue
-            length = end - at - _CONTEXT
-            copy_bytes(scratch, 0, data, at + _CONTEXT, length)
-        else:
-            at += 1 if role == lay.LENGTH_TEXT else 0
-            if not _is_wanted(events, event + 1, last, roles, wanted):
-                events[EVENT_MAP, event] = lay.UNWANTED
-                continue
-            if end - at > text_max:
-                events[EVENT_MAP, event] = lay.LONG_TEXT
-                continue
-            length = _write_shape(data, at, end, scratch)
-        number = _find(scratch, 0, length, kind, slots, texts, arena)
-        if number < 0:
-            state[lay.RESOLVE_NEXT] = event
-            state[lay.RESOLVE_LENGTH] = length
-            state[lay.RESOLVE_KIND] = kind
-            return 1
-        events[EVENT_MAP, event] = number
-    state[lay.RESOLVE_NEXT] = last
-    return 0
-
-
-@register_jitable
-def _is_named(
-    events: Small,
-    start: int,
-    end: int,
-    number: int,
-    roles: Small,
-    texts: Numbers,
-    needs: Small,
-    names: Small,
-    keep: Bytes,
-) -> bool:
+def _is_named(run: Run, start: int, end: int, number: int, texts: Texts, keep: Bytes) -> bool:
     """True if every name that a text has without a database is that of a table that stays.
 
     Where a table goes, it may be the one that is meant.
     """
-    first = texts[lay.NEEDS_START, number]
-    for need in range(first, first + texts[lay.NEEDS_COUNT, number]):
+    _, events, _, roles = run
+    _, table_of_texts, _, needs, names = texts
+    first = table_of_texts[lay.NEEDS_START, number]
+    for need in range(first, first + table_of_texts[lay.NEEDS_COUNT, number]):
         is_there = False
         for event in range(start, end):
             if roles[events[EVENT_TYPE, event]] == lay.MAP:
@@ -338,20 +86,20 @@ def _is_named(
 
 @register_jitable
 def _end_statement(
-    events: Small,
-    start: int,
-    end: int,
-    last_rows: int,
-    roles: Small,
-    keep: Bytes,
-    verdicts: Numbers,
-    texts: Numbers,
-    needs: Small,
-    names: Small,
+    run: Run,
+    statement: tuple[int, int, int],
+    view: View,
+    texts: Texts,
     actions: Bytes,
     state: Numbers,
 ) -> bool:
-    """Decide on the maps and texts of a statement whose rows were looked at; False if we cannot."""
+    """Decide on the maps and texts of a statement whose rows were looked at; False if we cannot.
+
+    The statement is given by its first event, the one behind it, and its last rows that stay.
+    """
+    _, events, _, roles = run
+    keep, verdicts = view
+    start, end, last_rows = statement
     for event in range(start, end):
         role = roles[events[EVENT_TYPE, event]]
         if role == lay.MAP:
@@ -363,7 +111,7 @@ def _end_statement(
                 return False
             stays = last_rows >= 0 and verdicts[lay.ACTION, number] == lay.COPY
             if stays:
-                stays = _is_named(events, start, end, number, roles, texts, needs, names, keep)
+                stays = _is_named(run, start, end, number, texts, keep)
             if last_rows >= 0 and not stays:
                 state[lay.TEXTS_LEFT_OUT] += 1
             actions[event] = lay.COPY if stays else lay.DROP
@@ -397,21 +145,11 @@ def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes
 
 
 @register_jitable
-def _plan(
-    data: Bytes,
-    events: Small,
-    first: int,
-    last: int,
-    roles: Small,
-    keep: Bytes,
-    verdicts: Numbers,
-    texts: Numbers,
-    needs: Small,
-    names: Small,
-    actions: Bytes,
-    state: Numbers,
-) -> int:
+def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state: Numbers) -> int:
     """Decide what stays of a group: 1 if anything does, 0 if nothing, -1 if it is not for us."""
+    data, events, groups, roles = run
+    keep, verdicts = view
+    first, last = groups[GROUP_FIRST, group], groups[GROUP_END, group]
     has_effect = 0
     outside = 0
     start = first
@@ -437,20 +175,8 @@ def _plan(
                 if outside and _has_lone_map(events, start, event + 1, roles, keep):
                     return -1
                 outside = 0
-                is_decided = _end_statement(
-                    events,
-                    start,
-                    event + 1,
-                    last_rows,
-                    roles,
-                    keep,
-                    verdicts,
-                    texts,
-                    needs,
-                    names,
-                    actions,
-                    state,
-                )
+                statement = (start, event + 1, last_rows)
+                is_decided = _end_statement(run, statement, view, texts, actions, state)
                 if not is_decided:
                     return -1
                 if last_rows >= 0:
@@ -567,16 +293,11 @@ def _write_mysql_gtid(
 
 @register_jitable
 def _write(
-    data: Bytes,
-    events: Small,
-    event: int,
-    action: int,
-    verdicts: Numbers,
-    arena: Bytes,
-    out: Bytes,
-    state: Numbers,
+    run: Run, event: int, action: int, contexts: tuple[Numbers, Bytes], out: Bytes, state: Numbers
 ) -> None:
-    """Write an event that stays."""
+    """Write an event that stays; `contexts` are those that stand in for others."""
+    data, events, _, _ = run
+    verdicts, arena = contexts
     at = events[EVENT_OFFSET, event]
     to = state[lay.OUT_LENGTH]
     length = _kept_length(events, event, action, verdicts)
@@ -598,42 +319,25 @@ def _write(
 
 
 def copy_groups(
-    data: Bytes,
-    events: Small,
-    groups: Numbers,
-    last: int,
-    roles: Small,
-    keep: Bytes,
-    verdicts: Numbers,
-    texts: Numbers,
-    needs: Small,
-    names: Small,
-    arena: Bytes,
-    out: Bytes,
-    actions: Bytes,
-    state: Numbers,
+    run: Run, last: int, view: View, texts: Texts, room: tuple[Bytes, Bytes], state: Numbers
 ) -> int:
     """Copy what one binlog gets of the groups from `state[NEXT_GROUP]` on.
 
     Args:
-        data: The buffer that holds the events.
-        events: Their index, with the numbers of tables and texts.
-        groups: The index of the groups.
+        run: The run, with the numbers of tables and texts in the index of its events.
         last: The number of all groups.
-        roles: The role of each event type.
-        keep: The binlog's treatment of each table, as bits.
-        verdicts: The binlog's verdict on each text.
-        texts: The array of the known texts.
-        needs: Numbers of the names that texts have without a database.
-        names: The number of each table's name.
-        arena: Bytes of contexts that stand in for others.
-        out: Receives the events that stay.
-        actions: Room for one byte an event.
+        view: The binlog's treatment of tables and texts.
+        texts: The texts that are known, with the contexts that stand in for others.
+        room: Receives the events that stay; room for one byte an event.
         state: The numbers that live between two calls, and the counts.
 
     Returns:
         DONE, ASK, ROTATE or FULL.
     """
+    data, events, groups, roles = run
+    _, verdicts = view
+    out, actions = room
+    contexts = (verdicts, texts[2])
     for group in range(state[lay.NEXT_GROUP], last):
         state[lay.NEXT_GROUP] = group
         first, end = groups[GROUP_FIRST, group], groups[GROUP_END, group]
@@ -663,20 +367,7 @@ def copy_groups(
                 ):
                     stays = -1
         else:
-            stays = _plan(
-                data,
-                events,
-                first,
-                end,
-                roles,
-                keep,
-                verdicts,
-                texts,
-                needs,
-                names,
-                actions,
-                state,
-            )
+            stays = _plan(run, group, view, texts, actions, state)
         if stays < 0:
             state[lay.TEXTS_LEFT_OUT] = left_out
             return lay.ASK
@@ -703,7 +394,7 @@ def copy_groups(
                 others = size - (stop - at) - _CHECKSUM
                 _write_mysql_gtid(data, at, stop, others, out, state)
             else:
-                _write(data, events, event, action, verdicts, arena, out, state)
+                _write(run, event, action, contexts, out, state)
                 if role == lay.ROWS:
                     state[lay.ROWS_KEPT] += 1
         state[lay.GROUPS_KEPT] += 1
@@ -712,24 +403,11 @@ def copy_groups(
 
 
 EXPORTS: Final = (
-    (shape, "int64(uint8[::1], int64, int64, uint8[::1])"),
-    (
-        find_text,
-        "int64(uint8[::1], int64, int64, int64, int64[::1], int64[:, ::1], uint8[::1])",
-    ),
-    (
-        resolve,
-        (
-            "int64(uint8[::1], int32[:, ::1], int64, int32[::1], int64[::1], int64[:, ::1], "
-            "uint8[::1], uint8[::1], uint8[::1], int64, int64[::1])"
-        ),
-    ),
     (
         copy_groups,
         (
-            "int64(uint8[::1], int32[:, ::1], int64[:, ::1], int64, int32[::1], uint8[::1], "
-            "int64[:, ::1], int64[:, ::1], int32[::1], int32[::1], uint8[::1], uint8[::1], "
-            "uint8[::1], int64[::1])"
+            f"int64({RUN_TYPE}, int64, Tuple((uint8[::1], int64[:, ::1])), {TEXTS_TYPE}, "
+            "UniTuple(uint8[::1], 2), int64[::1])"
         ),
     ),
 )

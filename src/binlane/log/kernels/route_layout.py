@@ -67,7 +67,8 @@ PUT: Final = 3
 RESOLVE_NEXT: Final = 0
 RESOLVE_LENGTH: Final = 1
 RESOLVE_KIND: Final = 2
-RESOLVE_SIZE: Final = 3
+RESOLVE_MAX: Final = 3
+RESOLVE_SIZE: Final = 4
 
 # State of `copy_groups`.
 NEXT_GROUP: Final = 0

@@ -24,7 +24,8 @@ from binlane.statements.check.reasons import short_name
 from binlane.statements.check.report import Judged, Report, Tally
 from binlane.statements.check.script import ScriptStatement
 from binlane.statements.policy.refusals import Refusal, Why
-from binlane.statements.session.report import BinlogResult, LoggedEvent
+from binlane.statements.session.log_events import LoggedEvent
+from binlane.statements.session.report import BinlogResult
 from binlane.statements.sql.servers import LoggingFormat
 from binlane.visible import visible
 

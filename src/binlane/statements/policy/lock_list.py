@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.statements.policy import refusals
-from binlane.statements.policy.reasons import (
-    OWN_TEXT,
-    ReasonFound,
-    TextPlace,
-    Via,
-    default_facts,
-    parsed_reasons,
-    used_columns,
-)
+from binlane.statements.policy.reasons import OWN_TEXT, ReasonFound, TextPlace, Via, parsed_reasons
+from binlane.statements.policy.unsafe_defaults import default_facts, used_columns
 from binlane.statements.policy.used_objects import (
     NO_CHANGES,
     ROW_DELETES,
@@ -39,11 +32,10 @@ from binlane.statements.policy.used_objects import (
     roles,
     updated_uses,
 )
-from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import RowChange, SetColumn, StatementKind
-from binlane.statements.sql.parser.types import QUALIFIERS
+from binlane.statements.sql.facts import RowChange, SetColumn
 from binlane.statements.sql.schema import SYSTEM_DATABASES, ForeignKey, Table, TriggerTime
 from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableDefinition
 
 if TYPE_CHECKING:
@@ -52,13 +44,17 @@ if TYPE_CHECKING:
     from binlane.statements.policy.refusals import Refusal
     from binlane.statements.policy.server import Server
     from binlane.statements.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
-    from binlane.statements.sql.schema import Objects, Routine, Trigger, View
-    from binlane.statements.sql.servers import Dialect
-    from binlane.statements.sql.tree.expressions import Call
+    from binlane.statements.sql.object_store import Objects
+    from binlane.statements.sql.schema import Routine, Trigger, View
+from binlane.statements.sql.evaluation.functions import SYS, is_made
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
+
+
 _EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
+
+
 # Trigger events by the change of rows that fires them.
 _FIRED: Final = {
     RowChange.INSERT: {"INSERT"},
@@ -69,40 +65,19 @@ _FIRED: Final = {
     RowChange.UPSERT: {"INSERT", "UPDATE"},
     RowChange.SEQUENCE: set[str](),
 }
+
+
 # Databases whose tables are made when they are asked, and are in no lock list.
 _UNLOCKED: Final = frozenset({"information_schema"})
+
+
 _UPDATED: Final = frozenset({RowChange.UPDATE})
+
+
 _ALL_CHANGES: Final = frozenset({RowChange.INSERT, RowChange.UPDATE, RowChange.DELETE})
+
+
 _PERFORMANCE_SCHEMA: Final = "performance_schema"
-_SYS: Final = "sys"
-# Databases whose functions come with the server.
-_SYS_FUNCTIONS: Final = frozenset(
-    [
-        "extract_schema_from_file_name",
-        "extract_table_from_file_name",
-        "format_bytes",
-        "format_path",
-        "format_statement",
-        "format_time",
-        "list_add",
-        "list_drop",
-        "ps_is_account_enabled",
-        "ps_is_consumer_enabled",
-        "ps_is_instrument_default_enabled",
-        "ps_is_instrument_default_timed",
-        "ps_is_thread_instrumented",
-        "ps_thread_account",
-        "ps_thread_id",
-        "ps_thread_stack",
-        "ps_thread_trx_info",
-        "quote_identifier",
-        "sys_get_config",
-        "version_major",
-        "version_minor",
-        "version_patch",
-    ]
-)
-"""Functions of `sys`, the one database that comes with functions, in MariaDB 10.11 and MySQL 9.7."""
 
 
 def is_for_writing(lock: str) -> bool:
@@ -305,7 +280,7 @@ class LockList:
     def _fail(self, entry: Opened) -> None:
         """Raise the error of a missing table; the server raises none for a table that is only prelocked."""
         self.objects.missed.add(entry.name)
-        if entry.is_prelocked or entry.name.database.lower() == _SYS:
+        if entry.is_prelocked or entry.name.database.lower() == SYS:
             return
         views = list(entry.views())
         if views:
@@ -540,16 +515,6 @@ class LockList:
 def _events(changes: Iterable[RowChange]) -> set[str]:
     """The events of triggers that changes fire."""
     return {event for change in changes for event in _FIRED[change]}
-
-
-def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
-    """True if a function must have been created by a user: it did not come with the server."""
-    if use.database is not None:
-        database = use.database.lower()
-        if database == _SYS:
-            return use.name.lower() not in _SYS_FUNCTIONS
-        return not (dialect.may_be_mariadb and database in QUALIFIERS)
-    return not is_built_in(use.name, dialect)
 
 
 def opened_by(

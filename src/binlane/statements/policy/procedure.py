@@ -30,8 +30,9 @@ from binlane.statements.policy.reasons import Reason, ReasonFound, TextPlace
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Circumstances, Server
-from binlane.statements.sql.facts import CREATE_TABLE_KINDS, RowChange, Shift, StatementKind
+from binlane.statements.sql.facts import RowChange, Shift
 from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import CREATE_TABLE_KINDS, StatementKind
 from binlane.statements.sql.table_changes import printed_engine
 
 

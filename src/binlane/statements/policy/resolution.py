@@ -19,33 +19,29 @@ from binlane.statements.policy.reasons import (
     ReasonFound,
     Via,
     command_reasons,
-    has_varying_default,
     parsed_reasons,
-    used_defaults,
 )
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.server import Server
+from binlane.statements.policy.unsafe_defaults import has_varying_default, used_defaults
 from binlane.statements.policy.used_objects import updated_uses
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import (
-    CREATE_TABLE_KINDS,
-    READING_KINDS,
-    WRITING_KINDS,
-    RowChange,
-    Shift,
-    StatementFacts,
-    StatementKind,
-    TableUse,
-)
+from binlane.statements.sql.facts import RowChange, Shift, StatementFacts, TableUse
+from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.schema import (
     DICTIONARY_ACCOUNT_VIEWS,
     DICTIONARY_VIEWS,
     INFORMATION_SCHEMA,
     Key,
-    Objects,
     Table,
 )
 from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import (
+    CREATE_TABLE_KINDS,
+    READING_KINDS,
+    WRITING_KINDS,
+    StatementKind,
+)
 from binlane.statements.sql.table_definitions import TableDefinition
 
 

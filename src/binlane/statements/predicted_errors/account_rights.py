@@ -25,7 +25,8 @@ from binlane.statements.sql.accounts import (
     roles_of,
 )
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.schema import Objects, Routine, Trigger, View
+from binlane.statements.sql.object_store import Objects
+from binlane.statements.sql.schema import Routine, Trigger, View
 
 _ORDER: Final = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "GRANT OPTION", "REFERENCES"),
@@ -33,11 +34,7 @@ _ORDER: Final = (
     *("SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "EVENT", "TRIGGER", "DELETE HISTORY"),
 )
 """Order in which messages name privileges."""
-
-
 _PUBLIC: Final = AccountName("PUBLIC", "")
-
-
 SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema"))
 
 

@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.statements.policy.lock_list import is_made
 from binlane.statements.policy.refusals import Refusal, refusal
 from binlane.statements.policy.server import Server
+from binlane.statements.sql.evaluation.functions import is_made
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.schema import Objects
+from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.servers import Dialect, Fact
 from binlane.statements.sql.tree.definitions import AlterTable, Check, Column, CreateTable
 from binlane.statements.sql.tree.expressions import (
@@ -68,23 +68,15 @@ _VARYING: Final = MappingProxyType(
     }
 )
 """What gives something else each time, and how errors call it."""
-
-
 _NEVER: Final = frozenset(
     (
         *("FOUND_ROWS", "ROW_COUNT", "LAST_INSERT_ID", "LOAD_FILE", "BENCHMARK", "SLEEP"),
         *("GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK", "IS_USED_LOCK", "RELEASE_ALL_LOCKS"),
     )
 )
-
-
 _NEVER_CHECKED: Final = frozenset(("VERSION", "VALUES", "NAME_CONST"))
 """What CHECK may not call either, beside UNIX_TIMESTAMP()."""
-
-
 _GENERATED, _DEFAULT, _CHECK = "GENERATED ALWAYS AS", "DEFAULT", "CHECK"
-
-
 _MYSQL_CLAUSES: Final = {
     _GENERATED: "generated column function",
     _DEFAULT: "default value expression",

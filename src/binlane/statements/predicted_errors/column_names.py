@@ -20,7 +20,8 @@ from binlane.statements.predicted_errors.variable_names import is_no_variable
 from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.evaluation.query_types import column_name, is_stored
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.schema import Objects, Table, View
+from binlane.statements.sql.object_store import Objects
+from binlane.statements.sql.schema import Table, View
 from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.tree.definitions import CreateTable, CreateView
 from binlane.statements.sql.tree.expressions import (
@@ -49,48 +50,20 @@ _ALWAYS: Final = frozenset(
     ("_rowid", "row_start", "row_end", "my_row_id", "rownum", "nextval", "currval", "lastval")
 )
 """What tables may have without being told, and what stands for a column."""
-
-
 _OF_SEQUENCES: Final = frozenset(("NEXTVAL", "LASTVAL", "SETVAL"))
-
-
 _IN_SELECT: Final = ("field list", "SELECT")
-
-
 _IN_WHERE: Final = ("where clause", "WHERE")
-
-
 _IN_ORDER: Final = ("order clause", "ORDER BY")
-
-
 _IN_GROUP: Final = ("group statement", "GROUP BY")
-
-
 _IN_HAVING: Final = ("having clause", "HAVING")
-
-
 _IN_ON: Final = ("on clause", "ON")
-
-
 _IN_FROM: Final = ("from clause", "FROM")
-
-
 _IN_INSERT: Final = ("field list", "INSERT INTO")
-
-
 _IN_VALUES: Final = ("field list", "VALUES")
-
-
 _IN_SET: Final = ("field list", "SET")
-
-
 _IN_DUPLICATE: Final = ("field list", "UPDATE")
-
-
 _Clause = tuple[str, str]
 """The names that MySQL and MariaDB have for it."""
-
-
 _Locals = Callable[[str], bool]
 """Whether a local variable has a name."""
 
@@ -584,8 +557,6 @@ class _ColumnReader:
 
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
-
-
 _BREAKING_VIEWS: Final = frozenset((1051, 1054, 1060, 1146, 1305, 1318, 1356))
 
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.policy.lock_list import is_made
 from binlane.statements.policy.refusals import Refusal, no_such_routine, refusal
 from binlane.statements.predicted_errors.column_expressions import (
     named_in_columns,
@@ -33,9 +32,11 @@ from binlane.statements.predicted_errors.taken_names import taken_table
 from binlane.statements.session.ddl import preview
 from binlane.statements.session.state import SessionState, SessionStatement
 from binlane.statements.session.transactions import begins_transaction
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.evaluation.functions import is_made
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import engine_name
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.definitions import CreateTable

@@ -56,22 +56,17 @@ from binlane.statements.predicted_errors.variable_names import unknown_variable
 from binlane.statements.session.server_errors import SessionErrors
 from binlane.statements.session.state import SessionState, SessionStatement
 from binlane.statements.sql.accounts import OWN, AccountName, Grantee, roles_of
-from binlane.statements.sql.facts import (
-    TABLE_DROPPING_KINDS,
-    StatementEffects,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.schema import Routine, Table, Trigger
-from binlane.statements.sql.tree.definitions import AccountStatement, CreateView
+from binlane.statements.sql.statement_kinds import TABLE_DROPPING_KINDS, StatementKind
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import CreateView
 
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_VIEW, StatementKind.DROP_ROUTINE, StatementKind.DROP_TRIGGER),
     *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
 }
 """Statements that MariaDB's sql_if_exists makes tolerate missing objects."""
-
-
 _OPEN_OR_RUN: Final = frozenset(
     (
         *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE),
@@ -218,8 +213,6 @@ def _is_told_by_objects(statement: SessionStatement) -> bool:
 
 
 _Finder = Callable[[SessionState, SessionStatement], Refusal | None]
-
-
 _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
         StatementKind.ALTER_TABLE: missing_tables,
@@ -256,8 +249,6 @@ _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.HANDLER: missing_opened,
     }
 )
-
-
 _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
         StatementKind.CREATE_TABLE: taken_table,
@@ -276,8 +267,6 @@ _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.ACCOUNT: wrong_account,
     }
 )
-
-
 _DEFINING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
         **dict.fromkeys(

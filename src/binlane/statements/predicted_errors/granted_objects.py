@@ -10,15 +10,15 @@ from binlane.names import TableName
 from binlane.statements.policy.refusals import Refusal, no_such_table
 from binlane.statements.predicted_errors.known_objects import has_table, has_view
 from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.sql.account_changes import change
 from binlane.statements.sql.accounts import (
     DATABASE_PRIVILEGES,
     ROUTINE_PRIVILEGES,
     TABLE_PRIVILEGES,
-    change,
     is_dynamic,
 )
 from binlane.statements.sql.schema import body_of, small
-from binlane.statements.sql.tree.definitions import AccountStatement
+from binlane.statements.sql.tree.account_statements import AccountStatement
 
 
 def wrong_account(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -40,8 +40,6 @@ def wrong_account(state: SessionState, statement: SessionStatement) -> Refusal |
 
 _NOBODY: Final = frozenset((1133, 1410))
 """That who is to get privileges is not there."""
-
-
 _WRONG_LEVEL: Final = 1221
 """What is looked for behind that."""
 

@@ -25,8 +25,8 @@ from binlane.statements.predicted_errors.known_objects import (
     wrong_kind,
 )
 from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import body_of, small
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tree.definitions import CreateRoutine, ObjectStatement
 from binlane.statements.sql.tree.statements import Administration
 

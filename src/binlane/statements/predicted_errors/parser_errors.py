@@ -10,9 +10,11 @@ from binlane.names import TableName, folded
 from binlane.statements.policy.refusals import NO_DATABASE, Refusal, refusal
 from binlane.statements.predicted_errors.program_names import wrong_program
 from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.statement_kinds import TABLE_DROPPING_KINDS, StatementKind
 from binlane.statements.sql.table_changes import named_engine
-from binlane.statements.sql.tree.definitions import AccountStatement, CreateTable
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import CreateTable
 from binlane.statements.sql.tree.expressions import (
     DerivedTable,
     Join,
@@ -30,17 +32,11 @@ _PROGRAMS: Final = frozenset(
         *(StatementKind.CREATE_EVENT, StatementKind.COMPOUND),
     )
 )
-
-
 _NAMED_TWICE: Final = 1066
-
-
 _LISTING: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_VIEW, StatementKind.MAINTENANCE, StatementKind.FLUSH),
 }
 """Statements of which the parser takes no table twice."""
-
-
 _ADMINISTERED: Final = ("CHECKSUM TABLE", "CHECK TABLE")
 """Likewise, which are about no table that is written."""
 
@@ -122,8 +118,6 @@ def _is_left_too(facts: StatementFacts) -> bool:
 _REPLACED_OR_LEFT: Final = Refusal(
     1221, "HY000", "ER_WRONG_USAGE", "Incorrect usage of OR REPLACE and IF NOT EXISTS"
 )
-
-
 _WITHOUT_EXTERNAL_TABLES: Final = frozenset(
     ("INNODB", "MYISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM")
 )

@@ -19,7 +19,7 @@ from binlane.statements.predicted_errors.column_expressions import plain_names
 from binlane.statements.predicted_errors.prediction import PredictedError
 from binlane.statements.predicted_errors.variable_names import is_no_variable
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.schema import Objects
+from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.tree.definitions import (
     AlterTable,
     CreateIndex,
@@ -65,14 +65,8 @@ from binlane.statements.sql.tree.statements import (
 )
 
 _ROWS: Final = {"INSERT": ("new",), "DELETE": ("old",), "UPDATE": ("new", "old")}
-
-
 _COMMITTING: Final = (AlterTable, RenameTables, CreateIndex, DropIndex, Database, CreateView)
-
-
 _TRANSACTIONS: Final = frozenset(("BEGIN", "START TRANSACTION", "COMMIT", "ROLLBACK"))
-
-
 _CONDITIONS: Final = ("SQLSTATE", "SQLEXCEPTION", "SQLWARNING", "NOT FOUND")
 
 

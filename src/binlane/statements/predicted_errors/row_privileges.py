@@ -16,8 +16,10 @@ from binlane.statements.policy.used_objects import columns_of_view, updated_uses
 from binlane.statements.predicted_errors.account_rights import SYSTEM_DATABASES, PrivilegeCheck
 from binlane.statements.sql.accounts import OWN
 from binlane.statements.sql.evaluation.functions import is_built_in
-from binlane.statements.sql.facts import RowChange, StatementKind, TableUse
-from binlane.statements.sql.schema import Objects, View
+from binlane.statements.sql.facts import RowChange, TableUse
+from binlane.statements.sql.object_store import Objects
+from binlane.statements.sql.schema import View
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tree.expressions import Name, Node, Select, Star, children
 from binlane.statements.sql.tree.statements import Assignment, Insert, QueryStatement, Update
 
@@ -32,11 +34,7 @@ _CHANGES: Final[Mapping[RowChange, frozenset[str]]] = MappingProxyType(
         RowChange.SEQUENCE: frozenset(("INSERT",)),
     }
 )
-
-
 SELECT: Final = frozenset(("SELECT",))
-
-
 ANY_OF_ROWS: Final = frozenset(("SELECT", "INSERT", "UPDATE", "DELETE"))
 
 

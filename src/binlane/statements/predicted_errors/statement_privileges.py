@@ -33,13 +33,13 @@ from binlane.statements.sql.accounts import (
     Situation,
     named,
 )
-from binlane.statements.sql.facts import StatementKind, VariableScope
-from binlane.statements.sql.tree.definitions import AccountStatement, AlterTable, CreateTable
+from binlane.statements.sql.facts import VariableScope
+from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import AlterTable, CreateTable
 from binlane.statements.sql.tree.expressions import Star
 
 _NEW_NAME: Final = frozenset(("CREATE", "INSERT"))
-
-
 _OLD_NAME: Final = frozenset(("ALTER", "DROP"))
 
 
@@ -265,8 +265,6 @@ def _definer(check: PrivilegeCheck) -> Iterator[Refusal]:
 # Variables ------------------------------------------------------------------------------------
 
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
-
-
 _SESSION: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = MappingProxyType(
     {
         "mariadb": {
@@ -292,8 +290,6 @@ _SESSION: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = MappingProxyType(
     }
 )
 """Variables whose session value only some may set, by the privileges that let them, besides SUPER."""
-
-
 _OF_GLOBALS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "BINLOG ADMIN": (
@@ -424,8 +420,6 @@ def _granted(check: PrivilegeCheck, tree: AccountStatement) -> Iterator[Refusal]
 
 
 _Finder = Callable[[PrivilegeCheck], Iterator[Refusal]]
-
-
 _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
         **dict.fromkeys(

@@ -46,11 +46,7 @@ from binlane.statements.sql.tree.expressions import Expression
 
 _ANY_PART_COUNTS: Final = frozenset(("MYISAM", "ARIA", "BLACKHOLE"))
 """Engines that count within the other columns of a key."""
-
-
 _WITHOUT_COUNTING: Final = frozenset(("CSV", "SEQUENCE"))
-
-
 _DROPS: Final = {
     "DROP COLUMN": "COLUMN",
     "DROP KEY": "INDEX",
@@ -58,15 +54,9 @@ _DROPS: Final = {
     "DROP FOREIGN KEY": "FOREIGN KEY",
     "DROP CONSTRAINT": "CONSTRAINT",
 }
-
-
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN", "RENAME COLUMN"))
-
-
 _MADE_UP: Final = "_ibfk_"
 """In the name that the servers give a foreign key."""
-
-
 Disallowed = Callable[[Expression], int | None]
 
 

@@ -7,8 +7,8 @@ from binlane.statements.policy.refusals import Refusal, no_such_database, refusa
 from binlane.statements.predicted_errors.constraint_names import wrong_renamed_checks
 from binlane.statements.predicted_errors.known_objects import has_database, has_view, wrong_kind
 from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import body_of, small
+from binlane.statements.sql.statement_kinds import StatementKind
 
 # What is there already ----------------------------------------------------------------------------
 

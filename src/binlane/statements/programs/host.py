@@ -19,7 +19,7 @@ from binlane.statements.policy.server import Server
 from binlane.statements.policy.server_errors import ServerErrors
 from binlane.statements.programs.ways import NoWays, Ways
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.evaluation.evaluator import Environment
+from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.values import UNKNOWN, Temporal, Value, number_text
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Routine, Trigger

@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from binlane.statements.policy.refusals import Refusal
+from binlane.statements.programs.assignments import condition_of
 from binlane.statements.programs.environment import (
     INTEGER,
     BlockScope,
     Body,
     Cursor,
     RoutineEnvironment,
-    condition_of,
 )
 from binlane.statements.programs.host import CHARACTERS_OF_STEP, NO_DATA, handles
 from binlane.statements.programs.ways import Condition

@@ -10,13 +10,11 @@ from typing import Final, NamedTuple
 
 from binlane.names import TableName
 from binlane.statements.policy.refusals import Refusal, no_such_routine, wrong_argument_count
+from binlane.statements.programs.assignments import assign_by_select, assign_by_set, call_of
 from binlane.statements.programs.environment import (
     BlockScope,
     RoutineEnvironment,
     SessionEnvironment,
-    assign_by_select,
-    assign_by_set,
-    call_of,
 )
 from binlane.statements.programs.host import NO_VALUES, Host, SessionValues
 from binlane.statements.programs.interpreter import (
@@ -31,12 +29,13 @@ from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.statements import with_constants
 from binlane.statements.sql.evaluation.values import UNKNOWN, Value
-from binlane.statements.sql.facts import FunctionUse, StatementFacts, StatementKind
+from binlane.statements.sql.facts import FunctionUse, StatementFacts
 from binlane.statements.sql.parser import Stopped, cursor_over
 from binlane.statements.sql.parser.types import read_type
 from binlane.statements.sql.reading import read, read_expression
 from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.expressions import Call, DataType, Expression, Node, children
 

@@ -8,15 +8,14 @@ from typing import Final
 from binlane.log.codec.client_text import text_telling
 from binlane.names import TableName
 from binlane.statements.policy.refusals import Outcome, Refusal, refusal
-from binlane.statements.programs.environment import (
-    RoutineEnvironment,
-    SessionEnvironment,
+from binlane.statements.programs.assignments import (
     assign,
     assigned_value,
     give,
     has_no_row,
     is_variable,
 )
+from binlane.statements.programs.environment import RoutineEnvironment, SessionEnvironment
 from binlane.statements.programs.host import (
     NO_DATA,
     Expected,
@@ -37,7 +36,8 @@ from binlane.statements.programs.routines import (
     trimmed,
 )
 from binlane.statements.programs.ways import Condition
-from binlane.statements.sql.evaluation.evaluator import StatementText, evaluate, possible_values
+from binlane.statements.sql.evaluation.evaluator import evaluate, possible_values
+from binlane.statements.sql.evaluation.known_names import StatementText
 from binlane.statements.sql.evaluation.values import (
     UNKNOWN,
     UNKNOWN_TEXT,
@@ -46,11 +46,13 @@ from binlane.statements.sql.evaluation.values import (
     as_integer,
     parameter,
 )
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.executable_comments import server_text
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.stored import runs_nothing_stored
-from binlane.statements.sql.tokens import SqlSyntaxError, server_text
+from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.expressions import (
     Call,
     Default,

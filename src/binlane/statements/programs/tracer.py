@@ -14,9 +14,7 @@ from typing import Final
 from binlane.names import TableName
 from binlane.statements.policy.refusals import Outcome, Refusal, wrong_argument_count
 from binlane.statements.policy.used_objects import cascaded_kind
-from binlane.statements.programs.environment import (
-    RoutineEnvironment,
-    SessionEnvironment,
+from binlane.statements.programs.assignments import (
     assign_by_select,
     assign_by_set,
     assign_in_expressions,
@@ -25,6 +23,7 @@ from binlane.statements.programs.environment import (
     has_no_row,
     name_variables,
 )
+from binlane.statements.programs.environment import RoutineEnvironment, SessionEnvironment
 from binlane.statements.programs.host import NO_DATA, Host, table_in_use
 from binlane.statements.programs.interpreter import Interpreter, calls_functions, read_body
 from binlane.statements.programs.routines import (
@@ -61,15 +60,15 @@ from binlane.statements.sql.evaluation.statements import (
     user_variables_read,
 )
 from binlane.statements.sql.evaluation.values import UNKNOWN, Value, constant
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.reading import read_expression
+from binlane.statements.sql.schema import Routine, Trigger, TriggerTime
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     READING_KINDS,
     WRITING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.reading import read_expression
-from binlane.statements.sql.schema import Routine, Trigger, TriggerTime
 from binlane.statements.sql.tree.expressions import Expression, Node, Row
 from binlane.statements.sql.tree.statements import Insert, Update
 

@@ -12,7 +12,8 @@ from typing import Final
 
 from binlane.names import TableName, quote
 from binlane.statements.scope.scope import Scope, ScopeObject
-from binlane.statements.sql.facts import StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
+from binlane.statements.sql.statement_kinds import StatementKind
 
 SCHEMAS_OF_EVERY_SERVER: Final = frozenset(("information_schema", "performance_schema"))
 """Whoever replays a binlog has these too, so that reading them is no dependency."""

@@ -39,7 +39,7 @@ from binlane.statements.sql.parser.accounts import read_account
 from binlane.statements.sql.parser.cursor import Cursor
 from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage
 from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind
-from binlane.statements.sql.tree.definitions import Account
+from binlane.statements.sql.tree.account_statements import Account
 
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "

@@ -23,8 +23,12 @@ from binlane.statements.scope.changes import Changes, ObjectKind, UsedObject
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.repair import statement_to_log
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import TABLE_DROPPING_KINDS, TABLE_MAKING_KINDS, StatementKind
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import (
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementKind,
+)
 
 NOT_UNDERSTOOD_HINT = "write it in another way, or use binlogs that log everything"
 SPLIT_HINT = "let each binlog log all of it or nothing of it, or change less in one statement"

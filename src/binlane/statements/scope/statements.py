@@ -11,7 +11,7 @@ from enum import Enum
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.directives import Directive, altered_scope, created_scope
 from binlane.statements.sql.servers import LoggingMode, RowImage
-from binlane.statements.sql.tree.definitions import Account
+from binlane.statements.sql.tree.account_statements import Account
 
 
 class DefaultFormat(Enum):

@@ -14,8 +14,8 @@ from typing import Final
 
 from binlane.statements.session import log_events
 from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import Key, Table
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import PRIMARY, asked_name
 from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, CreateIndex, DropIndex

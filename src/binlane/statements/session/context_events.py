@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.policy.reasons import (
+from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
+from binlane.statements.policy.unsafe_defaults import (
     gives_unsafe_default,
     has_random_default,
     prepared_defaults,
 )
-from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.used_objects import columns_behind, columns_of_view
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.host import NO_VALUES, SessionValues
@@ -31,15 +31,10 @@ from binlane.statements.session.decision import Decided
 from binlane.statements.session.log_events import Body
 from binlane.statements.session.state import SessionState, SessionStatement
 from binlane.statements.sql.evaluation.statements import expressions_at, leaves_to_server
-from binlane.statements.sql.facts import (
-    FunctionUse,
-    RowChange,
-    SetColumn,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import FunctionUse, RowChange, SetColumn, StatementFacts
 from binlane.statements.sql.schema import Table, View
 from binlane.statements.sql.servers import LoggingMode
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tree.definitions import CreateTable, CreateView
 from binlane.statements.sql.tree.expressions import (
     Call,

@@ -22,7 +22,7 @@ from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.policy import refusals
 from binlane.statements.policy.engines import traits
-from binlane.statements.policy.reasons import default_sequences
+from binlane.statements.policy.unsafe_defaults import default_sequences
 from binlane.statements.programs.trace import Trace
 from binlane.statements.session import log_events
 from binlane.statements.session.context_events import context_events, random_seeds
@@ -51,10 +51,10 @@ from binlane.statements.session.transaction import (
     note_tries,
 )
 from binlane.statements.session.transactions import begins_transaction
-from binlane.statements.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.statements.sql.show_create import create_table_text
+from binlane.statements.sql.statement_kinds import TABLE_MAKING_KINDS, StatementKind
 from binlane.statements.sql.table_changes import has_invisible_key
 from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tree.definitions import Column, CreateTable

@@ -15,7 +15,7 @@ from typing import Final
 from binlane.log.codec.transaction import GtidEvent
 from binlane.names import TableName
 from binlane.statements.policy.engines import traits
-from binlane.statements.policy.reasons import (
+from binlane.statements.policy.unsafe_defaults import (
     default_sequences,
     gives_unsafe_default,
     has_random_default,
@@ -42,23 +42,19 @@ from binlane.statements.session.state import (
 from binlane.statements.session.transaction import EngineChanges
 from binlane.statements.session.transactions import KEY_CACHE
 from binlane.statements.session.unchanged import note_emptied
-from binlane.statements.sql.accounts import Changed, change
+from binlane.statements.sql.account_changes import Changed, change
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import Fact, LoggingMode
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.schema import Table
-from binlane.statements.sql.servers import Fact, LoggingMode
-from binlane.statements.sql.tree.definitions import (
-    AccountStatement,
-    AlterAction,
-    AlterTable,
-    ObjectStatement,
-)
+from binlane.statements.sql.tree.account_statements import AccountStatement
+from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, ObjectStatement
 
 _REFERENCE_SYSTEMS: Final = (
     StatementKind.CREATE_REFERENCE_SYSTEM,

@@ -19,7 +19,7 @@ from typing import Final
 from binlane.names import TableName
 from binlane.statements.policy import reasons
 from binlane.statements.policy.procedure import Verdict, decide_statement
-from binlane.statements.policy.reasons import ReasonFound, added_unsafe_defaults, has_random_default
+from binlane.statements.policy.reasons import ReasonFound
 from binlane.statements.policy.refusals import (
     NONTRANSACTIONAL_AND_GTID,
     Outcome,
@@ -30,6 +30,7 @@ from binlane.statements.policy.refusals import (
 )
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.statements.policy.server import Circumstances, Isolation
+from binlane.statements.policy.unsafe_defaults import added_unsafe_defaults, has_random_default
 from binlane.statements.programs.environment import RoutineEnvironment
 from binlane.statements.programs.interpreter import is_straight
 from binlane.statements.programs.trace import Trace
@@ -45,16 +46,15 @@ from binlane.statements.session.state import (
 )
 from binlane.statements.session.transactions import begins_transaction
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import Shift, StatementFacts
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
-    Shift,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.schema import Table
-from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.statements.sql.tree.definitions import AlterTable
 from binlane.statements.sql.tree.expressions import Node
 

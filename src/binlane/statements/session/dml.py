@@ -63,9 +63,10 @@ from binlane.statements.session.unchanged import (
     tries_own_rows,
     tries_unchanged,
 )
-from binlane.statements.sql.facts import READING_KINDS, RowChange, StatementFacts, StatementKind
+from binlane.statements.sql.facts import RowChange, StatementFacts
 from binlane.statements.sql.schema import Table, TriggerTime
 from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import READING_KINDS, StatementKind
 from binlane.statements.sql.tree.expressions import (
     Expression,
     Literal,

@@ -15,9 +15,9 @@ from binlane.statements.session.creates import refuses_temporary
 from binlane.statements.session.decision import recorders_of
 from binlane.statements.session.state import SessionState, SessionStatement, TemporaryChange
 from binlane.statements.session.transaction import BinlogCaches, EngineChanges
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import LoggingFormat
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tree.definitions import DropTables
 
 _MISSING: Final = (1051, 4091)

@@ -27,18 +27,20 @@ from binlane.statements.sql.parser import cursor_over
 from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.show_create import column_type
 from binlane.statements.sql.table_definitions import string_of, typed_column
-from binlane.statements.sql.tree.definitions import (
+from binlane.statements.sql.tree.account_statements import (
     Account,
     AccountClause,
     AccountStatement,
+    Credential,
+    Privilege,
+)
+from binlane.statements.sql.tree.definitions import (
     CreateLibrary,
     CreateRoutine,
     CreateTrigger,
     CreateView,
-    Credential,
     Event,
     ObjectStatement,
-    Privilege,
     UsedLibrary,
 )
 from binlane.statements.sql.tree.expressions import (

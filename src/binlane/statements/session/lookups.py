@@ -16,8 +16,8 @@ from typing import Final
 from binlane.names import TableName
 from binlane.statements.session import ddl, transactions
 from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.schema import Table
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tree.expressions import ObjectName
 from binlane.statements.sql.tree.statements import Administration

@@ -28,10 +28,11 @@ from binlane.statements.session.report import BinlogResult, StatementResult
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.transaction import BinlogCaches, Cache, Runs, Transaction
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.reading import Key, key_of, pattern
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Dialect, LoggingFormat
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tokens import LONG
 from binlane.statements.sql.tree.expressions import (
     Default,

@@ -42,18 +42,17 @@ from binlane.statements.sql.evaluation.statements import (
     where_holds,
 )
 from binlane.statements.sql.evaluation.statements import is_proven_empty as proves_empty
-from binlane.statements.sql.facts import (
-    DDL_KINDS,
-    INSERTING_KINDS,
-    READING_KINDS,
-    RowChange,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.facts import RowChange, StatementFacts
 from binlane.statements.sql.parser import Stopped, parse
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Dialect, Fact
 from binlane.statements.sql.show_create import INTEGERS
+from binlane.statements.sql.statement_kinds import (
+    DDL_KINDS,
+    INSERTING_KINDS,
+    READING_KINDS,
+    StatementKind,
+)
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.definitions import Sequence

@@ -57,18 +57,17 @@ from binlane.statements.scope.safety import (
 from binlane.statements.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alter, create
 from binlane.statements.scope.temporary import TemporaryTables
 from binlane.statements.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import RowChange, StatementFacts, TableUse
+from binlane.statements.sql.object_store import Objects
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import (
     READING_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
     WRITING_KINDS,
-    RowChange,
-    StatementFacts,
     StatementKind,
-    TableUse,
 )
-from binlane.statements.sql.schema import Objects, Table
-from binlane.statements.sql.servers import LoggingFormat, LoggingMode
 
 _BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}
 """Kinds of statements whose changes are those of rows; the text may name a view instead."""

@@ -7,7 +7,7 @@ from typing import Final
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.server_errors import ServerErrors
 from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.sql.facts import DDL_KINDS, TABLE_MAKING_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import DDL_KINDS, TABLE_MAKING_KINDS, StatementKind
 from binlane.statements.sql.tree.statements import CallProcedure
 
 _OF_THE_PARSER: Final = frozenset(

@@ -21,7 +21,8 @@ from binlane.statements.policy.resolution import Opening, ResolvedStatement, res
 from binlane.statements.policy.server import Isolation, Server
 from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs import runner
-from binlane.statements.programs.environment import SessionEnvironment, name_variables
+from binlane.statements.programs.assignments import name_variables
+from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.scope.definition import Definition
@@ -55,21 +56,22 @@ from binlane.statements.session.variables import OF_BINLOGS, Variables
 from binlane.statements.session.ways import follow
 from binlane.statements.sql.accounts import ROOT, AccountName, default_roles
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
+from binlane.statements.sql.evaluation.evaluator import evaluate
+from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.values import Text, Value
-from binlane.statements.sql.facts import (
-    DDL_KINDS,
-    READING_KINDS,
-    TABLE_DROPPING_KINDS,
-    WRITING_KINDS,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.executable_comments import ServerText, server_text
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.parser import TOO_DEEP
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage
-from binlane.statements.sql.tokens import ServerText, server_text
+from binlane.statements.sql.statement_kinds import (
+    DDL_KINDS,
+    READING_KINDS,
+    TABLE_DROPPING_KINDS,
+    WRITING_KINDS,
+    StatementKind,
+)
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 

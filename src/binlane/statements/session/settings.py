@@ -28,11 +28,12 @@ from binlane.statements.session.variables import (
     plain,
 )
 from binlane.statements.sql.accounts import AccountName, Grantee, default_roles
-from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
+from binlane.statements.sql.evaluation.evaluator import evaluate
+from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text, Value, plain_text
 from binlane.statements.sql.facts import Assignment, StatementFacts, VariableScope
 from binlane.statements.sql.servers import Fact, LoggingMode
-from binlane.statements.sql.tree.definitions import AccountStatement
+from binlane.statements.sql.tree.account_statements import AccountStatement
 from binlane.statements.sql.tree.expressions import Literal, Name
 
 _COLLATION: Final = "utf8mb3_general_ci"

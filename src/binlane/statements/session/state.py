@@ -36,17 +36,13 @@ from binlane.statements.session.transaction import (
 from binlane.statements.session.variables import Settings, Variables
 from binlane.statements.sql.accounts import ROOT, AccountName, Situation, named
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.evaluation.evaluator import Environment
-from binlane.statements.sql.facts import (
-    DDL_KINDS,
-    VIEW_KINDS,
-    StatementFacts,
-    StatementKind,
-)
+from binlane.statements.sql.evaluation.known_names import Environment
+from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.keywords import needs_quotes
 from binlane.statements.sql.schema import Routine, Table, Trigger
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode, RowImage
-from binlane.statements.sql.tree.definitions import Account
+from binlane.statements.sql.statement_kinds import DDL_KINDS, VIEW_KINDS, StatementKind
+from binlane.statements.sql.tree.account_statements import Account
 
 _NO_NAME: Final = "\U0010ffff"
 """Stands for a name that has none in a client's character set; none of those that differ has this."""

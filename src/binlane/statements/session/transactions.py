@@ -10,7 +10,6 @@ from binlane.log.codec.transaction import TransactionXid, XaPrepareEvent
 from binlane.names import TableName
 from binlane.statements.policy.engines import traits
 from binlane.statements.policy.lock_list import is_for_writing
-from binlane.statements.policy.reasons import has_random_default
 from binlane.statements.policy.refusals import (
     NONTRANSACTIONAL_AND_GTID,
     TEMPORARY_IN_XA,
@@ -19,6 +18,7 @@ from binlane.statements.policy.refusals import (
 )
 from binlane.statements.policy.resolution import TableAccess
 from binlane.statements.policy.server import Characteristics
+from binlane.statements.policy.unsafe_defaults import has_random_default
 from binlane.statements.session import log_events
 from binlane.statements.session.log_events import Body
 from binlane.statements.session.state import LockedTables, SessionState, SessionStatement
@@ -30,16 +30,16 @@ from binlane.statements.session.transaction import (
     XaPhase,
 )
 from binlane.statements.sql.evaluation.evaluator import content_of
-from binlane.statements.sql.facts import (
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.statement_kinds import (
     DDL_KINDS,
     READING_KINDS,
     TABLE_MAKING_KINDS,
     WRITING_KINDS,
-    StatementFacts,
     StatementKind,
 )
-from binlane.statements.sql.schema import Table
-from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.table_changes import engine_name, named_engine
 from binlane.statements.sql.tree.definitions import CreateTable
 from binlane.statements.sql.tree.expressions import Literal, LiteralKind

@@ -19,10 +19,8 @@ from binlane.statements.sql.facts import (
     SetColumn,
     StatementEffects,
     StatementFacts,
-    StatementKind,
     UserVariableUse,
     VariableScope,
-    kind_of,
 )
 from binlane.statements.sql.name_finder import (
     OUTERMOST,
@@ -34,9 +32,11 @@ from binlane.statements.sql.name_finder import (
 )
 from binlane.statements.sql.parser.cursor import TooMuch
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import StatementKind, kind_of
 from binlane.statements.sql.tokens import Token, TokenKind, string_value
 from binlane.statements.sql.tree import definitions, statements
 from binlane.statements.sql.tree import expressions as tree
+from binlane.statements.sql.tree.account_statements import AccountStatement
 from binlane.statements.sql.tree.expressions import Node, children, told
 
 _CHANGES: Final = {
@@ -628,7 +628,7 @@ class FactFinder(NameFinder):
         """CREATE LIBRARY."""
         self.change_objects(self.resolve(node.name))
 
-    def account(self, node: definitions.AccountStatement) -> None:
+    def account(self, node: AccountStatement) -> None:
         """Note a statement on users and roles."""
         if node.verb == "SET ROLE":
             role = self.text_of(node).split(None, 2)[-1]
@@ -679,7 +679,7 @@ STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingPro
         definitions.Event: FactFinder.event,
         definitions.CreateLibrary: FactFinder.library,
         definitions.ObjectStatement: FactFinder.object,
-        definitions.AccountStatement: FactFinder.account,
+        AccountStatement: FactFinder.account,
     }
 )
 

@@ -21,10 +21,11 @@ from binlane.log.codec.transaction import GtidEvent
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.logged_columns import fitted
 from binlane.statements.sql.logged_statements import LoggedStatement, followed_statement
-from binlane.statements.sql.schema import ChildTables, ForeignKey, Table
+from binlane.statements.sql.object_store import ChildTables
+from binlane.statements.sql.schema import ForeignKey, Table
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableColumn, TableDefinition
 
 _MAY_BE_DDL: Final = re.compile(rb"CREATE|ALTER|RENAME|DROP", re.IGNORECASE)

@@ -13,27 +13,19 @@ from typing import Final, TypeVar
 
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.statements.sql.accounts import (
-    ROOT,
-    AccountName,
-    Level,
-    Situation,
-    change,
-    give_routine,
-    named,
-    take_routine,
-)
+from binlane.statements.sql.account_changes import change, give_routine, take_routine
+from binlane.statements.sql.accounts import ROOT, AccountName, Level, Situation, named
 from binlane.statements.sql.check_names import copied_checks
-from binlane.statements.sql.evaluation.evaluator import Environment
+from binlane.statements.sql.column_charsets import named_charset
+from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.operator_types import Scope, Untyped
 from binlane.statements.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_known
-from binlane.statements.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
+from binlane.statements.sql.object_store import Objects, ObjectStore
 from binlane.statements.sql.parser import Stopped, parse_package
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import (
     CreationContext,
-    Objects,
-    ObjectStore,
     Parameter,
     Routine,
     Table,
@@ -43,6 +35,7 @@ from binlane.statements.sql.schema import (
     body_of,
     small,
 )
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import (
     altered,
     created,
@@ -52,14 +45,10 @@ from binlane.statements.sql.table_changes import (
     with_invisible_primary_key,
     with_selected,
 )
-from binlane.statements.sql.table_definitions import (
-    TableColumn,
-    TableDefinition,
-    named_charset,
-    string_of,
-)
+from binlane.statements.sql.table_definitions import TableColumn, TableDefinition, string_of
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree import definitions
+from binlane.statements.sql.tree.account_statements import Account, AccountStatement
 from binlane.statements.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
 from binlane.statements.sql.tree.statements import Administration, Set, SetItem
 from binlane.statements.sql.views import attributes
@@ -554,7 +543,7 @@ class ObjectChange:
     def change_accounts(self) -> None:
         """Users and roles, and what they are granted."""
         node = self.facts.tree
-        if isinstance(node, definitions.AccountStatement):
+        if isinstance(node, AccountStatement):
             self.store.accounts = change(self.store.accounts, node, self._situation()).accounts
 
     def _situation(self) -> Situation:
@@ -565,7 +554,7 @@ class ObjectChange:
             is_complete=self.knows_accounts,
         )
 
-    def _definer(self, account: definitions.Account | None) -> AccountName:
+    def _definer(self, account: Account | None) -> AccountName:
         """Give the account whose privileges hold in a view or program."""
         if account is None:
             return self.account

@@ -23,13 +23,7 @@ from typing import Final, TypeVar
 
 from binlane.names import ACCOUNT_DATABASE, TableName
 from binlane.statements.sql.fact_finder import Untold, facts_of
-from binlane.statements.sql.facts import (
-    Shape,
-    StatementEffects,
-    StatementFacts,
-    StatementKind,
-    kind_of,
-)
+from binlane.statements.sql.facts import Shape, StatementEffects, StatementFacts
 from binlane.statements.sql.lexis import BEHIND_DASHES, lexed_by
 from binlane.statements.sql.parser import (
     TOO_DEEP,
@@ -43,14 +37,8 @@ from binlane.statements.sql.parser.cursor import Cursor, Stopped
 from binlane.statements.sql.parser.literals import read_object_name
 from binlane.statements.sql.parser.programs import is_at_compound
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tokens import (
-    LONG,
-    NAME_KINDS,
-    WORD,
-    SqlSyntaxError,
-    Token,
-    TokenKind,
-)
+from binlane.statements.sql.statement_kinds import StatementKind, kind_of
+from binlane.statements.sql.tokens import LONG, NAME_KINDS, WORD, SqlSyntaxError, Token, TokenKind
 from binlane.statements.sql.tree.expressions import Literal, children
 
 _DEFINITIONS: Final = ("CREATE", "ALTER", "DROP")

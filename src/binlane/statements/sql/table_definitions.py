@@ -6,14 +6,23 @@ there are, and whether a definition is that of a TABLE_MAP, is asked of the `cat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, Final
 
-from binlane.log.codec.charsets import BINARY, charset_of, collation_of
+from binlane.log.codec.charsets import BINARY
 from binlane.names import quote
+from binlane.statements.sql.column_charsets import (
+    CHARSET_WORDS,
+    NATIONAL_TYPES,
+    TEXT_TYPES,
+    binary_collation,
+    collation_today,
+    column_charset,
+    named_charset,
+    named_collation,
+    names_own_charset,
+)
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.parser import parse_expression
 from binlane.statements.sql.parser.cursor import Stopped
@@ -39,24 +48,6 @@ from binlane.statements.sql.tree.expressions import (
     walk,
 )
 
-TEXT_TYPES: Final = frozenset(
-    {
-        *("CHAR", "VARCHAR", "VARCHAR2", "ENUM", "SET"),
-        *("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"),
-    }
-)
-_NATIONAL_TYPES: Final = frozenset({"NCHAR", "NVARCHAR"})
-_BYTE_TYPES: Final = frozenset(
-    {
-        *("BINARY", "VARBINARY", "RAW", "VECTOR"),
-        *("TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB"),
-        *("INET4", "INET6", "UUID"),
-    }
-)
-_CHARSET_WORDS: Final = MappingProxyType({"BYTE": BINARY, "ASCII": "latin1", "UNICODE": "ucs2"})
-"""Words of a type that stand for a character set."""
-_NATIONAL_CHARSET: Final = "utf8mb3"
-_JSON_CHARSET: Final = "utf8mb4"
 _NOW: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 
 
@@ -231,39 +222,6 @@ def alter_table(
     )
 
 
-def named_charset(options: Iterable[TableOption]) -> str | None:
-    """The character set that options name, by itself or by a collation; None if they name none."""
-    found = by_collation = None
-    for option in options:
-        if option.name == "COLLATE":
-            by_collation = _charset_of_collation(option.value)
-        elif option.name == "CHARACTER SET":
-            found = None if option.value == "default" else _known(option.value)
-    return found or by_collation
-
-
-def named_collation(options: Iterable[TableOption]) -> str | None:
-    """The collation that options name; None if they name none."""
-    found = [option.value for option in options if option.name == "COLLATE"]
-    return collation_today(found[-1]) if found and found[-1].lower() != "default" else None
-
-
-def collation_today(name: str) -> str:
-    """A collation by its name today: `utf8_bin` is `utf8mb3_bin`."""
-    return re.sub("^utf8_", "utf8mb3_", name.lower())
-
-
-def _charset_of_collation(collation: str) -> str | None:
-    """Give the character set by the collation's name: `utf8mb4_bin`; some newer ones of MariaDB name none."""
-    return _known(collation.lower().partition("_")[0])
-
-
-def _known(charset: str) -> str | None:
-    """The character set by its name today: `utf8` is `utf8mb3`; None if there is none."""
-    collation_id = collation_of(charset)
-    return None if collation_id is None else charset_of(collation_id)
-
-
 # Columns --------------------------------------------------------------------------------------
 
 
@@ -310,10 +268,10 @@ def typed_column(kind: DataType, default: str | None, collation: str | None = No
         default: Character set of text that names none.
         collation: Collation of text that names no character set; None for that of the default one.
     """
-    charset = _column_charset(kind, default)
+    charset = column_charset(kind, default)
     named = kind.collation and collation_today(kind.collation)
-    own = named or _binary_collation(kind, charset)
-    takes_default = kind.name in TEXT_TYPES and _CHARSET_WORDS.keys().isdisjoint(kind.words)
+    own = named or binary_collation(kind, charset)
+    takes_default = kind.name in TEXT_TYPES and CHARSET_WORDS.keys().isdisjoint(kind.words)
     return TableColumn(
         name="",
         type_name=kind.name,
@@ -321,8 +279,8 @@ def typed_column(kind: DataType, default: str | None, collation: str | None = No
         is_unsigned=kind.name == "SERIAL" or not kind.words.isdisjoint({"UNSIGNED", "ZEROFILL"}),
         is_zerofill="ZEROFILL" in kind.words,
         charset=charset,
-        collation=own or (collation if takes_default and not _names_own_charset(kind) else None),
-        names_charset=_names_own_charset(kind),
+        collation=own or (collation if takes_default and not names_own_charset(kind) else None),
+        names_charset=names_own_charset(kind),
     )
 
 
@@ -439,44 +397,6 @@ def _check(node: Column, facts: StatementFacts) -> str | None:
         return None
     found = node.checks[-1]
     return facts.text[facts.place(found.condition_at) : facts.place(found.condition_end)]
-
-
-def _binary_collation(kind: DataType, charset: str | None) -> str | None:
-    """Give the collation of text that says BINARY: the character set's own that compares bytes."""
-    if "BINARY" not in kind.words or charset in {None, BINARY}:
-        return None
-    return f"{charset}_bin"
-
-
-def _names_own_charset(kind: DataType) -> bool:
-    return kind.name in _NATIONAL_TYPES or "BINARY" in kind.words or _type_charset(kind) is not None
-
-
-def _type_charset(kind: DataType) -> str | None:
-    """The character set that a type names, by itself or by a collation."""
-    own = _known(kind.charset) if kind.charset else None
-    return own or (_charset_of_collation(kind.collation) if kind.collation else None)
-
-
-def _column_charset(kind: DataType, default: str | None) -> str | None:
-    """The character set of a column, `binary` for bytes; None where it has none."""
-    if kind.name in _BYTE_TYPES:
-        return BINARY
-    if kind.name == "JSON":
-        return _JSON_CHARSET
-    if kind.name in _NATIONAL_TYPES:
-        return _NATIONAL_CHARSET
-    if kind.name not in TEXT_TYPES:
-        return None
-    word = next((word for word in _CHARSET_WORDS if word in kind.words), "")
-    return _type_charset(kind) or _CHARSET_WORDS.get(word) or default
-
-
-def _converted(column: TableColumn, charset: str | None, collation: str | None) -> TableColumn:
-    """A column behind CONVERT TO CHARACTER SET, which leaves bytes as they are."""
-    if column.charset == BINARY or column.type_name not in TEXT_TYPES | _NATIONAL_TYPES | {"JSON"}:
-        return column
-    return replace(column, charset=charset, collation=collation)
 
 
 # Effects of ALTER TABLE on columns ------------------------------------------------------------
@@ -611,3 +531,10 @@ def _has_unique_key(elements: Iterable[object]) -> bool:
         or (isinstance(each, Column) and "UNIQUE" in each.words)
         for each in elements
     )
+
+
+def _converted(column: TableColumn, charset: str | None, collation: str | None) -> TableColumn:
+    """A column behind CONVERT TO CHARACTER SET, which leaves bytes as they are."""
+    if column.charset == BINARY or column.type_name not in TEXT_TYPES | NATIONAL_TYPES | {"JSON"}:
+        return column
+    return replace(column, charset=charset, collation=collation)

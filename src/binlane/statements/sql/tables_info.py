@@ -10,13 +10,9 @@ from typing import Final
 
 from binlane.log.codec.query import QueryEvent
 from binlane.names import TableName
-from binlane.statements.sql.facts import (
-    DDL_KINDS,
-    OPEN_ENDED_KINDS,
-    StatementEffects,
-    StatementKind,
-)
+from binlane.statements.sql.facts import StatementEffects
 from binlane.statements.sql.logged_statements import is_about_transactions, logged_statement
+from binlane.statements.sql.statement_kinds import DDL_KINDS, OPEN_ENDED_KINDS, StatementKind
 
 INFO_MAX: Final = (1 << 16) - 1
 """Bytes that a statement, and what is told of its tables, may have each: lengths of 16 bits."""

@@ -30,14 +30,7 @@ from binlane.tables.columnar.builder import (
 )
 from binlane.tables.columnar.counters import Ordinals
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.prepared import PreparedGroup, PreparedTransactions, is_commit
-from binlane.tables.columnar.table_schema import (
-    INVALID_DATES,
-    ReadOptions,
-    TableSchema,
-    table_schema,
-)
-from binlane.tables.columnar.told import (
+from binlane.tables.columnar.log_notes import (
     GroupOrigin,
     LogNote,
     LogNoteKind,
@@ -46,6 +39,17 @@ from binlane.tables.columnar.told import (
     may_concern_tables,
     tables_of,
     undecided,
+)
+from binlane.tables.columnar.prepared_transactions import (
+    PreparedGroup,
+    PreparedTransactions,
+    is_commit,
+)
+from binlane.tables.columnar.table_schema import (
+    INVALID_DATES,
+    ReadOptions,
+    TableSchema,
+    table_schema,
 )
 
 STATEMENT_TYPES: Final = frozenset(

@@ -23,16 +23,16 @@ from binlane.log.kernels import layout
 from binlane.names import TableName
 from binlane.tables.columnar.batches import STATEMENT_TYPES, ChangeBatcher
 from binlane.tables.columnar.builder import RowsSource
-from binlane.tables.columnar.noted_events import NotedEvents, Small
-from binlane.tables.columnar.noted_rows import NotedRows
-from binlane.tables.columnar.prepared import PreparedGroup, is_commit
-from binlane.tables.columnar.told import (
+from binlane.tables.columnar.log_notes import (
     GroupOrigin,
     LogNote,
     LogNoteKind,
     RowItem,
     is_rollback,
 )
+from binlane.tables.columnar.noted_events import NotedEvents, Small
+from binlane.tables.columnar.noted_rows import NotedRows
+from binlane.tables.columnar.prepared_transactions import PreparedGroup, is_commit
 
 
 @dataclass(slots=True)

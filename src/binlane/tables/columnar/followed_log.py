@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Self
 
 from binlane.log.codec.event import Event
 from binlane.names import TableName
-from binlane.tables.columnar.told import Statement, statement_of
+from binlane.tables.columnar.log_notes import Statement, statement_of
 
 if TYPE_CHECKING:
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.filters.filter_state import FilterState
     from binlane.statements.sql.logged_objects import LoggedObjects
 
 
@@ -70,8 +70,8 @@ class FollowedLog:
         """Follow the log by its next statement, which has effect."""
         self.is_wanted = True
         if self.filter_state is not None:
-            from binlane.binlogs.filters.concern import concern_of_statement  # noqa: PLC0415 - reads SQL
             from binlane.binlogs.filters.events import passes  # noqa: PLC0415 - likewise
+            from binlane.binlogs.filters.statement_concern import concern_of_statement  # noqa: PLC0415 - reads SQL
 
             place = f"{statement.file}:{statement.position}"
             concern = concern_of_statement(statement, statement.told, thread_id=statement.thread_id)

@@ -31,12 +31,12 @@ from binlane.log.kernels.load import kernels
 from binlane.tables.columnar.batches import ChangeBatcher
 from binlane.tables.columnar.beside_rows import BesideRows, UnheldGroup
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.log_part import KernelInput, KernelOptions
+from binlane.tables.columnar.kernel_input import KernelInput, KernelOptions
+from binlane.tables.columnar.log_notes import GroupOrigin, RowItem
 from binlane.tables.columnar.noted_events import NotedEvents, Numbers, Small
 from binlane.tables.columnar.noted_rows import NotedRows
-from binlane.tables.columnar.prepared import PreparedGroup
+from binlane.tables.columnar.prepared_transactions import PreparedGroup
 from binlane.tables.columnar.selection import GroupFacts
-from binlane.tables.columnar.told import GroupOrigin, RowItem
 
 if TYPE_CHECKING:
     from binlane.tables.columnar.payload_rows import PayloadRows

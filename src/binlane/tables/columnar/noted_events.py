@@ -14,7 +14,7 @@ from binlane.log.grouping.scanner import KnownTable
 from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import layout
 from binlane.tables.columnar.builder import RowsSource
-from binlane.tables.columnar.told import GroupOrigin
+from binlane.tables.columnar.log_notes import GroupOrigin
 
 Small = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]

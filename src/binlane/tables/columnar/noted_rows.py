@@ -26,9 +26,9 @@ from binlane.tables.columnar.change_arrays import first_numbers, needs_numbers
 from binlane.tables.columnar.compressed import ARENA_BYTES, COMPRESSED_TYPES, inflated
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.located_rows import SCRATCH_CELLS, Located, LocatedRows, merged
+from binlane.tables.columnar.log_notes import RowItem
 from binlane.tables.columnar.noted_events import NotedEvents, Small
 from binlane.tables.columnar.table_schema import INVALID_DATES, TableSchema
-from binlane.tables.columnar.told import RowItem
 
 ROWS_ENOUGH: Final = 1024
 """Number of rows from which putting batches together costs more than it gains."""

@@ -24,9 +24,9 @@ from binlane.log.grouping.xa import prepared_by, prepared_in
 from binlane.log.kernels import layout
 from binlane.tables.columnar.batches import STATEMENT_TYPES
 from binlane.tables.columnar.compressed import ARENA_BYTES
+from binlane.tables.columnar.log_notes import RowItem
 from binlane.tables.columnar.noted_events import NotedEvents, Small
 from binlane.tables.columnar.noted_rows import NotedRows
-from binlane.tables.columnar.told import RowItem
 
 _WHOLE_BYTES_MAX: Final = 32 << 20
 

@@ -17,7 +17,8 @@ from typing import Final
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.tables.landing.journal import JournalState
-from binlane.tables.landing.progress import LandingProgress
+from binlane.tables.landing.landing_progress import LandingProgress
+from binlane.tables.landing.range_work import Mode, RangeResult, RangeWork, Rows
 from binlane.tables.landing.steps import (
     Abandon,
     AbandonAll,
@@ -29,7 +30,6 @@ from binlane.tables.landing.steps import (
     Step,
     Truncate,
 )
-from binlane.tables.landing.work import Mode, RangeResult, RangeWork, Rows
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.logged_rows import LoggedRowCounts, logged_rows
 

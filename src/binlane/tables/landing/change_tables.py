@@ -8,10 +8,10 @@ from typing import Final
 from binlane.names import TableName
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.journal import Journal
+from binlane.tables.landing.range_work import DataFile, Mode, Rows
 from binlane.tables.landing.steps import DropDatabase, DropTable, Step
-from binlane.tables.landing.tables.faults import UnusableTableError
-from binlane.tables.landing.tables.store import TableStore
-from binlane.tables.landing.work import DataFile, Mode, Rows
+from binlane.tables.landing.tables.table_faults import UnusableTableError
+from binlane.tables.landing.tables.table_store import TableStore
 
 LOST: Final = "not in changes, whose table could not be written"
 

@@ -15,12 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.table_definitions import (
-    TableColumn,
-    constant,
-    defined_column,
-    is_now,
-)
+from binlane.statements.sql.table_definitions import TableColumn, constant, defined_column, is_now
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, Column, CreateTable
 from binlane.tables.landing.column_conversions import Conversion
 from binlane.tables.landing.column_families import family_of, first_number

@@ -18,8 +18,9 @@ from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.generated_columns import missing_names, shared
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedLog
+from binlane.tables.landing.landed_log import LandedLog
 from binlane.tables.landing.linked_tables import LinkedTables
+from binlane.tables.landing.range_work import DataFile, Mode, Rows
 from binlane.tables.landing.reshaping import reshaped
 from binlane.tables.landing.steps import (
     Abandon,
@@ -35,9 +36,8 @@ from binlane.tables.landing.steps import (
     Truncate,
     tables_of,
 )
-from binlane.tables.landing.tables.faults import UnusableTableError
-from binlane.tables.landing.tables.store import TableStore
-from binlane.tables.landing.work import DataFile, Mode, Rows
+from binlane.tables.landing.tables.table_faults import UnusableTableError
+from binlane.tables.landing.tables.table_store import TableStore
 
 GIVEN_UP: Final = "not in current, which gave the table up"
 AWAITED: Final = "not in current, which gets its rows by a snapshot"

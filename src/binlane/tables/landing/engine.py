@@ -182,7 +182,12 @@ class _Worker:
         path = os.pathsep.join(each for each in sys.path if each)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, a module of our own
-                [sys.executable, "-m", "binlane.tables.landing.worker", str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-m",
+                    "binlane.tables.landing.engine_worker",
+                    str(theirs.fileno()),
+                ],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,

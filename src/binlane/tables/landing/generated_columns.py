@@ -19,12 +19,13 @@ import pyarrow.compute as pc
 
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.statements.sql.evaluation.evaluator import OwnText
+from binlane.statements.sql.evaluation.known_names import OwnText
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.parser.cursor import Stopped
 from binlane.statements.sql.table_definitions import TableColumn, expression_of, names_in
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.expressions import Expression
+from binlane.tables.columnar.log_notes import Statement
 from binlane.tables.columnar.table_schema import (
     ABSENT,
     CHANGE_NAMES,
@@ -33,7 +34,6 @@ from binlane.tables.columnar.table_schema import (
     primary_key_of,
     table_of,
 )
-from binlane.tables.columnar.told import Statement
 from binlane.tables.landing.column_conversions import Conversion
 from binlane.tables.landing.column_families import (
     family_of,

@@ -19,6 +19,7 @@ from binlane.tables.columnar.unify import is_same_value
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.generated_columns import missing_names, shared
 from binlane.tables.landing.journal import Journal
+from binlane.tables.landing.range_work import DataFile, Mode, Rows
 from binlane.tables.landing.reshaping import reshaped, set_aside
 from binlane.tables.landing.steps import (
     Abandon,
@@ -33,10 +34,9 @@ from binlane.tables.landing.steps import (
     Truncate,
     tables_of,
 )
-from binlane.tables.landing.tables.faults import UnusableTableError
-from binlane.tables.landing.tables.store import TableStore
-from binlane.tables.landing.tables.versions import MOMENT, first_versions
-from binlane.tables.landing.work import DataFile, Mode, Rows
+from binlane.tables.landing.tables.row_versions import MOMENT, first_versions
+from binlane.tables.landing.tables.table_faults import UnusableTableError
+from binlane.tables.landing.tables.table_store import TableStore
 
 GIVEN_UP = "not in history, which gave the table up"
 _REMOVED = "somebody has removed it from the target"

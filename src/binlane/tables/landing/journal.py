@@ -22,10 +22,10 @@ from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.schema import ForeignKey, Key, Table
 from binlane.statements.sql.table_definitions import TableColumn, TableDefinition
-from binlane.tables.landing.places import FOLDER, resolve
+from binlane.tables.landing.target_files import FOLDER, resolve
 
 if TYPE_CHECKING:
-    from binlane.binlogs.filters.state import Saved
+    from binlane.binlogs.filters.filter_state import Saved
 
 _LANDING: Final = "landing.json"
 _EARLIER: Final = "journal.json"

@@ -15,24 +15,18 @@ from typing import Final, Self
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.tables.columnar.log_notes import Statement, Trouble, TroubleKind
 from binlane.tables.columnar.selection import file_number
-from binlane.tables.columnar.told import Statement, Trouble, TroubleKind
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
 from binlane.tables.landing.generated_columns import generated_names
 from binlane.tables.landing.history_tables import HistoryTables
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedLog
+from binlane.tables.landing.landed_log import LandedLog
+from binlane.tables.landing.landing_progress import LandingProgress, TableReport
 from binlane.tables.landing.linked_tables import StaleBatchError
-from binlane.tables.landing.progress import LandingProgress, TableReport
-from binlane.tables.landing.snapshot.splicing import Snapshots
-from binlane.tables.landing.steps import AbandonAll, DropDatabase, Step, tables_of
-from binlane.tables.landing.table_changes import steps, steps_of_trouble
-from binlane.tables.landing.tables.faults import UnusableTableError
-from binlane.tables.landing.tables.formats import CommitSource
-from binlane.tables.landing.tables.store import TableStore
-from binlane.tables.landing.work import (
+from binlane.tables.landing.range_work import (
     Mode,
     RangeItem,
     RangeResult,
@@ -41,6 +35,12 @@ from binlane.tables.landing.work import (
     place_of,
     sequence,
 )
+from binlane.tables.landing.snapshot.splicing import Snapshots
+from binlane.tables.landing.statement_steps import steps, steps_of_trouble
+from binlane.tables.landing.steps import AbandonAll, DropDatabase, Step, tables_of
+from binlane.tables.landing.tables.formats import CommitSource
+from binlane.tables.landing.tables.table_faults import UnusableTableError
+from binlane.tables.landing.tables.table_store import TableStore
 from binlane.tables.ranges.log_range import LogRange
 
 _TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})

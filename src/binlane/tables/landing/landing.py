@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.losses import Losses
-from binlane.binlogs.filters.state import FilterState
 from binlane.binlogs.routing.planned import MARKS
 from binlane.errors import BinlaneError, ConfigError, StoreLockedError
 from binlane.names import TableName, nearest
@@ -30,25 +30,24 @@ from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.engine import EmbeddedEngine, Engine
 from binlane.tables.landing.journal import Journal
-from binlane.tables.landing.landed import LandedLog, filter_at
+from binlane.tables.landing.landed_log import LandedLog, filter_at
 from binlane.tables.landing.lander import BatchTerms, Lander, TargetTables
+from binlane.tables.landing.landing_progress import LandingProgress, LandingReport
+from binlane.tables.landing.landing_settings import LandingSettings
 from binlane.tables.landing.lease import Lease
 from binlane.tables.landing.linked_tables import StaleBatchError
-from binlane.tables.landing.places import forget_batch, sweep
-from binlane.tables.landing.progress import LandingProgress, LandingReport
-from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.snapshot.reading import SnapshotReader, SnapshotTarget
-from binlane.tables.landing.snapshot.record import SnapshotRecords
+from binlane.tables.landing.range_work import Mode, RangeResult, RangeWork
 from binlane.tables.landing.snapshot.same_server import check_place, check_same_server
+from binlane.tables.landing.snapshot.snapshot_reader import SnapshotReader, SnapshotTarget
+from binlane.tables.landing.snapshot.snapshot_records import SnapshotRecords
 from binlane.tables.landing.snapshot.splicing import Snapshots, landed_up_to
-from binlane.tables.landing.tables.faults import UnusableTableError
 from binlane.tables.landing.tables.opening import check_format, open_store
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.tables.table_faults import UnusableTableError
+from binlane.tables.landing.target_files import forget_batch, sweep
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.landing.work import Mode, RangeResult, RangeWork
-from binlane.tables.ranges.log_range import Limits, LogRange
-from binlane.tables.ranges.offset import Offset
-from binlane.tables.ranges.plan import Planner, PlanOptions
+from binlane.tables.ranges.log_range import Limits, LogRange, Offset
+from binlane.tables.ranges.planner import Planner, PlanOptions
 from binlane.tables.ranges.scopes import read_scope
 
 Observer = Callable[[LandingProgress], None]

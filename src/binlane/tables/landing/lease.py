@@ -29,7 +29,7 @@ from pyarrow import fs
 
 from binlane.errors import StoreError, StoreLockedError
 from binlane.tables.landing.journal import read_file_whole, write_file_whole
-from binlane.tables.landing.places import FOLDER, resolve
+from binlane.tables.landing.target_files import FOLDER, resolve
 
 EXPIRES_S: Final = 30.0
 """A holder that has not written for so long is taken for dead."""

@@ -17,7 +17,9 @@ from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.statements.sql.schema import ForeignKey
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
-from binlane.tables.landing.cascades import (
+from binlane.tables.landing.column_values import UnknownValuesError
+from binlane.tables.landing.generated_columns import dependent, flavor_of, with_computed
+from binlane.tables.landing.key_cascades import (
     IMAGE_COLUMNS,
     Cascades,
     Link,
@@ -26,13 +28,11 @@ from binlane.tables.landing.cascades import (
     cascades,
     holding,
 )
-from binlane.tables.landing.column_values import UnknownValuesError
-from binlane.tables.landing.generated_columns import dependent, flavor_of, with_computed
-from binlane.tables.landing.landed import LandedLog
+from binlane.tables.landing.landed_log import LandedLog
+from binlane.tables.landing.range_work import DataFile, Rows
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.parquet_files import read_columns, read_rows
-from binlane.tables.landing.tables.store import TableStore
-from binlane.tables.landing.work import DataFile, Rows
+from binlane.tables.landing.tables.table_store import TableStore
 
 
 class StaleBatchError(Exception):

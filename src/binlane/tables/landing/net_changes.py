@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binlane.tables.landing.tables.keys import last_of_each
+from binlane.tables.landing.tables.key_order import last_of_each
 
 GONE: Final = "_gone"
 """Column of `last_images`: the key's row is deleted."""

@@ -23,14 +23,14 @@ from binlane.tables.columnar.table_schema import (
     invalid_dates_of,
     primary_key_of,
 )
-from binlane.tables.landing.cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
 from binlane.tables.landing.generated_columns import WHY_NOT
+from binlane.tables.landing.key_cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
 from binlane.tables.landing.net_changes import COUNT, GONE, counted, is_gone, last_images
 from binlane.tables.landing.parquet_options import parquet_options, statistics
-from binlane.tables.landing.places import file_name, resolve, staging_uri, table_uri
-from binlane.tables.landing.tables.faults import is_own
-from binlane.tables.landing.tables.keys import sorted_by_key
-from binlane.tables.landing.work import DataFile, Mode, RangeWork, Rows, sequence
+from binlane.tables.landing.range_work import DataFile, Mode, RangeWork, Rows, sequence
+from binlane.tables.landing.tables.key_order import sorted_by_key
+from binlane.tables.landing.tables.table_faults import is_own
+from binlane.tables.landing.target_files import file_name, resolve, staging_uri, table_uri
 from binlane.tables.ranges.unchecked import Unchecked, unchecked_rows
 
 # Names of columns: those of readers, and those in tables.

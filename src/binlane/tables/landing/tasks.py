@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.log_notes import RangeItem as Read
+from binlane.tables.columnar.log_notes import Statement, Trouble, TroubleKind
 from binlane.tables.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
-from binlane.tables.columnar.told import RangeItem as Read
-from binlane.tables.columnar.told import Statement, Trouble, TroubleKind
 from binlane.tables.landing.audit import audited_range
 from binlane.tables.landing.generated_columns import CompletedRows
-from binlane.tables.landing.table_changes import may_have_steps
+from binlane.tables.landing.range_work import RangeItem, RangeResult, RangeWork, Rows, Skipped
+from binlane.tables.landing.statement_steps import may_have_steps
 from binlane.tables.landing.table_files import ADDED, BatchShape, TableFiles
-from binlane.tables.landing.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
 from binlane.tables.ranges.read import read_range
 
 TABLE_BYTES_MAX: Final = 64 << 20

@@ -26,17 +26,17 @@ from binlane.tables.landing.current_tables import GIVEN_UP as NOT_IN_CURRENT
 from binlane.tables.landing.history_tables import GIVEN_UP as NOT_IN_HISTORY
 from binlane.tables.landing.journal import Journal, JournalState
 from binlane.tables.landing.landing import Landing, scope_of
-from binlane.tables.landing.places import resolve
-from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.snapshot.work import OPERATION
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
+from binlane.tables.landing.snapshot.chunk_work import OPERATION
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.parquet_files import read_columns
-from binlane.tables.landing.tables.store import OWN_COLUMNS, TableStore
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_store import OWN_COLUMNS, TableStore
+from binlane.tables.landing.target_files import resolve
+from binlane.tables.ranges.log_range import Offset
 from binlane.tables.ranges.logged_rows import logged_rows
-from binlane.tables.ranges.offset import Offset
-from binlane.tables.ranges.plan import Planner, PlanOptions
+from binlane.tables.ranges.planner import Planner, PlanOptions
 
 _RANGE_BYTES: Final = 64 << 20
 _SHOWN_MAX: Final = 200

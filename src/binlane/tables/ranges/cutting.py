@@ -18,12 +18,12 @@ from binlane.log.kernels import layout
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_objects import LoggedObjects
-from binlane.tables.ranges.facts import FilePiece, LogFileFacts
-from binlane.tables.ranges.files import StoredLogFile, open_range, read_groups_of
-from binlane.tables.ranges.history import FilterAt, LogHistory
 from binlane.tables.ranges.known_facts import KnownFacts
+from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts
+from binlane.tables.ranges.log_history import FilterAt, LogHistory
 from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.storage import named
+from binlane.tables.ranges.stored_files import StoredLogFile, open_range, read_groups_of
 
 
 def row_changes(group: EventGroup, format_: Format, scope: Scope) -> int:

@@ -13,11 +13,11 @@ from binlane.log.grouping.walk import Walker
 from binlane.log.kernels.load import is_compiled
 from binlane.tables.columnar.batches import ROWS_MAX_DEFAULT, ChangeBatcher, batches
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.log_part import KernelInput
-from binlane.tables.columnar.told import RowItem
-from binlane.tables.ranges.files import chunks_of, description_of, open_range
+from binlane.tables.columnar.kernel_input import KernelInput
+from binlane.tables.columnar.log_notes import RowItem
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.storage import named
+from binlane.tables.ranges.stored_files import chunks_of, description_of, open_range
 
 KERNEL_MODULES: Final = ("scan", "rows", "convert", "strings")
 _ROWS_OF_KERNELS: Final = 65536

@@ -16,13 +16,13 @@ from binlane.log.grouping.window import ByteSource
 from binlane.positions import FilePosition
 from binlane.tables.columnar.batches import ChangeBatcher
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.prepared import PreparedGroup, PreparedTransactions
+from binlane.tables.columnar.prepared_transactions import PreparedGroup, PreparedTransactions
 from binlane.tables.columnar.selection import Selection, file_number
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded
-from binlane.tables.ranges.files import chunks_of, description_of, open_range
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.storage import LogBytes, size_of
+from binlane.tables.ranges.stored_files import chunks_of, description_of, open_range
 
 PIECE_BYTES: Final = 64 << 20
 _NO_GROUP: Final = Selection(stop=FilePosition("", 0))

@@ -24,7 +24,7 @@ from binlane.log.codec.event import decode_event, encode_event
 from binlane.log.codec.format import MAGIC, Format
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.grouping.first_event import format_of
-from binlane.tables.ranges.facts import FilePiece, LogFileFacts, LoggedQuery, XaPlace
+from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts, LoggedQuery, XaPlace
 
 _VERSION: Final = 2
 _SUFFIX: Final = ".facts"

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.log.codec.format import CHECKSUM_LENGTH, MAGIC
-from binlane.tables.ranges.facts import PIECE_BYTES, LogFileFacts
-from binlane.tables.ranges.files import StoredLogFile
 from binlane.tables.ranges.kept_facts import KeptFacts
+from binlane.tables.ranges.log_file_facts import PIECE_BYTES, LogFileFacts
 from binlane.tables.ranges.storage import bytes_before
+from binlane.tables.ranges.stored_files import StoredLogFile
 from binlane.tables.ranges.survey import first_facts, survey
 
 KEPT_BYTES: Final = 4 << 20

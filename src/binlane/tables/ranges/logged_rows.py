@@ -41,12 +41,12 @@ from binlane.log.kernels import layout
 from binlane.log.kernels import summary_layout as lay
 from binlane.log.kernels.load import is_compiled
 from binlane.names import TableName
-from binlane.tables.columnar.prepared import is_commit
-from binlane.tables.columnar.told import is_rollback, undecided
+from binlane.tables.columnar.log_notes import is_rollback, undecided
+from binlane.tables.columnar.prepared_transactions import is_commit
 from binlane.tables.ranges.earlier import LogBefore
-from binlane.tables.ranges.files import chunks_of, description_of, open_range, read_groups_of
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.storage import named
+from binlane.tables.ranges.stored_files import chunks_of, description_of, open_range, read_groups_of
 
 KERNEL_MODULES: Final = ("summary",)
 _WINDOW_BYTES: Final = 1 << 20

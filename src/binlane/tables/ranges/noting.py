@@ -12,7 +12,7 @@ from binlane.log.codec.rows import TableMapEvent
 from binlane.log.grouping.xa import finished_by, prepared_in
 from binlane.positions import AnyGtid, Position, parse_position
 from binlane.statements.sql.logged_statements import is_about_rows_only
-from binlane.tables.ranges.facts import (
+from binlane.tables.ranges.log_file_facts import (
     PIECE_BYTES,
     FilePiece,
     LogFileFacts,

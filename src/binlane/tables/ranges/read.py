@@ -13,10 +13,7 @@ from binlane.log.codec.control import IncidentEvent
 from binlane.tables.columnar.batches import ChangeBatcher
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.prepared import PreparedTransactions
-from binlane.tables.columnar.selection import Selection
-from binlane.tables.columnar.table_schema import ReadOptions
-from binlane.tables.columnar.told import (
+from binlane.tables.columnar.log_notes import (
     LogNote,
     LogNoteKind,
     RangeItem,
@@ -25,12 +22,15 @@ from binlane.tables.columnar.told import (
     statement_at,
     statement_of,
 )
+from binlane.tables.columnar.prepared_transactions import PreparedTransactions
+from binlane.tables.columnar.selection import Selection
+from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded, rows_max_of
 from binlane.tables.ranges.earlier import LogBefore
 from binlane.tables.ranges.log_range import LogRange
 
 if TYPE_CHECKING:
-    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.filters.filter_state import FilterState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def filter_state_of(piece: LogRange, selection: Selection) -> FilterState | None
     terms = selection.filter_terms
     if terms is None or terms.is_everything:
         return None
-    from binlane.binlogs.filters.state import FilterState  # noqa: PLC0415 - for filters only
+    from binlane.binlogs.filters.filter_state import FilterState  # noqa: PLC0415 - for filters only
 
     return FilterState(terms) if piece.filter_state is None else piece.filter_state.copy()
 

@@ -118,7 +118,7 @@ class _Chunked:
 def _source(uri: str, *, is_plain: bool, keys: str | None) -> FileBytes | ObjectBytes | _Chunked:
     """Whatever gives the bytes of a place."""
     if is_server(uri):
-        from binlane.tables.ranges.servers import ServerPlace  # noqa: PLC0415 - files do without a client
+        from binlane.tables.ranges.served_logs import ServerPlace  # noqa: PLC0415 - files do without a client
 
         return _Chunked(ServerPlace.parse(uri).chunks)
     if is_remote(uri):
@@ -208,7 +208,7 @@ def named(uri: str) -> str:
     """A place as messages name it, without accounts, passwords and options."""
     if not is_server(uri):
         return shown(uri)
-    from binlane.tables.ranges.servers import ServerPlace  # noqa: PLC0415 - as above
+    from binlane.tables.ranges.served_logs import ServerPlace  # noqa: PLC0415 - as above
 
     return str(ServerPlace.parse(uri))
 

@@ -36,10 +36,10 @@ from binlane.log.grouping.window import Window
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import can_jit, is_compiled
 from binlane.positions import Gtid, MysqlGtid
-from binlane.tables.ranges.facts import PIECE_BYTES, LogFileFacts
-from binlane.tables.ranges.files import StoredLogFile, chunks_of
+from binlane.tables.ranges.log_file_facts import PIECE_BYTES, LogFileFacts
 from binlane.tables.ranges.noting import GroupNotes, Notes
 from binlane.tables.ranges.storage import LogBytes, bytes_before, first_events, named
+from binlane.tables.ranges.stored_files import StoredLogFile, chunks_of
 
 WINDOW_BYTES: Final = 4 << 20
 _KERNEL_MODULES: Final = ("scan",)

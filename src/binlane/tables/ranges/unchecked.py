@@ -17,10 +17,10 @@ from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.table_maps import rows_with_tables
 from binlane.log.grouping.walk import Walker
 from binlane.log.grouping.xa import finished_by, prepared_in
-from binlane.tables.columnar.prepared import is_commit
+from binlane.tables.columnar.prepared_transactions import is_commit
 from binlane.tables.ranges.earlier import LogBefore
-from binlane.tables.ranges.files import chunks_of, read_groups_of
 from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.stored_files import chunks_of, read_groups_of
 
 _NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 

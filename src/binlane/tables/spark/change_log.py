@@ -7,15 +7,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from binlane.statements.sql.facts import VIEW_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import VIEW_KINDS, StatementKind
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.log_notes import Statement, Trouble
 from binlane.tables.columnar.table_schema import JSON_COLUMN, ReadOptions, table_of
-from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns
-from binlane.tables.spark.images import CHANGE_OPS, ImageChanges, WholeChanges, chosen_images, taken
-from binlane.tables.spark.options import Include, SourceOptions
+from binlane.tables.spark.image_changes import (
+    CHANGE_OPS,
+    ImageChanges,
+    WholeChanges,
+    chosen_images,
+    taken,
+)
+from binlane.tables.spark.source_options import Include, SourceOptions
 
 _MICROSECONDS: Final = 1_000_000
 

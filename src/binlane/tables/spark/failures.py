@@ -97,7 +97,7 @@ def _of_module(match: re.Match[str]) -> BinlaneError:
         return ConfigError(
             "the workers' Python has no binlane",
             key="spark.submit.pyFiles",
-            hint=f"ship it: binlane.tables.spark.engine.ship(spark), or --py-files; see {_GUIDE}",
+            hint=f"ship it: binlane.tables.spark.spark_engine.ship(spark), or --py-files; see {_GUIDE}",
         )
     return ConfigError(
         f"the workers' Python has no {name}",

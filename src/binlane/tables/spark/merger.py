@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from binlane.errors import ConfigError
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.landing.net_changes import GONE
+from binlane.tables.landing.range_work import FormatName
 from binlane.tables.landing.tables.store_settings import MergeOrder
-from binlane.tables.landing.work import FormatName
 from binlane.tables.spark.failures import readable
 
 MERGE_SETTING: Final = "spark.binlane.merge"

@@ -11,9 +11,9 @@ from typing import Final
 from binlane.names import TableName
 from binlane.positions import FilePosition, GtidPosition, Position, parse_position
 from binlane.tables.columnar.selection import Bound, file_number
-from binlane.tables.ranges.facts import FilePiece, LogFileFacts
+from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts
 from binlane.tables.spark.filters import PushedCondition
-from binlane.tables.spark.options import Include, Layout, SourceOptions
+from binlane.tables.spark.source_options import Include, Layout, SourceOptions
 
 
 def lies_before(piece: FilePiece, facts: LogFileFacts, name: str, bound: Bound | None) -> bool:

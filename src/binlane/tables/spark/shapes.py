@@ -11,8 +11,15 @@ import pyarrow.compute as pc
 
 from binlane.names import TableName
 from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields
-from binlane.tables.spark.images import CHANGE_OPS, OP, ImageChanges, op_codes, struct_of, taken
-from binlane.tables.spark.options import RowForm, SourceOptions
+from binlane.tables.spark.image_changes import (
+    CHANGE_OPS,
+    OP,
+    ImageChanges,
+    op_codes,
+    struct_of,
+    taken,
+)
+from binlane.tables.spark.source_options import RowForm, SourceOptions
 
 Arrays = dict[str, "pa.Array[Any]"]
 

@@ -22,12 +22,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from binlane.tables.spark.change_log import change_log_schema
-from binlane.tables.spark.events import EVENTS
+from binlane.tables.spark.event_rows import EVENTS
 from binlane.tables.spark.filters import PushedCondition, conditions
-from binlane.tables.spark.hints import hints_shown
-from binlane.tables.spark.options import Layout, SourceOptions
+from binlane.tables.spark.option_hints import hints_shown
 from binlane.tables.spark.pruning import Pruning
-from binlane.tables.spark.reading import cuts_of, new_planner, read_partition, tell
+from binlane.tables.spark.range_reader import cuts_of, new_planner, read_partition, tell
+from binlane.tables.spark.source_options import Layout, SourceOptions
 from binlane.tables.spark.stream import BinlogStreamReader
 from binlane.tables.spark.typed_table import typed_schema
 

@@ -9,15 +9,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from binlane.tables.ranges.log_range import Limits
-from binlane.tables.ranges.offset import Offset
-from binlane.tables.spark.hints import hints_shown
-from binlane.tables.spark.options import Layout, OnSchemaChange, SourceOptions
+from binlane.tables.ranges.log_range import Limits, Offset
+from binlane.tables.spark.option_hints import hints_shown
 from binlane.tables.spark.pruning import Pruning
-from binlane.tables.spark.reading import cuts_of, new_planner, read_partition, tell
+from binlane.tables.spark.range_reader import cuts_of, new_planner, read_partition, tell
 from binlane.tables.spark.schema_watch import SchemaWatch
 from binlane.tables.spark.shapes import rendering
-from binlane.tables.spark.versions import (
+from binlane.tables.spark.source_options import Layout, OnSchemaChange, SourceOptions
+from binlane.tables.spark.spark_versions import (
     ReadMaxBytes,
     ReadMaxRows,
     SupportsTriggerAvailableNow,

@@ -13,12 +13,12 @@ from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.table_schema import ReadOptions, absent_columns, table_schema
 from binlane.tables.columnar.unify import cast_exactly, unify_schemas
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.plan import Planner
+from binlane.tables.ranges.planner import Planner
 from binlane.tables.ranges.read import read_range
 from binlane.tables.spark.change_columns import range_columns
-from binlane.tables.spark.images import WholeChanges, chosen_images
-from binlane.tables.spark.options import SourceOptions
+from binlane.tables.spark.image_changes import WholeChanges, chosen_images
 from binlane.tables.spark.shapes import rendering
+from binlane.tables.spark.source_options import SourceOptions
 
 
 def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:

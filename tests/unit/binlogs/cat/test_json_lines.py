@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binlane.binlogs.cat.event_json_lines import JsonLines
 from binlane.binlogs.cat.json_bodies import body_fields
-from binlane.binlogs.cat.json_lines import JsonLines
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.json_text import json_text

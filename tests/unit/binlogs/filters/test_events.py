@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from binlane.binlogs.filters.events import EventFilter, GroupFilter
-from binlane.binlogs.filters.known_objects import SchemaObjects
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
+from binlane.binlogs.filters.schema_objects import SchemaObjects
 from binlane.binlogs.filters.terms import FilterTerms, parse_terms
 from binlane.errors import CodecError
 from binlane.log.codec.event import Event

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.binlogs.filters.events import EventFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.terms import FilterTerms, parse_terms
 from binlane.log.codec.body import Body
 from binlane.log.codec.event import Event

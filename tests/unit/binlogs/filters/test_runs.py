@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.filters import runs
-from binlane.binlogs.filters.concern import concern_of
+from binlane.binlogs.filters import filtered_runs as runs
 from binlane.binlogs.filters.events import GroupFilter
-from binlane.binlogs.filters.runs import RunFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
+from binlane.binlogs.filters.filtered_runs import RunFilter
+from binlane.binlogs.filters.statement_concern import concern_of
 from binlane.binlogs.filters.terms import FilterTerms, parse_terms
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.log.codec.control import FormatDescriptionEvent

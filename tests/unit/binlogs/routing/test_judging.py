@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from binlane.binlogs.routing.judging import judge_statement, text_in_scope
-from binlane.binlogs.routing.memory import NOTHING
 from binlane.binlogs.routing.routed_group import OmissionKind
+from binlane.binlogs.routing.routing_memory import NOTHING
 from binlane.binlogs.routing.statements import Drop, Incident, Keep, LeaveOut, Rewrite
 from binlane.statements.sql.logged_statements import LoggedStatement
 from tests.unit.binlogs.routing.test_objects import DATABASE, NOT_CRM, TABLES, scope_of

@@ -13,8 +13,8 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.grouping.event_group import group_events, whole_group
 from binlane.log.grouping.raw import LargeGroup, raw_groups
 from binlane.log.grouping.walk import walk
-from binlane.statements.sql.facts import DDL_KINDS
 from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.statement_kinds import DDL_KINDS
 from tests.fixture_sets import fixture_names, fixture_set
 from tests.routed_files import written
 

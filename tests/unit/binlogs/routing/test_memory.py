@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.binlogs.routing.memory import (
+from binlane.binlogs.routing.routing_memory import (
     NOTHING,
     CreatedTable,
     Memory,

@@ -11,8 +11,8 @@ import pytest
 from binlane.binlogs.route.job import RouteRequest, route_files
 from binlane.binlogs.route.schedule import Change, Schedule
 from binlane.binlogs.routing.judging import judge_statement
-from binlane.binlogs.routing.memory import NOTHING, Memory
 from binlane.binlogs.routing.routed_group import OmissionKind
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory
 from binlane.binlogs.routing.statements import Drop, Incident, Keep, LeaveOut, Rewrite
 from binlane.log.codec.event import Event
 from binlane.log.codec.query import QueryEvent

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.binlogs.routing.memory import NOTHING, Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.routing.planned import (
     CutGroup,
     Mismatch,
@@ -30,6 +29,7 @@ from binlane.binlogs.routing.planned_route import (
 )
 from binlane.binlogs.routing.queries import with_ddl_xid
 from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObject, StoredObjectKind
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.control import FormatDescriptionEvent

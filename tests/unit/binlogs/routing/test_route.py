@@ -8,11 +8,11 @@ from functools import cache
 
 import pytest
 
-from binlane.binlogs.routing.memory import NOTHING, Memory
 from binlane.binlogs.routing.moves import CREATED_MAX
 from binlane.binlogs.routing.passwords import with_hashes
 from binlane.binlogs.routing.route import route
 from binlane.binlogs.routing.routed_group import OmissionKind, Routing
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.log.codec.event import Event, decode_event, encode_event

@@ -9,8 +9,8 @@ import pytest
 from binlane.binlogs.route.job import RouteRequest, route_files
 from binlane.binlogs.route.schedule import Change, Schedule
 from binlane.binlogs.routing import xa
-from binlane.binlogs.routing.memory import NOTHING, Memory, PassedXa
 from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.routing_memory import NOTHING, Memory, PassedXa
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.transaction import XaPrepareEvent
 from binlane.log.grouping.event_group import EventGroup

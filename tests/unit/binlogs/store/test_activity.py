@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.routing.memory import Memory, StoredObject, StoredObjectKind
-from binlane.binlogs.store.catalog import Activity
+from binlane.binlogs.routing.routing_memory import Memory, StoredObject, StoredObjectKind
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
@@ -45,10 +45,10 @@ class _Disk(LocalDisk):
 def test_activity_and_reason_are_there_after_a_restart(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         create(store)
-        assert store.activities() == {"orders": (Activity.OPEN, "")}
-        store.set_activity("orders", Activity.STOPPED, "STOP BINLOG")
+        assert store.activities() == {"orders": (BinlogActivity.OPEN, "")}
+        store.set_activity("orders", BinlogActivity.STOPPED, "STOP BINLOG")
     with Store.open(tmp_path) as store:
-        assert store.activities() == {"orders": (Activity.STOPPED, "STOP BINLOG")}
+        assert store.activities() == {"orders": (BinlogActivity.STOPPED, "STOP BINLOG")}
 
 
 def test_what_is_remembered_is_on_disk_before_anything_follows(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.catalog import Catalog
-from binlane.binlogs.store.incidents import KEPT_MAX, Incident
+from binlane.binlogs.store.incidents import KEPT_MAX, StoredIncident
 from binlane.binlogs.store.reading import incidents_in, read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
@@ -41,7 +41,7 @@ def stands(paths: list[Path]) -> list[tuple[str, int]]:
     ]
 
 
-def places(incidents: tuple[Incident, ...]) -> list[tuple[str, int]]:
+def places(incidents: tuple[StoredIncident, ...]) -> list[tuple[str, int]]:
     return [(each.file, each.position) for each in incidents]
 
 

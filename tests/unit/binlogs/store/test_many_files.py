@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.catalog import Activity, Catalog
+from binlane.binlogs.store.catalog import BinlogActivity, Catalog
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
@@ -119,7 +119,7 @@ def test_a_catalog_of_a_version_before_is_brought_up(tmp_path: Path, version: in
         connection.execute(f"PRAGMA user_version = {version}")
     with Store.open(tmp_path, SMALL) as store:
         assert store.binlogs["orders"].files() == files
-        assert store.activities() == {"orders": (Activity.OPEN, "")}
+        assert store.activities() == {"orders": (BinlogActivity.OPEN, "")}
         assert store.source_identity == ""
         assert store.variables == {}
         assert store.grants == ()

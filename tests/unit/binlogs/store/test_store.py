@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from binlane.binlogs.store.catalog import CATALOG_FILE, Catalog
-from binlane.binlogs.store.database import Database
+from binlane.binlogs.store.database import SqliteDatabase
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.errors import ConfigError, CorruptStoreError, StoreError, StoreLockedError
@@ -103,7 +103,7 @@ def test_nobody_else_reads_the_catalog_nor_its_journal(tmp_path: Path, mask: int
         for directory in (tmp_path / "new", old):
             with (
                 Store.open(directory),
-                closing(Database.open(directory / CATALOG_FILE)) as database,
+                closing(SqliteDatabase.open(directory / CATALOG_FILE)) as database,
             ):
                 with database.transaction() as connection:
                     connection.execute("INSERT INTO variables VALUES ('a', 'b')")

@@ -13,7 +13,7 @@ from binlane.binlogs.store.catalog import Catalog
 from binlane.binlogs.store.chunks import read_keys
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
-from binlane.binlogs.store.verify import Tally, verify
+from binlane.binlogs.store.verify import CheckCounts, verify
 from tests.fixture_sets import fixture_set, server_sets
 from tests.groups import add, create, kill, transaction
 
@@ -163,7 +163,7 @@ def test_compressed_files_are_looked_at(tmp_path: Path, compress: Callable[[byte
     path = tmp_path / f"{name}.gz"
     packed = compress(data)
     path.write_bytes(packed)
-    tally = Tally()
+    tally = CheckCounts()
     assert list(verify([path], tally=tally)) == []
     assert (tally.files, tally.size_bytes) == (1, len(data))
     path.write_bytes(packed[: len(packed) // 2])

@@ -16,7 +16,7 @@ from binlane.client.dialogue import Account
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.client.settings import SslMode
 from binlane.errors import ConfigError, PeerError
-from binlane.live.capture.asking import Asked, DumpRequest, ask_for_log
+from binlane.live.capture.asking import DumpStart, LogRequest, ask_for_log
 from binlane.live.capture.settings import Start, StartAt
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.format import Format
@@ -61,7 +61,7 @@ def flow_for(
     ssl_mode: SslMode = SslMode.PREFERRED,
     is_local: bool = False,
     seal_with: Callable[[bytes, bytes], bytes] = never_seal,
-) -> PacketFlow[Asked]:
+) -> PacketFlow[DumpStart]:
     account = Account(
         peer=PEER,
         user="binlane",
@@ -70,7 +70,7 @@ def flow_for(
         is_local=is_local,
         seal=seal_with,
     )
-    request = DumpRequest(account=account, start=start, server_id=SERVER_ID, heartbeat_period_s=2.5)
+    request = LogRequest(account=account, start=start, server_id=SERVER_ID, heartbeat_period_s=2.5)
     return PacketFlow(ask_for_log(request), peer=PEER)
 
 
@@ -78,7 +78,7 @@ def flow_for(
 class Conversation:
     """A replica and a source that says what a test wants, with sequence numbers as they must be."""
 
-    flow: PacketFlow[Asked]
+    flow: PacketFlow[DumpStart]
     sent: list[bytes] = field(default_factory=list)
     sequence: int = 0
 
@@ -103,7 +103,7 @@ class Conversation:
         for answer in answers:
             self.say(*answer)
 
-    def result(self) -> Asked:
+    def result(self) -> DumpStart:
         assert self.flow.result is not None
         return self.flow.result
 
@@ -115,7 +115,7 @@ class Conversation:
         ]
 
 
-def asked(flow: PacketFlow[Asked], variables: dict[str, str] = VARIABLES) -> Conversation:
+def asked(flow: PacketFlow[DumpStart], variables: dict[str, str] = VARIABLES) -> Conversation:
     conversation = Conversation(flow)
     conversation.log_in()
     conversation.prepare(preparation(variables))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.errors import ConfigError
-from binlane.live.capture.source_facts import Finding, SourceFacts, Weight
+from binlane.live.capture.source_facts import SourceFacts, SourceFinding, Weight
 from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition, GtidSet
 from tests.dumps import GRANT, MYSQL_VARIABLES, VARIABLES
@@ -15,7 +15,7 @@ def facts_of(variables: dict[str, str], *grants: str) -> SourceFacts:
     return SourceFacts.of(variables, account="o'neil@%", grants=grants or (GRANT,))
 
 
-def finding(facts: SourceFacts, key: str) -> Finding:
+def finding(facts: SourceFacts, key: str) -> SourceFinding:
     (found,) = (found for found in facts.findings(server_id=77) if found.key == key)
     return found
 

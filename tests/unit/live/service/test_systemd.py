@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from binlane.live.service import operation
-from binlane.live.service.config import Settings, compose
+from binlane.live.service.config import ServeSettings, compose
 from binlane.live.service.operation import attend
 from binlane.live.service.systemd import ALIVE, READY, STOPPING, Manager
 from tests.notify_listener import NotifyListener
@@ -86,14 +86,14 @@ class Working:
     def __init__(self) -> None:
         self.problem = "not connected to the source"
         self.summary = "2 binlogs, 0 sessions"
-        self.settings: Settings = compose({"source": {"url": "mariadb://a@b"}}, base=Path())
+        self.settings: ServeSettings = compose({"source": {"url": "mariadb://a@b"}}, base=Path())
         self.lives = asyncio.Event()
         self.lives.set()
 
     async def beat(self) -> None:
         await self.lives.wait()
 
-    async def use(self, settings: Settings) -> None:
+    async def use(self, settings: ServeSettings) -> None:
         self.settings = settings
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from binlane.live.gateway.handler import Handler, HandlerSession, SessionAge
-from binlane.live.service.workers.link import Link
+from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import SESSION_VALUES, BinlogsNow, SessionFacts
 from binlane.live.service.workers.remote_session import RemoteSession
 from binlane.live.service.workers.worker_handler import KnownBinlogs, WorkerHandler
@@ -57,7 +57,7 @@ def test_all_that_handlers_see_of_a_session_goes_along() -> None:
 def test_a_session_asks_its_worker() -> None:
     link = _Link()
     facts = SessionFacts(number=3, **_VALUES)
-    session = RemoteSession.begin(cast("Link", link), facts)
+    session = RemoteSession.begin(cast("ProcessLink", link), facts)
     assert (session.user, session.thread_id) == ("app", 7)
     found: object = asyncio.run(session.query_source("SELECT 1"))
     assert found == "found"
@@ -71,9 +71,9 @@ def test_a_handler_asks_the_process_that_keeps_the_binlogs() -> None:
     link = _Link()
 
     async def ask() -> None:
-        binlogs = KnownBinlogs(cast("Link", link), BinlogsNow())
-        handler = WorkerHandler(cast("Link", link), binlogs)
-        session = RemoteSession(link=cast("Link", link), number=9, **_VALUES)
+        binlogs = KnownBinlogs(cast("ProcessLink", link), BinlogsNow())
+        handler = WorkerHandler(cast("ProcessLink", link), binlogs)
+        session = RemoteSession(link=cast("ProcessLink", link), number=9, **_VALUES)
         found: object = await handler.gtid_position(session)
         assert found == "found"
         assert await handler.answers(session, "SHOW BINLOGS")

@@ -21,7 +21,7 @@ from binlane.binlogs.store.store import Store
 from binlane.client.settings import ServerUrl
 from binlane.errors import BinlaneError, ConfigError
 from binlane.live.answers.access import Access
-from binlane.live.answers.statements import Statements
+from binlane.live.answers.statements import PortAnswers
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.handler import SessionAge
@@ -30,11 +30,11 @@ from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.port_settings import PortSettings
-from binlane.live.service.config import Settings
-from binlane.live.service.workers.link import Link
-from binlane.live.service.workers.messages import Report, SessionFacts
+from binlane.live.service.config import ServeSettings
+from binlane.live.service.workers.link import ProcessLink
+from binlane.live.service.workers.messages import SessionFacts, WorkerReport
 from binlane.live.service.workers.spares import Spares
-from binlane.live.service.workers.workers import AskedParts, Workers, WorkersNews
+from binlane.live.service.workers.workers import ServingParts, Workers, WorkersNews
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.grouping.event_group import EventGroup
 from binlane.positions import Gtid
@@ -62,7 +62,7 @@ class Process:
         self.pid = os.getpid()
         self.returncode: int | None = None
         self.told: list[tuple[str, tuple[Any, ...]]] = []
-        self.link: Link | None = None
+        self.link: ProcessLink | None = None
         self._refusal = refusal
         self._over = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -97,7 +97,7 @@ class Process:
         return [arguments for name, arguments in self.told if name == what]
 
     async def _run(self, connection: socket.socket) -> None:
-        self.link = await Link.over(connection, self._serve)
+        self.link = await ProcessLink.over(connection, self._serve)
         await self.link.run()
         self.returncode = self.returncode or 0
         self._over.set()
@@ -119,8 +119,8 @@ class Waiting:
         return self._left.popleft()
 
 
-def _settings(data_dir: Path, workers: int) -> Settings:
-    return Settings(
+def _settings(data_dir: Path, workers: int) -> ServeSettings:
+    return ServeSettings(
         data_dir=data_dir,
         source=_SOURCE,
         listen=GatewaySettings(address="127.0.0.1", port=0, logins_max=10),
@@ -138,10 +138,10 @@ async def _serving(
         create(store)
         binlogs = Binlogs(store, _SOURCE)
         access, news = Access(binlogs), WorkersNews()
-        handler = Statements(binlogs, access=access)
+        handler = PortAnswers(binlogs, access=access)
         served = Workers(
             _settings(tmp_path, workers),
-            AskedParts(handler, binlogs, access, port=None, attributions=None),
+            ServingParts(handler, binlogs, access, port=None, attributions=None),
             news=news,
             spares=cast("Spares", Waiting(processes)),
         )
@@ -202,7 +202,7 @@ def test_a_worker_that_ends_is_replaced_and_its_counts_stay(tmp_path: Path) -> N
         async with _serving(tmp_path, [first, second], workers=1) as (workers, _, _):
             counts = PortCounts()
             counts.logins[LoginOutcome.ADMITTED] += 3
-            await first.ask("report", Report(counts=counts, sessions=2))
+            await first.ask("report", WorkerReport(counts=counts, sessions=2))
             assert workers.sessions == 2
             first.end(-9)
             await _until(lambda: second.heard("binlogs"))

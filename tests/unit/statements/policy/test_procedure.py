@@ -13,9 +13,10 @@ from binlane.statements.policy.procedure import Verdict, decide_statement
 from binlane.statements.policy.reasons import Reason, ReasonFound
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Circumstances, Isolation, Server
-from binlane.statements.sql.facts import RowChange, StatementKind
+from binlane.statements.sql.facts import RowChange
 from binlane.statements.sql.schema import Key, Table
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableDefinition
 
 MARIADB = Server.parse("mariadb")

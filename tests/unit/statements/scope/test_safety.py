@@ -31,8 +31,8 @@ from binlane.statements.scope.repair import statement_to_log
 from binlane.statements.scope.safety import Danger, Setting, coverage, find_dangers, is_recorded
 from binlane.statements.scope.statements import AlterBinlog, CreateBinlog, alter, create
 from binlane.statements.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
+from binlane.statements.sql.statement_kinds import StatementKind
 from tests.reading import analyse
 
 PREFIX = "[11314] This statement cannot be replicated safely: "

@@ -6,7 +6,7 @@ import pytest
 
 from binlane.log.codec.types import Flavor
 from binlane.statements.policy.server import Server
-from binlane.statements.session.report import LoggedEvent
+from binlane.statements.session.log_events import LoggedEvent
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binlane.names import TableName
-from binlane.statements.sql.facts import StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
+from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tokens import TokenKind
 from tests.reading import analyse, read
 

@@ -19,6 +19,7 @@ from binlane.statements.policy.server import Server
 from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.executable_comments import server_text
 from binlane.statements.sql.logged_statements import (
     is_about_rows_only,
     is_about_transactions,
@@ -27,7 +28,7 @@ from binlane.statements.sql.logged_statements import (
 from binlane.statements.sql.parser import statement_texts
 from binlane.statements.sql.reading import hold, let_go, read
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tokens import LONG, names_in, server_text
+from binlane.statements.sql.tokens import LONG, names_in
 from tests.hostile_texts import SHAPES
 
 SCHEMA: Final = """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from binlane.log.codec.client_text import client_codec
-from binlane.statements.sql.facts import StatementKind
 from binlane.statements.sql.lexis import is_same_in_utf8, lexed_as
 from binlane.statements.sql.parser import statement_texts
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import StatementKind
 
 
 def written(data: bytes, charset: str, flavor: str = "") -> tuple[set[str], set[str]] | None:

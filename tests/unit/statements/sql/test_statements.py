@@ -8,9 +8,11 @@ import pytest
 
 from binlane.log.codec.types import Flavor
 from binlane.statements.sql import tokens
-from binlane.statements.sql.facts import RowChange, StatementKind
+from binlane.statements.sql.executable_comments import server_text
+from binlane.statements.sql.facts import RowChange
 from binlane.statements.sql.servers import Dialect, Version
-from binlane.statements.sql.tokens import LITERALS_MIN, RUN_MAX, server_text
+from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.tokens import LITERALS_MIN, RUN_MAX
 from binlane.statements.sql.tree.expressions import walk
 from binlane.statements.sql.tree.statements import Insert
 from tests.reading import read

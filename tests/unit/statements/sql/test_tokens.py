@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tokens import (
-    SqlSyntaxError,
-    Token,
-    TokenKind,
-    line_of,
-    tokenise,
-)
+from binlane.statements.sql.tokens import SqlSyntaxError, Token, TokenKind, line_of, tokenise
 
 K = TokenKind
 

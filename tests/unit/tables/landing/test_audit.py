@@ -17,15 +17,15 @@ from binlane.errors import BinlaneError, ConfigError, StoreError
 from binlane.names import TableName
 from binlane.tables.landing import table_files, tasks
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.progress import LandingReport
-from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.landing_progress import LandingReport
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables import merging
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
+from binlane.tables.landing.tables.table_store import TableStore
 from binlane.tables.landing.verification import Lake as Verified
 from binlane.tables.landing.verification import verify_lake
-from binlane.tables.landing.work import FormatName, Mode
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
 from tests.unit.tables.ranges.test_read import READABLE

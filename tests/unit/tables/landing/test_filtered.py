@@ -9,7 +9,7 @@ import pytest
 
 from binlane import api
 from binlane.binlogs.filters.events import EventFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.terms import parse_terms
 from binlane.binlogs.routing.planned import MARKS
 from binlane.errors import ConfigError
@@ -17,8 +17,8 @@ from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
 from binlane.tables.landing.landing import scope_of
-from binlane.tables.landing.tables.directories import Directories
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.range_work import Mode
+from binlane.tables.landing.tables.table_directories import Directories
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
 from tests.routed_files import written

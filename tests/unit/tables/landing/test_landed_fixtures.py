@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.tables.landing.tables.directories import Directories
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.range_work import Mode
+from binlane.tables.landing.tables.table_directories import Directories
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
 from tests.log_batches import land_all

@@ -12,8 +12,8 @@ from binlane.log.codec.types import GtidFlag
 from binlane.tables.columnar.selection import parse_tables
 from binlane.tables.landing import tasks
 from binlane.tables.landing.landing import land
-from binlane.tables.landing.settings import LandingSettings
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.landing_settings import LandingSettings
+from binlane.tables.landing.range_work import Mode
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.errors import ConfigError
-from binlane.tables.landing.places import resolve
+from binlane.tables.landing.target_files import resolve
 
 
 @pytest.mark.parametrize("uri", ["http://[", "mysql://u:secret@h/d", "s3://", "file://", "a\udcff"])

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-from binlane.tables.landing.progress import LandingReport, TableReport
-from binlane.tables.landing.report import report_as, state_of
+from binlane.tables.landing.landing_progress import LandingReport, TableReport
+from binlane.tables.landing.landing_report import report_as, state_of
 
 REPORT = LandingReport(
     source="data#orders",

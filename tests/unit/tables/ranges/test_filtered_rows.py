@@ -10,8 +10,8 @@ import pytest
 
 from binlane import api
 from binlane.binlogs.filters.events import EventFilter
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.losses import Losses
-from binlane.binlogs.filters.state import FilterState
 from binlane.binlogs.filters.terms import FilterTerms, parse_terms
 from binlane.errors import ConfigError
 from binlane.log.codec.rows import RowsEvent, TableMapEvent
@@ -19,11 +19,11 @@ from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.log_notes import Statement
 from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions, table_of
-from binlane.tables.columnar.told import Statement
-from binlane.tables.ranges.history import FilterAt
-from binlane.tables.ranges.plan import Planner, PlanOptions
+from binlane.tables.ranges.log_history import FilterAt
+from binlane.tables.ranges.planner import Planner, PlanOptions
 from binlane.tables.ranges.read import read_range
 from tests.fixture_sets import fixture_set
 from tests.routed_files import written

@@ -13,10 +13,10 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 from binlane.tables.ranges.cutting import Cuts
-from binlane.tables.ranges.facts import FilePiece, LogFileFacts
-from binlane.tables.ranges.files import read_groups_of
+from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.plan import Planner, PlanOptions
+from binlane.tables.ranges.planner import Planner, PlanOptions
+from binlane.tables.ranges.stored_files import read_groups_of
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binlane.tables.ranges.kept_facts import KeptFacts
-from binlane.tables.ranges.plan import Planner, PlanOptions
+from binlane.tables.ranges.planner import Planner, PlanOptions
 from binlane.tables.ranges.survey import first_facts, survey
 from tests.fixture_sets import fixture_set
 from tests.unit.tables.ranges.test_plan import all_ranges, bytes_read, groups_of, write, write_large

@@ -10,8 +10,8 @@ import pytest
 
 from binlane.errors import BinlaneError
 from binlane.names import TableName
+from binlane.tables.columnar.log_notes import Trouble, TroubleKind
 from binlane.tables.columnar.table_schema import table_of
-from binlane.tables.columnar.told import Trouble, TroubleKind
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.logged_rows import LoggedRowCounts, logged_rows
 from binlane.tables.ranges.read import read_range

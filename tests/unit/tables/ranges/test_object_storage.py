@@ -11,10 +11,10 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from binlane.errors import ConfigError, StoreError
-from binlane.tables.ranges.files import read_groups_of
 from binlane.tables.ranges.filesystems import opened
 from binlane.tables.ranges.log_range import Limits
-from binlane.tables.ranges.plan import Planner
+from binlane.tables.ranges.planner import Planner
+from binlane.tables.ranges.stored_files import read_groups_of
 from tests.unit.tables.ranges.test_plan import all_ranges, groups_of, write, write_large
 
 

@@ -25,8 +25,8 @@ from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.log_notes import Statement, Trouble
 from binlane.tables.columnar.table_schema import CHANGE_TYPES, ReadOptions
-from binlane.tables.columnar.told import Statement, Trouble
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range
 from tests.fixture_sets import fixture_names, fixture_set, server_sets

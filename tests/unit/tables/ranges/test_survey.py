@@ -18,8 +18,8 @@ from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 from binlane.statements.sql.logged_statements import is_about_rows_only
-from binlane.tables.ranges.facts import LogFileFacts
-from binlane.tables.ranges.files import StoredLogFile
+from binlane.tables.ranges.log_file_facts import LogFileFacts
+from binlane.tables.ranges.stored_files import StoredLogFile
 from binlane.tables.ranges.survey import first_facts, survey
 from tests.fixture_sets import fixture_names, fixture_set
 

@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from binlane.binlogs.filters.events import EventFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.terms import parse_terms
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk
 from binlane.tables.spark.change_log import change_log_schema
-from binlane.tables.spark.events import EVENTS
-from binlane.tables.spark.options import SourceOptions
+from binlane.tables.spark.event_rows import EVENTS
 from binlane.tables.spark.source import BinlogReader
+from binlane.tables.spark.source_options import SourceOptions
 from binlane.tables.spark.stream import BinlogStreamReader
 from tests.fixture_sets import fixture_set
 from tests.routed_files import written

@@ -7,7 +7,7 @@ import pytest
 from binlane.binlogs.filters.terms import RenameMode
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.tables.spark.options import SourceOptions
+from binlane.tables.spark.source_options import SourceOptions
 
 
 def test_the_options_of_the_filter() -> None:

@@ -23,8 +23,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.spark.change_log import change_log_schema
 from binlane.tables.spark.filters import PushedCondition, conditions
-from binlane.tables.spark.options import SourceOptions
 from binlane.tables.spark.source import FilteringReader
+from binlane.tables.spark.source_options import SourceOptions
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))

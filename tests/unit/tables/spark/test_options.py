@@ -5,7 +5,7 @@ import pytest
 from binlane.errors import ConfigError
 from binlane.names import TableName
 from binlane.tables.ranges.scopes import read_scope
-from binlane.tables.spark.options import Include, Layout, SourceOptions
+from binlane.tables.spark.source_options import Include, Layout, SourceOptions
 
 
 def test_defaults() -> None:

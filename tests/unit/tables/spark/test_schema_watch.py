@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from binlane.errors import SchemaChangedError
-from binlane.tables.spark.options import SourceOptions
-from binlane.tables.spark.reading import new_planner
+from binlane.tables.spark.range_reader import new_planner
+from binlane.tables.spark.source_options import SourceOptions
+from binlane.tables.spark.spark_versions import read_everything
 from binlane.tables.spark.stream import BinlogStreamReader
 from binlane.tables.spark.typed_table import typed_schema
-from binlane.tables.spark.versions import read_everything
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))

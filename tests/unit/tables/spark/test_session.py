@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import ConfigError
-from binlane.tables.spark import session
+from binlane.tables.spark import spark_session as session
 
 
 def fake_java(home: Path, version: str) -> Path:

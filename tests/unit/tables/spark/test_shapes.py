@@ -12,8 +12,8 @@ from binlane.errors import ConfigError
 from binlane.tables.columnar.selection import file_number
 from binlane.tables.ranges.cutting import Cuts
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.spark.options import SourceOptions
-from binlane.tables.spark.reading import new_planner
+from binlane.tables.spark.range_reader import new_planner
+from binlane.tables.spark.source_options import SourceOptions
 from binlane.tables.spark.typed_table import read_typed, typed_schema
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table

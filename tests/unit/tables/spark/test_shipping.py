@@ -11,7 +11,7 @@ import pytest
 
 import binlane
 from binlane.log.kernels.load import FOLDER, is_compiled
-from binlane.tables.spark.engine import write_archive
+from binlane.tables.spark.spark_engine import write_archive
 from tests.fixture_sets import fixture_set
 from tests.standalone import bare_python
 
@@ -93,7 +93,7 @@ def test_workers_need_no_more_packages_than_the_guide_names(tmp_path: Path, arch
             "binlane.tables.landing.tasks",
             "binlane.tables.landing.tables.merging",
         ),
-        *("binlane.tables.landing.snapshot.reading", "binlane.tables.spark.engine"),
+        *("binlane.tables.landing.snapshot.snapshot_reader", "binlane.tables.spark.spark_engine"),
     )
     done = subprocess.run(
         [str(python), "-c", f"import {', '.join(modules)}"],

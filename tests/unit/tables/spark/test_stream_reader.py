@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql.types import StructType
 
 from binlane.errors import ConfigError, StoreError
-from binlane.tables.ranges.files import read_groups_of
 from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.spark.options import SourceOptions
+from binlane.tables.ranges.stored_files import read_groups_of
+from binlane.tables.spark.source_options import SourceOptions
+from binlane.tables.spark.spark_versions import ReadMaxBytes, ReadMaxRows, read_everything
 from binlane.tables.spark.stream import BinlogStreamReader
-from binlane.tables.spark.versions import ReadMaxBytes, ReadMaxRows, read_everything
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
 

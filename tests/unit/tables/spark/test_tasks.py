@@ -9,12 +9,12 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from binlane.tables.spark.change_log import change_log_schema
-from binlane.tables.spark.options import SourceOptions
 from binlane.tables.spark.pruning import Pruning
-from binlane.tables.spark.reading import cuts_of
+from binlane.tables.spark.range_reader import cuts_of
 from binlane.tables.spark.source import BinlogReader
+from binlane.tables.spark.source_options import SourceOptions
+from binlane.tables.spark.spark_versions import read_everything
 from binlane.tables.spark.stream import BinlogStreamReader
-from binlane.tables.spark.versions import read_everything
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))

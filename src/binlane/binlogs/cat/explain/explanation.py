@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from binlane.binlogs.cat.explain.column_lines import column_lines, metadata_parts
 from binlane.binlogs.cat.explain.find import FoundEvent, table_of
 from binlane.binlogs.cat.explain.meanings import meaning, status_meaning
 from binlane.binlogs.cat.explain.recording import BodyDecoder, Read, Recorded, named
-from binlane.binlogs.cat.explain.rows import RowPart, row_parts
-from binlane.binlogs.cat.explain.tables import column_lines, metadata_parts
+from binlane.binlogs.cat.explain.row_parts import RowPart, row_parts
 from binlane.errors import CodecError
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import FormatDescriptionEvent

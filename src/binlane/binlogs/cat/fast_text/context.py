@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.cat.fast_text.layouts import Layouts
-from binlane.binlogs.cat.text.session import is_of_transaction
+from binlane.binlogs.cat.text.session_text import is_of_transaction
 from binlane.log.codec.control import (
     BinlogCheckpointEvent,
     FormatDescriptionEvent,

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.filters.events import EventFilter
-from binlane.binlogs.filters.runs import RunFilter, end_statement
+from binlane.binlogs.filters.filtered_runs import RunFilter, end_statement
 from binlane.errors import BinlaneError, CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, EventHeader, decode_event

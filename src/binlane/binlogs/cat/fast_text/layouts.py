@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.cat.text.event import one_line
-from binlane.binlogs.cat.text.tables import generated_key_line
-from binlane.binlogs.cat.text.values import column_text
+from binlane.binlogs.cat.text.event_text import one_line
+from binlane.binlogs.cat.text.table_text import generated_key_line
+from binlane.binlogs.cat.text.value_text import column_text
 from binlane.errors import CodecError
 from binlane.log.codec.columns import Column
 from binlane.log.codec.numbers import decimal_length

@@ -25,12 +25,12 @@ from binlane.binlogs.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Writ
 from binlane.binlogs.cat.fast_text.context import SessionContext
 from binlane.binlogs.cat.fast_text.handover import Handover
 from binlane.binlogs.cat.fast_text.layouts import Layouts
-from binlane.binlogs.cat.fast_text.payload import Payload, plain_rows
-from binlane.binlogs.cat.fast_text.window import TextWindow
-from binlane.binlogs.cat.text.event import printable_rows
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
-from binlane.binlogs.cat.text.rows import row_count
+from binlane.binlogs.cat.fast_text.payload_window import Payload, plain_rows
+from binlane.binlogs.cat.fast_text.text_window import TextWindow
+from binlane.binlogs.cat.text.event_text import printable_rows
+from binlane.binlogs.cat.text.row_text import row_count
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.binlogs.store.byte_source import ChunkBytes
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent

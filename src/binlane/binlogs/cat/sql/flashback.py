@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from binlane.binlogs.cat.sql.literals import ROW_SQL_MODE
-from binlane.binlogs.cat.sql.rows import RowSqlCache
+from binlane.binlogs.cat.sql.row_sql import RowSqlCache
+from binlane.binlogs.cat.sql.sql_literals import ROW_SQL_MODE
 from binlane.errors import CodecError, StoreError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
@@ -56,7 +56,7 @@ class Spool:
         weakref.finalize(self, self._file.close)
 
     def add(self, line: str) -> None:
-        """Write a line.
+        """Write one line.
 
         Raises:
             StoreError: If there is no room.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from binlane.binlogs.cat.text.event import (
+from binlane.binlogs.cat.text.event_text import (
     LOAD_BLOCKS,
     UNFINISHED,
     EventText,
@@ -18,9 +18,9 @@ from binlane.binlogs.cat.text.event import (
 )
 from binlane.binlogs.cat.text.hexdump import mysql_dump
 from binlane.binlogs.cat.text.load_files import LoadFiles
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
-from binlane.binlogs.cat.text.session import END, is_of_transaction
-from binlane.binlogs.cat.text.tables import generated_key_line, table_lines
+from binlane.binlogs.cat.text.session_text import END, is_of_transaction
+from binlane.binlogs.cat.text.table_text import generated_key_line, table_lines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.errors import UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event

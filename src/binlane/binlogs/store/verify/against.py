@@ -23,8 +23,8 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.binlogs.routing.statements import names_only
-from binlane.binlogs.store.verify.contents import Change, Contents, Kind, contents
-from binlane.binlogs.store.verify.cursors import Cursor
+from binlane.binlogs.store.verify.contents import ChangeKind, GroupChanges, LoggedChange, contents
+from binlane.binlogs.store.verify.cursors import ScopedLog
 from binlane.binlogs.store.verify.faults import Fault
 from binlane.binlogs.store.verify.log import LogFiles
 from binlane.binlogs.store.verify.parts import is_part, names_in
@@ -35,7 +35,7 @@ from binlane.positions import AnyGtid, Gtid, MysqlGtid, Position, nothing_done
 from binlane.statements.scope.changes import changes_in_text
 from binlane.statements.scope.safety import coverage
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementKind
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _WITHOUT_OBJECTS: Final = frozenset(
     {
@@ -82,7 +82,7 @@ def differences(
         the scoped one. A file that cannot be read ends the comparison.
     """
     try:
-        cursors = [Cursor(log, span, keys) for log in binlogs]
+        cursors = [ScopedLog(log, span, keys) for log in binlogs]
         comparison = _Comparison([log.name for log in binlogs], scopes)
         done = None if span[1] is None else nothing_done(span[1].flavor)
         before, left = done if span[0] is None else span[0], list(changes)
@@ -93,7 +93,7 @@ def differences(
             if done is not None and isinstance(group.gtid, _KINDS[done.flavor]):
                 done = done.advance(group.gtid)
                 before = None if before is None else before.advance(group.gtid)
-            found: dict[str, Contents] = {}
+            found: dict[str, GroupChanges] = {}
             for cursor in cursors:
                 yield from cursor.skip_strangers(group, done)
                 part = cursor.part_of(group)
@@ -125,10 +125,10 @@ class _Comparison:
         self.scopes = scopes
         self._members: dict[TableName, set[str]] = {}
 
-    def compare(self, full: Contents, found: Mapping[str, Contents]) -> Iterator[Fault]:
+    def compare(self, full: GroupChanges, found: Mapping[str, GroupChanges]) -> Iterator[Fault]:
         """Compare an event group with the parts of it that binlogs have."""
         owners: list[set[str]] = [set() for _ in full.changes]
-        rewritten: dict[str, list[Change]] = defaultdict(list)
+        rewritten: dict[str, list[LoggedChange]] = defaultdict(list)
         stopped = set()
         others = [
             (name, change)
@@ -136,10 +136,10 @@ class _Comparison:
             for change in _match(name, full.changes, part.changes, owners)
         ]
         for name, change in others:
-            if change.kind is Kind.STATEMENT:
+            if change.kind is ChangeKind.STATEMENT:
                 rewritten[name].append(change)
                 continue
-            is_incident = change.kind is Kind.INCIDENT
+            is_incident = change.kind is ChangeKind.INCIDENT
             stopped |= {name} if is_incident else set()
             # With scopes, an INCIDENT stands for a change that a scope cannot hold.
             if not is_incident or self.scopes is None:
@@ -158,7 +158,9 @@ class _Comparison:
                 yield from _check_scopes(change, has, self.scopes, rewritten, stopped)
         yield from self._check_shared(full.changes, owners)
 
-    def _check_members(self, change: Change, has: set[str], excused: set[str]) -> Iterator[Fault]:
+    def _check_members(
+        self, change: LoggedChange, has: set[str], excused: set[str]
+    ) -> Iterator[Fault]:
         """Check that all have a change whose table is theirs; learn whose it is."""
         tables = _tables_of(change)
         missing: set[str] = set().union(*(self._members.get(table, set()) for table in tables))
@@ -175,10 +177,12 @@ class _Comparison:
             what = f"{change.text} is in binlog {name}, which lacks those of {table} before it"
             yield _fault(change, what)
 
-    def _check_nowhere(self, change: Change, parts: Sequence[Change]) -> Iterator[Fault]:
+    def _check_nowhere(
+        self, change: LoggedChange, parts: Sequence[LoggedChange]
+    ) -> Iterator[Fault]:
         """Check that there is a reason why a change is in no binlog, or that its parts are."""
         effects = change.effects
-        if change.kind is Kind.SHARED or (effects and effects.kind in _WITHOUT_OBJECTS):
+        if change.kind is ChangeKind.SHARED or (effects and effects.kind in _WITHOUT_OBJECTS):
             return
         mine = [part for part in parts if is_part(part, change)]
         if effects is None or not mine:
@@ -190,23 +194,25 @@ class _Comparison:
                 yield _fault(change, f"{change.text} is in no binlog as far as {table} goes")
 
     def _check_shared(
-        self, changes: Sequence[Change], owners: Sequence[set[str]]
+        self, changes: Sequence[LoggedChange], owners: Sequence[set[str]]
     ) -> Iterator[Fault]:
         """Check that whoever has a part of a transaction has its savepoints, too."""
         pairs = list(zip(changes, owners, strict=True))
-        owning = set().union(*(has for change, has in pairs if change.kind is not Kind.SHARED))
+        owning = set().union(
+            *(has for change, has in pairs if change.kind is not ChangeKind.SHARED)
+        )
         for change, has in pairs:
-            if change.kind is Kind.SHARED:
+            if change.kind is ChangeKind.SHARED:
                 for name in sorted(owning - has):
                     what = f"{change.text} is not in binlog {name}, which has its transaction"
                     yield _fault(change, what)
 
 
 def _check_scopes(
-    change: Change,
+    change: LoggedChange,
     has: set[str],
     scopes: Mapping[str, Scope],
-    rewritten: Mapping[str, Sequence[Change]],
+    rewritten: Mapping[str, Sequence[LoggedChange]],
     stopped: set[str],
 ) -> Iterator[Fault]:
     """Check that a change is where scopes say it is, and nowhere else.
@@ -228,7 +234,7 @@ def _check_scopes(
             yield _fault(change, f"{change.text} is not in binlog {name}, in whose scope it is")
 
 
-def _is_held(change: Change, scope: Scope) -> bool | None:
+def _is_held(change: LoggedChange, scope: Scope) -> bool | None:
     """True if a binlog of a scope must have a change as it is, False if not; None where either may be."""
     if change.table is not None:
         return scope.includes(change.table)
@@ -242,14 +248,14 @@ def _is_held(change: Change, scope: Scope) -> bool | None:
 
 
 def _match(
-    name: str, full: Sequence[Change], part: Sequence[Change], owners: list[set[str]]
-) -> Iterator[Change]:
+    name: str, full: Sequence[LoggedChange], part: Sequence[LoggedChange], owners: list[set[str]]
+) -> Iterator[LoggedChange]:
     """Find the changes of a binlog's group in the full one, in order.
 
     Yields:
         Those that are not there.
     """
-    places: defaultdict[Change, list[int]] = defaultdict(list)
+    places: defaultdict[LoggedChange, list[int]] = defaultdict(list)
     for index, change in enumerate(full):
         places[change].append(index)
     start = 0
@@ -264,18 +270,18 @@ def _match(
             start = place + 1
 
 
-def _place_of_cut(change: Change, full: Sequence[Change], start: int) -> int | None:
+def _place_of_cut(change: LoggedChange, full: Sequence[LoggedChange], start: int) -> int | None:
     """The place in the full log of rows of which a binlog has smaller images; None for nowhere."""
     places = (at for at in range(start, len(full)) if change.may_be(full[at]))
     return next(places, None)
 
 
-def _tables_of(change: Change) -> tuple[TableName, ...]:
+def _tables_of(change: LoggedChange) -> tuple[TableName, ...]:
     """The tables that a change writes."""
     if change.table is not None:
         return (change.table,)
     return () if change.effects is None else change.effects.writes
 
 
-def _fault(change: Change, what: str) -> Fault:
+def _fault(change: LoggedChange, what: str) -> Fault:
     return Fault(change.file, change.position, what)

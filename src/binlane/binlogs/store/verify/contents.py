@@ -62,7 +62,7 @@ _FRAME: Final = END_QUERIES | {b"BEGIN"}
 _SHARED: Final = (b"XA ", b"SAVEPOINT ", b"ROLLBACK TO ", b"RELEASE SAVEPOINT ")
 
 
-class Kind(Enum):
+class ChangeKind(Enum):
     """Kind of a change, as far as scopes ask."""
 
     ROWS = "rows"
@@ -97,7 +97,7 @@ class MappedRows(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class LoggedChange:
     """One change of an event group.
 
     Attributes:
@@ -112,7 +112,7 @@ class Change:
         known_cuts: The `cut_digests` of rows that are too many to be kept.
     """
 
-    kind: Kind
+    kind: ChangeKind
     digest: bytes
     text: str
     file: str = field(compare=False)
@@ -132,11 +132,11 @@ class Change:
         """The digests of its rows with smaller row images, one for each kind of them."""
         return self.known_cuts if self.rows is None else self.rows.cut_digests()
 
-    def may_be(self, whole: Change) -> bool:
+    def may_be(self, whole: LoggedChange) -> bool:
         """True if this is a change of the full log, or that change with smaller row images."""
         if self == whole:
             return True
-        is_of_table = self.kind is Kind.ROWS and (self.text, self.table) == (
+        is_of_table = self.kind is ChangeKind.ROWS and (self.text, self.table) == (
             whole.text,
             whole.table,
         )
@@ -149,7 +149,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class GroupChanges:
     """The changes of a complete event group.
 
     Attributes:
@@ -162,7 +162,7 @@ class Contents:
     gtid: AnyGtid | None
     file: str
     position: int
-    changes: tuple[Change, ...]
+    changes: tuple[LoggedChange, ...]
 
 
 def contents(
@@ -171,7 +171,7 @@ def contents(
     keys: KeyRing | None = None,
     is_live: bool = False,
     is_full: bool = False,
-) -> Iterator[Contents]:
+) -> Iterator[GroupChanges]:
     """The complete event groups of a log.
 
     Args:
@@ -192,7 +192,7 @@ def contents(
                 raise
 
 
-def _file_contents(path: str, keys: KeyRing | None, *, is_full: bool) -> Iterator[Contents]:
+def _file_contents(path: str, keys: KeyRing | None, *, is_full: bool) -> Iterator[GroupChanges]:
     tracker, reader = GroupTracker(), _Reader(path, is_full=is_full)
     start, gtid, is_whole = 0, None, False
     for event in expanded_all(walk(open_chunks(path), file=path, keys=keys), file=path):
@@ -225,15 +225,15 @@ class _Reader:
         """Begin a group."""
         self._maps = TableMaps()
         self._context = blake2b(digest_size=16)
-        self._changes: list[Change] = []
+        self._changes: list[LoggedChange] = []
         self._savepoints: dict[str, int] = {}
         self._kept_bytes = 0
 
-    def group(self, gtid: AnyGtid | None, start: int) -> Contents:
+    def group(self, gtid: AnyGtid | None, start: int) -> GroupChanges:
         """The group that has ended."""
         changes = tuple(self._changes)
         self.begin()
-        return Contents(gtid=gtid, file=self._path, position=start, changes=changes)
+        return GroupChanges(gtid=gtid, file=self._path, position=start, changes=changes)
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
@@ -255,12 +255,12 @@ class _Reader:
             self._context.update(repr(body).encode())
         elif isinstance(body, IncidentEvent):
             message = body.message.decode("utf-8", "replace")
-            self._add(event, Kind.INCIDENT, repr(body).encode(), f"INCIDENT: {message}")
+            self._add(event, ChangeKind.INCIDENT, repr(body).encode(), f"INCIDENT: {message}")
         elif code == EventType.XA_PREPARE_LOG:
-            self._add(event, Kind.SHARED, repr(body).encode(), event.header.type_name)
+            self._add(event, ChangeKind.SHARED, repr(body).encode(), event.header.type_name)
         elif code not in _WITHOUT_EFFECT and not _is_ignorable(event):
             text = f"{event.header.type_name} (type {code})"
-            self._add(event, Kind.OTHER, repr(body).encode(), text)
+            self._add(event, ChangeKind.OTHER, repr(body).encode(), text)
 
     def _add_rows(self, event: Event, body: RowsEvent, table_map: TableMapEvent) -> None:
         try:
@@ -277,8 +277,8 @@ class _Reader:
             else:
                 rows = mapped
         table = TableName(table_map.database, table_map.table)
-        change = Change(
-            kind=Kind.ROWS,
+        change = LoggedChange(
+            kind=ChangeKind.ROWS,
             digest=_rows_digest(plain, table_map),
             text=f"{plain.event_type.name} of {table}",
             file=self._path,
@@ -295,7 +295,7 @@ class _Reader:
         upper = body.query[:20].upper()
         if upper.startswith(_SHARED):
             shared = self._shared(body)
-            self._add(event, Kind.SHARED, shared, _short(shared))
+            self._add(event, ChangeKind.SHARED, shared, _short(shared))
             return
         digest, self._context = self._context, blake2b(digest_size=16)
         # Routing takes passwords and comments out, and makes a DROP of an object one that may be
@@ -306,7 +306,7 @@ class _Reader:
         digest.update(repr(told).encode())
         self._add(
             event,
-            Kind.STATEMENT,
+            ChangeKind.STATEMENT,
             digest.digest(),
             _short(text.encode("utf-8", "surrogateescape")),
             query=body,
@@ -325,13 +325,13 @@ class _Reader:
     def _add(
         self,
         event: Event,
-        kind: Kind,
+        kind: ChangeKind,
         digest: bytes,
         text: str,
         *,
         query: QueryEvent | None = None,
     ) -> None:
-        change = Change(
+        change = LoggedChange(
             kind=kind,
             digest=digest,
             text=text,

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from binlane.binlogs.store.verify.contents import Contents, contents
+from binlane.binlogs.store.verify.contents import GroupChanges, contents
 from binlane.binlogs.store.verify.faults import Fault
 from binlane.binlogs.store.verify.log import LogFiles
 from binlane.binlogs.store.verify.parts import is_part_of_group
@@ -16,7 +16,7 @@ from binlane.positions import AnyGtid, GtidSet, Position
 _AHEAD_MAX: Final = 16
 
 
-class Cursor:
+class ScopedLog:
     """The event groups of a scoped binlog, as far as the full log has come."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Cursor:
         # Others cannot be found, neither by a GTID nor by what they do.
         groups = contents(log.paths, keys=keys, is_live=log.is_live)
         self._groups = (group for group in groups if group.gtid or group.changes)
-        self._ahead: deque[Contents] = deque()
+        self._ahead: deque[GroupChanges] = deque()
         self._see(1)
 
     def _see(self, count: int) -> None:
@@ -38,12 +38,12 @@ class Cursor:
         while len(self._ahead) < count and (group := next(self._groups, None)):
             self._ahead.append(group)
 
-    def _take(self) -> Contents:
+    def _take(self) -> GroupChanges:
         taken = self._ahead.popleft()
         self._see(1)
         return taken
 
-    def part_of(self, group: Contents) -> Contents | None:
+    def part_of(self, group: GroupChanges) -> GroupChanges | None:
         """The next group, if it is a part of this one of the full log."""
         if not self._ahead or self._ahead[0].gtid != group.gtid:
             return None
@@ -51,7 +51,7 @@ class Cursor:
             return None
         return self._take()
 
-    def skip_strangers(self, group: Contents, done: Position | None) -> Iterator[Fault]:
+    def skip_strangers(self, group: GroupChanges, done: Position | None) -> Iterator[Fault]:
         """Leave out groups that will not come any more.
 
         Args:
@@ -65,7 +65,7 @@ class Cursor:
                 return
             yield _stranger(self._take())
 
-    def _strangers_before(self, group: Contents) -> int:
+    def _strangers_before(self, group: GroupChanges) -> int:
         """Count the groups without GTID before the one that is a part of this one.
 
         Groups with tables in scope are here, so that none is found that comes later.
@@ -93,7 +93,7 @@ class Cursor:
         yield _stranger(first, more=len(others) + sum(1 for _ in self._groups))
 
 
-def _stranger(group: Contents, *, more: int = 0) -> Fault:
+def _stranger(group: GroupChanges, *, more: int = 0) -> Fault:
     name = f"GTID {group.gtid}"
     if group.gtid is None:
         name = f"the event group with {group.changes[0].text}"

@@ -25,7 +25,7 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Tally:
+class CheckCounts:
     """Counts of the files, events, groups and bytes that were looked at.
 
     Attributes:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.store.verify.checks import Checks, GroupPlace
-from binlane.binlogs.store.verify.faults import Fault, Tally
+from binlane.binlogs.store.verify.faults import CheckCounts, Fault
 from binlane.binlogs.store.verify.gtid_columns import gtid_columns
 from binlane.binlogs.store.verify.payloads import PayloadPath
 from binlane.binlogs.store.verify.records import check_record
@@ -81,7 +81,7 @@ class KernelPath:
     def __init__(
         self,
         checks: Checks,
-        tally: Tally,
+        tally: CheckCounts,
         path: str,
         source: ByteReader,
         *,

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from binlane.binlogs.store.byte_source import ChunkBytes, is_large
 from binlane.binlogs.store.chunks import open_chunks
 from binlane.binlogs.store.verify.checks import Checks
-from binlane.binlogs.store.verify.faults import Fault, Tally
+from binlane.binlogs.store.verify.faults import CheckCounts, Fault
 from binlane.binlogs.store.verify.reference import ReferencePath
 from binlane.errors import CodecError, StoreError, TruncatedError
 from binlane.log.codec.encryption import KeyRing
@@ -50,7 +50,7 @@ class _Path(Protocol):
     open_group: int | None
 
 
-class Log:
+class CheckedLog:
     """One log.
 
     Args:
@@ -64,12 +64,12 @@ class Log:
         self,
         *,
         keys: KeyRing | None = None,
-        tally: Tally | None = None,
+        tally: CheckCounts | None = None,
         watermark: Position | None = None,
         by_kernels: bool | None = None,
     ) -> None:
         self._keys = keys
-        self._tally = Tally() if tally is None else tally
+        self._tally = CheckCounts() if tally is None else tally
         self._by_kernels = by_kernels
         self._checks = Checks(watermark)
 
@@ -136,15 +136,15 @@ class Options:
     Attributes:
         keys: Keys for files that a server encrypted.
         tally: Counter of the files and events looked at.
-        by_kernels: The choice of kernels, as `Log` takes it.
+        by_kernels: The choice of kernels, as `CheckedLog` takes it.
     """
 
     keys: KeyRing | None = None
-    tally: Tally = field(default_factory=Tally)
+    tally: CheckCounts = field(default_factory=CheckCounts)
     by_kernels: bool | None = None
 
-    def log(self, watermark: Position | None = None) -> Log:
+    def log(self, watermark: Position | None = None) -> CheckedLog:
         """A log to be looked at."""
-        return Log(
+        return CheckedLog(
             keys=self.keys, tally=self.tally, watermark=watermark, by_kernels=self.by_kernels
         )

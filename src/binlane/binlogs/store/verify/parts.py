@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.binlogs.routing.statements import MOVING
-from binlane.binlogs.store.verify.contents import Change, Contents
+from binlane.binlogs.store.verify.contents import GroupChanges, LoggedChange
 from binlane.names import TableName
-from binlane.statements.sql.facts import StatementEffects, StatementKind
+from binlane.statements.sql.facts import StatementEffects
+from binlane.statements.sql.statement_kinds import StatementKind
 
 _REWRITTEN: Final = frozenset(
     {
@@ -23,7 +24,7 @@ _REWRITTEN: Final = frozenset(
 )
 
 
-def is_part_of_group(part: Contents, whole: Contents) -> bool:
+def is_part_of_group(part: GroupChanges, whole: GroupChanges) -> bool:
     """True if another group does all that a group without GTID does."""
     changes = iter(whole.changes)
     return part.gtid is None and all(
@@ -32,7 +33,7 @@ def is_part_of_group(part: Contents, whole: Contents) -> bool:
     )
 
 
-def is_part(part: Change, whole: Change) -> bool:
+def is_part(part: LoggedChange, whole: LoggedChange) -> bool:
     """True if a statement may be the part that a scope leaves of another."""
     if part.effects is None or whole.effects is None:
         return False

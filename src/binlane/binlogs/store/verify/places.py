@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from binlane.binlogs.store.chunks import base_name, open_chunks
-from binlane.binlogs.store.verify.faults import Fault, Tally
+from binlane.binlogs.store.verify.faults import CheckCounts, Fault
 from binlane.binlogs.store.verify.log import LogFiles, Options
 from binlane.errors import CodecError, ConfigError, StoreError
 from binlane.log.codec.encryption import KeyRing
@@ -23,7 +23,7 @@ def verify(
     paths: Iterable[str | Path],
     *,
     keys: KeyRing | None = None,
-    tally: Tally | None = None,
+    tally: CheckCounts | None = None,
     by_kernels: bool | None = None,
 ) -> Iterator[Fault]:
     """Check data directories, binlogs and files.
@@ -38,7 +38,7 @@ def verify(
     Yields:
         Faults in the order of the log.
     """
-    options = Options(keys=keys, tally=tally or Tally(), by_kernels=by_kernels)
+    options = Options(keys=keys, tally=tally or CheckCounts(), by_kernels=by_kernels)
     files: list[str | Path] = []
     for path in paths:
         if not Path(path).is_dir():
@@ -61,7 +61,7 @@ def verify_against(
     definitions: Iterable[Definition] | None = None,
     changes: Sequence[tuple[AnyGtid, Iterable[Definition]]] = (),
     keys: KeyRing | None = None,
-    tally: Tally | None = None,
+    tally: CheckCounts | None = None,
 ) -> Iterator[Fault]:
     """Check scoped binlogs and the full log, and that those together are this.
 
@@ -83,7 +83,7 @@ def verify_against(
     """
     from binlane.binlogs.store.verify.against import differences  # noqa: PLC0415  # needs all of SQL
 
-    options = Options(keys=keys, tally=tally or Tally())
+    options = Options(keys=keys, tally=tally or CheckCounts())
     logs = log_files(paths)
     scopes = None if definitions is None else _scopes(logs, definitions)
     later = [(after, _scopes(logs, those)) for after, those in changes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from binlane.binlogs.store.verify.checks import Checks, GroupPlace
-from binlane.binlogs.store.verify.faults import Fault, Tally
+from binlane.binlogs.store.verify.faults import CheckCounts, Fault
 from binlane.errors import CodecError, TruncatedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
@@ -34,7 +34,7 @@ class ReferencePath:
         open_group: Position of the group that has not ended yet; None if all have.
     """
 
-    def __init__(self, checks: Checks, tally: Tally, path: str) -> None:
+    def __init__(self, checks: Checks, tally: CheckCounts, path: str) -> None:
         self._checks = checks
         self._tally = tally
         self._path = path

@@ -10,14 +10,14 @@ from binlane.errors import StatementError
 from binlane.live.answers.access import Access
 from binlane.live.answers.system_tables.question import (
     Describe,
-    Select,
-    Session,
+    QuestionSession,
     ShowCreate,
     ShowTables,
+    SystemSelect,
     may_ask,
     question_of,
 )
-from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFacts
+from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFunctions
 from binlane.live.answers.system_tables.schema import (
     DESCRIBE_COLUMNS,
     TABLES,
@@ -87,12 +87,12 @@ class SystemTables:
             return None
         await self._access.names(session, SourcePrivilege.MONITOR)
         match question:
-            case Select(tokens):
+            case SystemSelect(tokens):
                 sql = translate(statement, tokens, pipes_concat="PIPES_AS_CONCAT" in reading.modes)
                 running = self._runner.run(
                     sql,
                     await self._snapshot(session),
-                    SessionFacts(
+                    SessionFunctions(
                         default_database=database or "",
                         user=user or "",
                         account=account or "",
@@ -138,8 +138,8 @@ class SystemTables:
         return running.result()
 
 
-def _reading(modes: str | None, database: str | None) -> Session:
-    return Session(database=database or "", modes=frozenset((modes or "").split(",")))
+def _reading(modes: str | None, database: str | None) -> QuestionSession:
+    return QuestionSession(database=database or "", modes=frozenset((modes or "").split(",")))
 
 
 async def _tables_of_the_source(session: HandlerSession) -> set[str]:

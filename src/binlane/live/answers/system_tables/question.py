@@ -32,7 +32,7 @@ HINT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class SystemSelect:
     """A query over tables of `system`, as its tokens."""
 
     tokens: tuple[Token, ...]
@@ -62,11 +62,11 @@ class ShowTables:
 
 TEXT_MAX: Final = 1 << 16
 """Characters of the longest statement that is looked at; longer ones go to the source."""
-Question = Select | Describe | ShowCreate | ShowTables
+Question = SystemSelect | Describe | ShowCreate | ShowTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class QuestionSession:
     """The facts of a client's session that bear on how its statements are read.
 
     Attributes:
@@ -91,7 +91,7 @@ def may_ask(statement: str) -> bool:
     return len(statement) <= TEXT_MAX and _NAMES.search(statement) is not None
 
 
-def question_of(statement: str, session: Session) -> Question | None:
+def question_of(statement: str, session: QuestionSession) -> Question | None:
     """Return a statement's question; None if it does not ask tables of `system`.
 
     Raises:
@@ -113,7 +113,9 @@ def question_of(statement: str, session: Session) -> Question | None:
         return None
 
 
-def _select(statement: str, tokens: Sequence[Token], session: Session) -> Select | None:
+def _select(
+    statement: str, tokens: Sequence[Token], session: QuestionSession
+) -> SystemSelect | None:
     effects = read(statement, database=session.database, dialect=session.dialect).effects
     names = (*effects.reads, *effects.writes)
     ours = [name for name in names if _is_ours(name)]
@@ -128,7 +130,7 @@ def _select(statement: str, tokens: Sequence[Token], session: Session) -> Select
     if others:
         expected = f"tables of system alone: {others[0]} is none beside {ours[0]}"
         raise SqlSyntaxError(statement, _place(tokens, others[0]), expected, hint=HINT)
-    return Select(tuple(tokens))
+    return SystemSelect(tuple(tokens))
 
 
 def _is_ours(name: TableName) -> bool:

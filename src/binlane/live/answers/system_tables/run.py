@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from binlane.errors import StatementError
 from binlane.live.answers.system_tables.schema import TABLES, Snapshot
-from binlane.live.answers.system_tables.turns import Turns
+from binlane.live.answers.system_tables.turns import QueryTurns
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.results import BINARY_COLLATION, Cell, ColumnDefinition
@@ -61,7 +61,7 @@ _LIMITS: Final = QueryLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFacts:
+class SessionFunctions:
     """Values that functions of the session give.
 
     Attributes:
@@ -86,7 +86,7 @@ class QueryRunner:
     def __init__(self, limits: QueryLimits = _LIMITS) -> None:
         self._limits = limits
         self._turns = {
-            is_administrator: Turns(_AT_ONCE_MAX, _OF_ACCOUNT_MAX)
+            is_administrator: QueryTurns(_AT_ONCE_MAX, _OF_ACCOUNT_MAX)
             for is_administrator in (False, True)
         }
 
@@ -94,7 +94,7 @@ class QueryRunner:
         self,
         sql: str,
         snapshot: Snapshot,
-        circumstances: SessionFacts,
+        circumstances: SessionFunctions,
         *,
         is_administrator: bool = False,
     ) -> RowsAnswer:
@@ -116,7 +116,7 @@ class QueryRunner:
 
 
 def _encoded(
-    sql: str, snapshot: Snapshot, circumstances: SessionFacts, limits: QueryLimits
+    sql: str, snapshot: Snapshot, circumstances: SessionFunctions, limits: QueryLimits
 ) -> bytes:
     tables = {
         name: {"columns": columns, "rows": snapshot[name]} for name, columns in TABLES.items()
@@ -150,7 +150,7 @@ def _decoded(answer: Mapping[str, Any]) -> RowsAnswer:
     return RowsAnswer(heads, [[_cell(value) for value in row] for row in answer["rows"]])
 
 
-async def _ask(data: bytes, limits: QueryLimits, circumstances: SessionFacts) -> bytes:
+async def _ask(data: bytes, limits: QueryLimits, circumstances: SessionFunctions) -> bytes:
     """Run the worker process on encoded data and return its output.
 
     Raises:

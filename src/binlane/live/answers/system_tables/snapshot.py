@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from binlane.binlogs.store.catalog import ScopeChange
 from binlane.binlogs.store.grants import ReadGrant
-from binlane.binlogs.store.incidents import Incident
+from binlane.binlogs.store.incidents import StoredIncident
 from binlane.live.answers.system_tables.schema import Row, Snapshot
 from binlane.statements.scope.definition import Definition
 
@@ -33,7 +33,7 @@ class BinlogFacts:
     position: int
     gtid_complete: str
     problem: str = ""
-    incidents: Sequence[Incident] = ()
+    incidents: Sequence[StoredIncident] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

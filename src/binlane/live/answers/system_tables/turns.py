@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Turns:
+class QueryTurns:
     """A few places, of which no account holds all; who waits gets one in turn, by account.
 
     The account that holds fewest is next; of several the one that has waited for longest.

@@ -67,8 +67,8 @@ def main() -> int:
 def _land(source: str, target: str) -> Landed | None:
     """None if the demo ended before it came to this."""
     from binlane.tables.landing.landing import land  # noqa: PLC0415  # the demo needs BEGIN alone
-    from binlane.tables.spark.engine import SparkEngine  # noqa: PLC0415  # as above
-    from binlane.tables.spark.session import build_session  # noqa: PLC0415  # as above
+    from binlane.tables.spark.spark_engine import SparkEngine  # noqa: PLC0415  # as above
+    from binlane.tables.spark.spark_session import build_session  # noqa: PLC0415  # as above
 
     spark = build_session(master="local[2]", settings=_QUICK)
     try:

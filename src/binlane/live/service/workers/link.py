@@ -33,7 +33,7 @@ class _Kind(IntEnum):
     CANCEL = 4
 
 
-class Link:
+class ProcessLink:
     """One end; all of it is the event loop's.
 
     Args:
@@ -54,7 +54,7 @@ class Link:
         self._is_over = False
 
     @classmethod
-    async def over(cls, connection: socket.socket, serve: Serve) -> Link:
+    async def over(cls, connection: socket.socket, serve: Serve) -> ProcessLink:
         """The end of a connection."""
         reader, writer = await asyncio.open_connection(sock=connection)
         writer.transport.set_write_buffer_limits(high=_BUFFER_MAX)

@@ -8,7 +8,7 @@ from typing import Final
 
 from binlane.live.gateway.handler import HandlerSession, SessionAge
 from binlane.live.gateway.port_counts import PortCounts
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.log.codec.packets.commands import RegisterSlave
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.results import ColumnDefinition
@@ -40,7 +40,7 @@ class Beginning:
         number: The number of the worker, from 0.
     """
 
-    settings: Settings
+    settings: ServeSettings
     binlogs: BinlogsNow
     number: int
 
@@ -90,7 +90,7 @@ class RowsToCome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class WorkerReport:
     """A worker's state, as the worker tells it.
 
     Attributes:

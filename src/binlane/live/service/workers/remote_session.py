@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from binlane.live.gateway.handler import HandlerSession
-from binlane.live.service.workers.link import Link
+from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import SESSION_VALUES, SessionFacts
 
 _P = ParamSpec("_P")
@@ -38,14 +38,14 @@ class RemoteSession(SessionFacts):
         link: The link to the worker.
     """
 
-    link: Link
+    link: ProcessLink
 
     query_source = _asked(HandlerSession.query_source)
     run_at_source = _asked(HandlerSession.run_at_source)
     require = _asked(HandlerSession.require)
 
     @classmethod
-    def begin(cls, link: Link, facts: SessionFacts) -> RemoteSession:
+    def begin(cls, link: ProcessLink, facts: SessionFacts) -> RemoteSession:
         """Make a session of its first values."""
         return cls(link=link, **vars(facts))
 

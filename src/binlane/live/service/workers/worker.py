@@ -21,15 +21,15 @@ from typing import Any, Final
 from binlane.live.answers.port import Port
 from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.transport import Gateway
+from binlane.live.port.attribution_messages import AttributionSender
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import Change, LiveCatalog
-from binlane.live.port.sayings import SentSayings
 from binlane.live.provision.certificates import port_context
 from binlane.live.service import logs
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.service.descriptors import tell_once_in_a_while
-from binlane.live.service.workers.link import Link
-from binlane.live.service.workers.messages import Beginning, BinlogsNow, Report
+from binlane.live.service.workers.link import ProcessLink
+from binlane.live.service.workers.messages import Beginning, BinlogsNow, WorkerReport
 from binlane.live.service.workers.spares import leave_ends_to_parent
 from binlane.live.service.workers.worker_handler import KnownBinlogs, WorkerHandler
 from binlane.statements.sql.servers import Dialect
@@ -49,17 +49,17 @@ class Worker:
     def __init__(
         self, sayings: socket.socket, listening: Sequence[socket.socket], memory: memoryview
     ) -> None:
-        self._sayings = SentSayings(sayings)
+        self._sayings = AttributionSender(sayings)
         self._listening = listening
         self._memory = memory
-        self._link: Link | None = None
+        self._link: ProcessLink | None = None
         self._handler: WorkerHandler | None = None
         self._binlogs: KnownBinlogs | None = None
         self._gateway: Gateway | None = None
         self._catalog: LiveCatalog | None = None
         self._port: Port | None = None
         self._reporting: asyncio.Task[None] | None = None
-        self._reported = Report()
+        self._reported = WorkerReport()
         self._is_stopped = False
         self._calls: Mapping[str, Callable[..., Awaitable[object]]] = {
             "begin": self._begin,
@@ -81,7 +81,7 @@ class Worker:
             connection: The connection to the other process.
         """
         tell_once_in_a_while(asyncio.get_running_loop())
-        self._link = await Link.over(connection, self._serve)
+        self._link = await ProcessLink.over(connection, self._serve)
         await self._link.run()
         if not self._is_stopped:
             # Nobody keeps what sessions say any more.
@@ -148,7 +148,7 @@ class Worker:
         assert self._handler is not None, "it has begun"
         await self._handler.send(number, data)
 
-    async def _use(self, settings: Settings) -> None:
+    async def _use(self, settings: ServeSettings) -> None:
         """Take over settings that can be changed while the worker runs.
 
         Raises:
@@ -188,7 +188,7 @@ class Worker:
     def _report_now(self) -> None:
         assert self._gateway is not None, "it has begun"
         assert self._link is not None, "it is there first"
-        now = Report(
+        now = WorkerReport(
             counts=deepcopy(self._gateway.counts),
             sessions=self._gateway.sessions,
             problem="" if self._port is None else self._port.problem,

@@ -15,7 +15,7 @@ from binlane.live.gateway.answers import Answer, RowsInParts
 from binlane.live.gateway.handler import Handler, HandlerSession, Send
 from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.source_privileges import SourcePrivilege
-from binlane.live.service.workers.link import Link
+from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import BinlogsNow, RowsToCome, SessionFacts
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.log.codec.packets.results import Cell
@@ -36,7 +36,7 @@ class KnownBinlogs:
         now: The facts that were told last.
     """
 
-    def __init__(self, link: Link, now: BinlogsNow) -> None:
+    def __init__(self, link: ProcessLink, now: BinlogsNow) -> None:
         self._link = link
         self._loop = asyncio.get_running_loop()
         self.now = now
@@ -89,7 +89,7 @@ class WorkerHandler:
         binlogs: The binlogs as that process has told.
     """
 
-    def __init__(self, link: Link, binlogs: KnownBinlogs) -> None:
+    def __init__(self, link: ProcessLink, binlogs: KnownBinlogs) -> None:
         self._link = link
         self._binlogs = binlogs
         self._loop = asyncio.get_running_loop()

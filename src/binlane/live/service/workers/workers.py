@@ -18,25 +18,25 @@ from typing import Any, Final, NamedTuple, Protocol
 from binlane.errors import BinlaneError
 from binlane.live.answers.access import Access
 from binlane.live.answers.port import Port
-from binlane.live.answers.statements import Statements
+from binlane.live.answers.statements import PortAnswers
 from binlane.live.gateway.answers import RowsInParts
 from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import cannot_listen
 from binlane.live.loop.binlogs import Binlogs
+from binlane.live.port.attribution_messages import AttributionListener
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import changes_in
-from binlane.live.port.sayings import Hearing
-from binlane.live.service.config import Settings
+from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import cpu_and_memory
-from binlane.live.service.workers.link import Link
+from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import (
     Beginning,
     BinlogsNow,
-    Report,
     RowsToCome,
     SessionFacts,
+    WorkerReport,
 )
 from binlane.live.service.workers.remote_session import RemoteSession
 from binlane.live.service.workers.spares import Spares
@@ -107,16 +107,16 @@ class _Worker:
 
     number: int
     process: _Process | None = None
-    link: Link | None = None
+    link: ProcessLink | None = None
     is_begun: bool = False
     sessions: dict[int, RemoteSession] = field(default_factory=dict)
-    report: Report = field(default_factory=Report)
+    report: WorkerReport = field(default_factory=WorkerReport)
     before: PortCounts = field(default_factory=PortCounts)
     restarts: int = 0
     rows: dict[int, RowsInParts] = field(default_factory=dict)
 
 
-class AskedParts(NamedTuple):
+class ServingParts(NamedTuple):
     """The parts of this process that workers ask.
 
     Attributes:
@@ -127,7 +127,7 @@ class AskedParts(NamedTuple):
         attributions: Get to know what sessions make the source log; None likewise.
     """
 
-    handler: Statements
+    handler: PortAnswers
     binlogs: Binlogs
     access: Access
     port: Port | None
@@ -145,7 +145,7 @@ class Workers:
     """
 
     def __init__(
-        self, settings: Settings, parts: AskedParts, *, news: WorkersNews, spares: Spares
+        self, settings: ServeSettings, parts: ServingParts, *, news: WorkersNews, spares: Spares
     ) -> None:
         self._spares = spares
         self._settings = _shared_out(settings)
@@ -155,7 +155,9 @@ class Workers:
         self._port = parts.port
         self._attributions = parts.attributions
         self._news = news
-        self._hearing = None if parts.attributions is None else Hearing(parts.attributions)
+        self._hearing = (
+            None if parts.attributions is None else AttributionListener(parts.attributions)
+        )
         self._workers = [_Worker(number) for number in range(settings.port.workers)]
         self._memory = os.memfd_create("binlane-workers")
         os.ftruncate(self._memory, ClientCounts.bytes_for(len(self._workers)))
@@ -258,7 +260,7 @@ class Workers:
         """While they stop: wait for nobody any more."""
         self._tell_all("hurry")
 
-    async def use(self, settings: Settings) -> None:
+    async def use(self, settings: ServeSettings) -> None:
         """Take over settings that can be changed while the workers run.
 
         Raises:
@@ -318,7 +320,7 @@ class Workers:
         process = worker.process = await self._process(descriptors)
         for each in there:
             each.close()
-        link = worker.link = await Link.over(link_here, partial(self._serve, worker))
+        link = worker.link = await ProcessLink.over(link_here, partial(self._serve, worker))
         if self._hearing is not None:
             self._hearing.add(says_here)
             asyncio.get_running_loop().add_reader(says_here, self._hearing.hear)
@@ -351,7 +353,7 @@ class Workers:
         )
 
     async def _attend(
-        self, worker: _Worker, process: _Process, link: Link, says: socket.socket
+        self, worker: _Worker, process: _Process, link: ProcessLink, says: socket.socket
     ) -> int:
         """Serve a process until its end; its exit status."""
         await link.run()
@@ -372,7 +374,7 @@ class Workers:
         for each in rows.values():
             await each.parts.aclose()
         worker.before.add(worker.report.counts)
-        worker.report = Report()
+        worker.report = WorkerReport()
         crowd = bytes(ClientCounts.bytes_for(1))
         os.pwrite(self._memory, crowd, worker.number * len(crowd))
 
@@ -468,7 +470,7 @@ class Workers:
             if other is not worker and other.link is not None and other.is_begun:
                 other.link.tell("changed", text, database, dialect)
 
-    async def _reported(self, worker: _Worker, report: Report) -> None:
+    async def _reported(self, worker: _Worker, report: WorkerReport) -> None:
         worker.report = report
         if report.problem and self._port is not None and report.problem != self._port.problem:
             await self._port.problem_now()
@@ -524,7 +526,7 @@ def _status(worker: _Worker) -> WorkerStatus:
     )
 
 
-def _shared_out(settings: Settings) -> Settings:
+def _shared_out(settings: ServeSettings) -> ServeSettings:
     """Settings of one worker: of those that may be logging in each has its part."""
     places = -(-settings.listen.logins_max // settings.port.workers)
     return replace(settings, listen=replace(settings.listen, logins_max=places))

@@ -14,16 +14,17 @@ from decimal import Decimal
 from itertools import product
 from math import prod
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from binlane.log.codec.client_text import told_text
 from binlane.log.codec.types import Flavor
 from binlane.statements.sql.evaluation.functions import FUNCTIONS, Context, call_built_in
+from binlane.statements.sql.evaluation.known_names import Environment, Given, StatementText
+from binlane.statements.sql.evaluation.stored_types import StoredType
 from binlane.statements.sql.evaluation.values import (
     BINARY,
     OPERATORS,
     UNKNOWN,
-    StoredType,
     Temporal,
     TemporalKind,
     Text,
@@ -59,77 +60,6 @@ from binlane.statements.sql.tree.expressions import (
     UserVariable,
     children,
 )
-
-
-class StatementText(Protocol):
-    """The text that a tree stands for: the part of `StatementFacts` that evaluation needs."""
-
-    @property
-    def dialect(self) -> Dialect:
-        """Dialect in which the text was read."""
-
-    def text_of(self, node: Node) -> str:
-        """The text at a node in this statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnText:
-    """The text that a tree was made from."""
-
-    sql: str
-    dialect: Dialect
-
-    def text_of(self, node: Node) -> str:
-        """The text at a node."""
-        return self.sql[node.at : node.end]
-
-
-@dataclass(slots=True, eq=False)
-class Given(Name):
-    """Stands in the place of an expression whose value is chosen."""
-
-    value: Value = None
-
-
-class Environment(Protocol):
-    """Meaning of the names and calls that an expression can have."""
-
-    @property
-    def flavor(self) -> Flavor:
-        """Flavor of the server whose rules are followed."""
-
-    @property
-    def collation(self) -> str:
-        """Value of collation_connection, the collation of string literals."""
-
-    def default_collation(self, charset: str) -> str:
-        """The collation of a character set where none is named."""
-
-    @property
-    def database(self) -> str:
-        """The default database; empty without one."""
-
-    def local(self, name: str) -> Value:
-        """The value of a local variable, parameter or field (`NEW.a`).
-
-        Raises:
-            LookupError: If nothing has that name.
-        """
-
-    def user_variable(self, name: str) -> Value:
-        """The value of `@name`; the name is in lower case."""
-
-    def user_variable_values(self, name: str) -> tuple[Value, ...] | None:
-        """All values that `@name` can have; None where they are not known."""
-
-    def assign_user_variable(self, name: str, value: Value) -> None:
-        """Do `@name := value`."""
-
-    def system_variable(self, name: str, scope: str) -> Value:
-        """The value of `@@name` or `@@scope.name`, where it is known; `scope` may be empty."""
-
-    def call(self, database: str | None, name: str, arguments: Sequence[Value]) -> Value:
-        """Call a function that is not built in, or whose value only a session knows."""
 
 
 def evaluate(node: Expression, text: StatementText, environment: Environment) -> Value:
@@ -200,7 +130,11 @@ _OTHERWISE_IN_ORACLE: Final = frozenset(
     )
 )
 """Functions that do something else in sql_mode ORACLE."""
+
+
 _WORDS: Final = {LiteralKind.NULL: None, LiteralKind.TRUE: 1, LiteralKind.FALSE: 0}
+
+
 _MOMENTS: Final = {
     LiteralKind.DATE: TemporalKind.DATE,
     LiteralKind.TIME: TemporalKind.TIME,
@@ -230,7 +164,11 @@ Operands: TypeAlias = Sequence[Expression]
 
 _VALUES_MAX: Final = 64
 """More than so many are as good as not known."""
+
+
 _COALESCING: Final = frozenset(("IFNULL", "COALESCE", "NVL"))
+
+
 _AGGREGATES: Final = frozenset(
     (
         *("COUNT", "SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT", "BIT_AND", "BIT_OR", "BIT_XOR"),
@@ -238,6 +176,7 @@ _AGGREGATES: Final = frozenset(
         *("JSON_ARRAYAGG", "JSON_OBJECTAGG", "ANY_VALUE"),
     )
 )
+
 
 Values = tuple[Value, ...]
 """Each once, in the order of the text."""

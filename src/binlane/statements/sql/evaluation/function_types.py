@@ -7,11 +7,10 @@ argument may. `@` stands for the connection's collation. Others are computed fro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
 from binlane.statements.sql.evaluation.evaluator import string_content
 from binlane.statements.sql.evaluation.operator_types import (
@@ -27,6 +26,28 @@ from binlane.statements.sql.evaluation.operator_types import (
     together,
     with_default,
 )
+from binlane.statements.sql.evaluation.text_function_types import (
+    char,
+    encrypted,
+    end_of_text,
+    formatted,
+    hexadecimal,
+    joined,
+    repeat,
+    replaced,
+    separated,
+    substring,
+    unhex,
+)
+from binlane.statements.sql.evaluation.typed_call import (
+    AVERAGE_SCALE,
+    EXACT,
+    FRACTION_MAX,
+    MYSQL_ROW_BIGINT,
+    SUM_DIGITS,
+    Typed,
+    TypedCall,
+)
 from binlane.statements.sql.evaluation.types import (
     BYTES,
     DATE_LENGTHS,
@@ -37,116 +58,19 @@ from binlane.statements.sql.evaluation.types import (
     Coercibility,
     Type,
     TypeKind,
-    collation_of,
     length_in,
     moment,
     text,
     text_length,
     without_default,
 )
-from binlane.statements.sql.servers import Fact, bytes_per_character, default_collation
+from binlane.statements.sql.servers import Fact, default_collation
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.expressions import (
-    Call,
     Cast,
-    Expression,
     Interval,
     Literal,
-    LiteralKind,
 )
-
-_MYSQL_ROW_BIGINT: Final = 11
-_FRACTION_MAX: Final = 6
-_SUM_DIGITS: Final = 22
-_AVERAGE_SCALE: Final = 4
-_EXACT: Final = frozenset({TypeKind.INTEGER, TypeKind.DECIMAL})
-
-
-@dataclass(frozen=True)
-class TypedCall:
-    """A call of a function, with the scope and the types of its arguments.
-
-    Attributes:
-        scope: Scope in which the call stands.
-        typed: Gives the type of one expression.
-    """
-
-    node: Call
-    scope: Scope
-    typed: Callable[[Expression, Scope], Type]
-
-    @cached_property
-    def types(self) -> list[Type]:
-        """Types of the arguments; at least one.
-
-        Raises:
-            Untyped: If the type of one is not known, or there are no arguments.
-        """
-        if not self.node.arguments:
-            raise Untyped("a call without arguments")
-        return [self.typed(each, self.scope) for each in self.node.arguments]
-
-    @property
-    def first(self) -> Type:
-        """Type of the first argument."""
-        return self.at(0)
-
-    def at(self, index: int) -> Type:
-        """An argument's.
-
-        Raises:
-            Untyped: If it is not known, or there is none.
-        """
-        return self.typed(self.argument(index), self.scope)
-
-    def argument(self, index: int) -> Expression:
-        """An argument.
-
-        Raises:
-            Untyped: If there is none.
-        """
-        if index >= len(self.node.arguments):
-            raise Untyped(f"{self.node.name} of so few arguments")
-        return self.node.arguments[index]
-
-    def number(self, index: int, otherwise: int | None = None) -> int:
-        """A constant number among the arguments.
-
-        Args:
-            index: Index of the argument, from 0.
-            otherwise: Number to give where the argument is no constant.
-
-        Raises:
-            Untyped: If the argument is no constant, and `otherwise` is None.
-        """
-        node = self.argument(index)
-        if isinstance(node, Literal) and node.kind is LiteralKind.NUMBER:
-            text = self.scope.text.text_of(node)
-            if text.isdecimal():
-                return int(text)
-        if otherwise is None:
-            raise Untyped("a length that is no constant")
-        return otherwise
-
-    def text(self, length: int, types: Sequence[Type] = ()) -> Type:
-        """Text made of some values; in strict mode such functions may always give NULL."""
-        strongest = min((each.coercibility.value for each in types), default=4)
-        return text(
-            length,
-            collation_of(types, self.scope.connection),
-            coercibility=Coercibility(strongest),
-            is_nullable=True,
-        )
-
-    def joined(self, types: Sequence[Type], lengths: Callable[[list[int]], int] = sum) -> Type:
-        """Text made of several values, whose lengths decide its own."""
-        charset, _ = collation_of(types, self.scope.connection)
-        return self.text(
-            lengths([length_in(each, charset, self.scope.flavor) for each in types]), types
-        )
-
-
-Typed: TypeAlias = Callable[[TypedCall], Type]
 
 
 def call_type(call: TypedCall) -> Type | None:
@@ -215,7 +139,7 @@ def of_one_row(made: Type, scope: Scope) -> Type:
     if made.kind is TypeKind.TEXT:
         return replace(made, column=None)
     if made.kind is TypeKind.INTEGER and not scope.is_mariadb and made.field_type != "BIT":
-        is_wide = made.length >= _MYSQL_ROW_BIGINT
+        is_wide = made.length >= MYSQL_ROW_BIGINT
         return replace(made, column=None, field_type="BIGINT" if is_wide else "INT")
     if made.column is not None:
         made = replace(made, column=replace(made.column, is_nullable=True))
@@ -253,7 +177,7 @@ def _digits(value: Type) -> int:
 
 def _second_digits(value: Type) -> int:
     """Digits of a second of a value as a moment."""
-    return min(_digits(value), _FRACTION_MAX)
+    return min(_digits(value), FRACTION_MAX)
 
 
 # Rows ---------------------------------------------------------------------------------------------
@@ -264,7 +188,7 @@ def _total(digits: int, scale: int) -> Typed:
 
     def typed(call: TypedCall) -> Type:
         made = as_number(call.first)
-        if made.kind in _EXACT:
+        if made.kind in EXACT:
             made = decimal(made.precision + digits, made.decimals + scale)
         else:
             made = real()
@@ -276,8 +200,8 @@ def _total(digits: int, scale: int) -> Typed:
 def _deviation(call: TypedCall) -> Type:
     """MariaDB's STDDEV."""
     made = call.first
-    scale = made.decimals + _AVERAGE_SCALE if made.kind in _EXACT else NO_DECIMALS
-    length = 22 + (scale if made.kind in _EXACT else 0)
+    scale = made.decimals + AVERAGE_SCALE if made.kind in EXACT else NO_DECIMALS
+    length = 22 + (scale if made.kind in EXACT else 0)
     return replace(real(), length=length, decimals=scale, is_nullable=True)
 
 
@@ -405,53 +329,9 @@ def _as_integer(value: Type, scope: Scope, *, is_unsigned: bool) -> Type:
     return integer(max(length, 2) if is_whole else length, scope)
 
 
-# Text ---------------------------------------------------------------------------------------------
-
-
-def _joined(
-    chosen: Callable[[TypedCall], Sequence[Type]], lengths: Callable[[list[int]], int] = sum
-) -> Typed:
-    """Text made of some arguments, whose lengths decide its own."""
-    return lambda call: call.joined(chosen(call), lengths)
-
-
-def _separated(lengths: list[int]) -> int:
-    """CONCAT_WS: the first stands between the others."""
-    return sum(lengths[1:]) + lengths[0] * (len(lengths) - 2)
-
-
-def _encrypted(call: TypedCall) -> Type:
-    return _bytes(call, 16 * (length_in(call.first, "binary", call.scope.flavor) // 16 + 1))
-
-
-_FORMAT_LENGTHS: Final = {
-    **dict.fromkeys("MW", 64),
-    **dict.fromkeys("ab", 32),
-    **dict.fromkeys("DYxX", 4),
-    "j": 3,
-    **dict.fromkeys("uUvVymdhiIlpSsce", 2),
-    **dict.fromkeys("kH", 7),
-    "r": 11,
-    "T": 8,
-    "f": 6,
-}
-
-
-def _formatted(call: TypedCall) -> Type:
-    """DATE_FORMAT and TIME_FORMAT; FROM_UNIXTIME with a format."""
-    node = call.argument(1)
-    if not isinstance(node, Literal) or node.kind is not LiteralKind.STRING:
-        raise Untyped("a format that is no constant")
-    letters = iter(string_content(call.scope.text.text_of(node), call.scope.text.dialect))
-    length = 0
-    for letter in letters:
-        length += _FORMAT_LENGTHS.get(next(letters, "%"), 1) if letter == "%" else 1
-    return call.text(length)
-
-
 def _from_unix_time(call: TypedCall) -> Type:
     if len(call.node.arguments) > 1:
-        return _formatted(call)
+        return formatted(call)
     decimals = _second_digits(call.first)
     field_type = "TIMESTAMP" if call.scope.has(Fact.NOW_IS_TIMESTAMP) else ""
     return replace(moment("DATETIME", decimals), field_type=field_type)
@@ -491,60 +371,6 @@ def _part(call: TypedCall) -> Type:
     if unit not in _PART_LENGTHS:
         raise Untyped(f"extract({unit})")
     return integer(_PART_LENGTHS[unit], call.scope).as_nullable()
-
-
-def _substring(call: TypedCall) -> Type:
-    value = call.first
-    length = text_length(value)
-    if len(call.node.arguments) > 2:
-        length = min(length, call.number(2, length))
-    else:
-        length -= max(call.number(1, 1) - 1, 0)
-    return call.text(max(length, 0), [value])
-
-
-def _end_of_text(call: TypedCall) -> Type:
-    length = text_length(call.first)
-    return call.text(min(length, call.number(1, length)), [call.first])
-
-
-def _repeat(call: TypedCall) -> Type:
-    count = call.number(1, LONGEST)
-    return call.text(min(text_length(call.first) * count, LONGEST), [call.first])
-
-
-def _replace(call: TypedCall) -> Type:
-    whole, old, new = call.types
-    length = text_length(whole)
-    if call.scope.is_mariadb and new.length > old.length > 0:
-        length += (length // old.length) * (new.length - old.length)
-    elif new.length > old.length:
-        length *= new.length
-    return call.text(length, [whole, new])
-
-
-def _hex(call: TypedCall) -> Type:
-    value = call.first
-    if value.kind is not TypeKind.TEXT:
-        return call.text(16)
-    width = 1 if value.charset == "binary" else bytes_per_character(value.charset)
-    return call.text(2 * value.length * width)
-
-
-def _unhex(call: TypedCall) -> Type:
-    value = call.first
-    width = bytes_per_character(value.charset) if value.kind is TypeKind.TEXT else 1
-    return _bytes(call, (text_length(value) * width + 1) // 2)
-
-
-def _char(call: TypedCall) -> Type:
-    if call.node.words:
-        raise Untyped("char(… using …)")
-    return _bytes(call, 4 * len(call.node.arguments))
-
-
-def _bytes(call: TypedCall, length: int) -> Type:
-    return replace(call.text(length), charset="binary", collation="binary")
 
 
 # By name ------------------------------------------------------------------------------------------
@@ -610,41 +436,43 @@ _SAME: Final = _by_name(
         ): "FIRST_VALUE LAST_VALUE NTH_VALUE LAG LEAD",
         _extreme: "GREATEST LEAST",
         (lambda call: call.at(1)): "NAME_CONST",
-        _total(_SUM_DIGITS, 0): "SUM",
-        _total(_AVERAGE_SCALE, _AVERAGE_SCALE): "AVG",
+        _total(SUM_DIGITS, 0): "SUM",
+        _total(AVERAGE_SCALE, AVERAGE_SCALE): "AVG",
         _absolute: "ABS",
         _whole: "CEIL CEILING FLOOR",
         _rounded: "ROUND TRUNCATE",
         (lambda call: combined(call.first, call.at(1), "%", call.scope)): "MOD",
         _moved: "DATE_ADD DATE_SUB ADDDATE SUBDATE",
-        _joined(lambda call: call.types): "CONCAT",
-        _joined(lambda call: call.types, _separated): "CONCAT_WS",
-        _joined(lambda call: [call.first]): (
+        joined(lambda call: call.types): "CONCAT",
+        joined(lambda call: call.types, separated): "CONCAT_WS",
+        joined(lambda call: [call.first]): (
             "UPPER UCASE LOWER LCASE REVERSE LTRIM RTRIM SUBSTRING_INDEX"
         ),
-        _joined(lambda call: [call.at(-1)]): "TRIM",
-        _joined(lambda call: call.types[::3]): "INSERT",
-        _joined(lambda call: call.types[1:], lambda each: sum(each) + len(each) - 1): "MAKE_SET",
+        joined(lambda call: [call.at(-1)]): "TRIM",
+        joined(lambda call: call.types[::3]): "INSERT",
+        joined(lambda call: call.types[1:], lambda each: sum(each) + len(each) - 1): "MAKE_SET",
         (lambda call: call.text((call.number(1) or 256) // 4)): "SHA2",
-        _encrypted: "AES_ENCRYPT",
-        _formatted: "DATE_FORMAT TIME_FORMAT",
+        encrypted: "AES_ENCRYPT",
+        formatted: "DATE_FORMAT TIME_FORMAT",
         _from_unix_time: "FROM_UNIXTIME",
         _read_moment: "STR_TO_DATE",
         _part: "EXTRACT",
         _as_time: "TIME TIMEDIFF SEC_TO_TIME",
-        _substring: "SUBSTRING SUBSTR MID",
-        _end_of_text: "LEFT RIGHT",
-        _repeat: "REPEAT",
+        substring: "SUBSTRING SUBSTR MID",
+        end_of_text: "LEFT RIGHT",
+        repeat: "REPEAT",
         (lambda call: call.text(call.number(1, LONGEST), [call.first])): "LPAD RPAD",
         (lambda call: call.text(call.number(0, LONGEST))): "SPACE",
-        _replace: "REPLACE",
-        _hex: "HEX",
-        _unhex: "UNHEX",
-        _char: "CHAR",
+        replaced: "REPLACE",
+        hexadecimal: "HEX",
+        unhex: "UNHEX",
+        char: "CHAR",
         (lambda call: call.text(2 * text_length(call.first) + 2, [call.first])): "QUOTE",
-        _joined(lambda call: call.types[1:], max): "ELT",
+        joined(lambda call: call.types[1:], max): "ELT",
     }
 )
+
+
 _MARIADB: Final = _by_name(
     {
         "uuid ?": "UUID",
@@ -665,7 +493,7 @@ _MARIADB: Final = _by_name(
         "bigint(11) *": "BIT_LENGTH",
         "bigint(21) !": "ROW_NUMBER RANK DENSE_RANK",
         "varchar(12) utf8mb3 ?": "JSON_TYPE",
-        _joined(lambda call: [call.first], lambda each: min(2 * each[0], LONGEST)): "JSON_EXTRACT",
+        joined(lambda call: [call.first], lambda each: min(2 * each[0], LONGEST)): "JSON_EXTRACT",
         _deviation: "STD STDDEV STDDEV_POP STDDEV_SAMP",
         (lambda call: call.text(1_048_576, call.types)): "GROUP_CONCAT",
         "mediumtext @ ?": "JSON_ARRAYAGG JSON_OBJECTAGG",
@@ -673,6 +501,8 @@ _MARIADB: Final = _by_name(
         "bigint(20) ?": "LASTVAL",
     }
 )
+
+
 _MYSQL: Final = _by_name(
     {
         "varchar(36) utf8mb3 ?": "UUID",
@@ -692,6 +522,8 @@ _MYSQL: Final = _by_name(
         "json ?": "JSON_EXTRACT JSON_OBJECT JSON_ARRAY JSON_KEYS JSON_ARRAYAGG JSON_OBJECTAGG",
     }
 )
+
+
 _WITH_FRACTION: Final = frozenset(
     (
         *("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "SYSDATE", "UTC_TIMESTAMP"),
@@ -699,6 +531,8 @@ _WITH_FRACTION: Final = frozenset(
     )
 )
 """Functions whose argument is the number of digits of a second."""
+
+
 _WRITTEN: Final = re.compile(
     r"(?P<type>\w+)(?:\((?P<length>\d+)(?:,(?P<scale>\d+))?\))?"
     r"(?P<words>(?: [a-z]\w*)*)(?P<connection> @)? (?P<mode>[!?*])\Z"

@@ -32,7 +32,10 @@ from binlane.statements.sql.evaluation.values import (
     rounded,
     scale_of,
 )
+from binlane.statements.sql.facts import FunctionUse
+from binlane.statements.sql.parser.types import QUALIFIERS
 from binlane.statements.sql.servers import ANY, Dialect
+from binlane.statements.sql.tree.expressions import Call
 
 _GEOMETRY_PREFIX: Final = "ST_"
 _OF_BOTH: Final = frozenset(
@@ -516,3 +519,46 @@ _TAKE_NULL: Final = frozenset(
 """NULL is an argument like others."""
 _CHOOSE: Final = frozenset(("ELT", "NAME_CONST", "NULLIF"))
 """Functions that give one of their arguments as it is."""
+
+
+SYS: Final = "sys"
+
+
+# Databases whose functions come with the server.
+SYS_FUNCTIONS: Final = frozenset(
+    [
+        "extract_schema_from_file_name",
+        "extract_table_from_file_name",
+        "format_bytes",
+        "format_path",
+        "format_statement",
+        "format_time",
+        "list_add",
+        "list_drop",
+        "ps_is_account_enabled",
+        "ps_is_consumer_enabled",
+        "ps_is_instrument_default_enabled",
+        "ps_is_instrument_default_timed",
+        "ps_is_thread_instrumented",
+        "ps_thread_account",
+        "ps_thread_id",
+        "ps_thread_stack",
+        "ps_thread_trx_info",
+        "quote_identifier",
+        "sys_get_config",
+        "version_major",
+        "version_minor",
+        "version_patch",
+    ]
+)
+"""Functions of `sys`, the one database that comes with functions, in MariaDB 10.11 and MySQL 9.7."""
+
+
+def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
+    """True if a function must have been created by a user: it did not come with the server."""
+    if use.database is not None:
+        database = use.database.lower()
+        if database == SYS:
+            return use.name.lower() not in SYS_FUNCTIONS
+        return not (dialect.may_be_mariadb and database in QUALIFIERS)
+    return not is_built_in(use.name, dialect)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from binlane.statements.sql.evaluation.evaluator import Environment, StatementText, evaluate
+from binlane.statements.sql.evaluation.evaluator import evaluate
+from binlane.statements.sql.evaluation.known_names import Environment, StatementText
 from binlane.statements.sql.evaluation.statements import is_constant
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.expressions import (

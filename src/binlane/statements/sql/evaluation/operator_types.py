@@ -15,7 +15,7 @@ from typing import Final
 
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.statements.sql.evaluation.evaluator import Environment, StatementText
+from binlane.statements.sql.evaluation.known_names import Environment, StatementText
 from binlane.statements.sql.evaluation.types import (
     BYTES,
     NO_DECIMALS,
@@ -29,7 +29,7 @@ from binlane.statements.sql.evaluation.types import (
     text,
     zero_default,
 )
-from binlane.statements.sql.schema import Objects
+from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.servers import ASSUMED, Fact, has
 
 _DIGITS_MAX: Final = 65

@@ -14,18 +14,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.names import TableName
-from binlane.statements.sql.evaluation.evaluator import (
-    StatementText,
-    bytes_value,
-    has_aggregate,
-    string_content,
-)
-from binlane.statements.sql.evaluation.function_types import (
-    TypedCall,
-    call_type,
-    cast_type,
-    of_one_row,
-)
+from binlane.statements.sql.column_charsets import collation_today
+from binlane.statements.sql.evaluation.evaluator import bytes_value, has_aggregate, string_content
+from binlane.statements.sql.evaluation.function_types import call_type, cast_type, of_one_row
+from binlane.statements.sql.evaluation.known_names import StatementText
 from binlane.statements.sql.evaluation.operator_types import (
     ARITHMETIC,
     OPERATORS,
@@ -40,6 +32,7 @@ from binlane.statements.sql.evaluation.operator_types import (
     together,
     truth,
 )
+from binlane.statements.sql.evaluation.typed_call import TypedCall
 from binlane.statements.sql.evaluation.types import (
     BYTES,
     LONGEST,
@@ -58,7 +51,7 @@ from binlane.statements.sql.parser import Stopped, cursor_over
 from binlane.statements.sql.parser.types import read_type
 from binlane.statements.sql.schema import Routine, View
 from binlane.statements.sql.servers import Dialect, Fact, default_collation
-from binlane.statements.sql.table_definitions import TableColumn, collation_today, typed_column
+from binlane.statements.sql.table_definitions import TableColumn, typed_column
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.expressions import (
     Assign,

@@ -13,14 +13,9 @@ from binlane.statements.sql.evaluation.contradictions import (
     contradict,
     null_is_known,
 )
-from binlane.statements.sql.evaluation.evaluator import (
-    Environment,
-    StatementText,
-    evaluate,
-    holds,
-    selected_alone,
-)
+from binlane.statements.sql.evaluation.evaluator import evaluate, holds, selected_alone
 from binlane.statements.sql.evaluation.functions import is_built_in
+from binlane.statements.sql.evaluation.known_names import Environment, StatementText
 from binlane.statements.sql.evaluation.values import Unknown, Value, as_number, constant, escaped
 from binlane.statements.sql.tree.definitions import CreateTable
 from binlane.statements.sql.tree.expressions import (

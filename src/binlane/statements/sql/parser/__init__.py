@@ -33,6 +33,7 @@ from binlane.statements.sql.parser.cursor import (
     too_deep,
 )
 from binlane.statements.sql.parser.expressions import read_expression
+from binlane.statements.sql.parser.operands import SIGNS, WORDS
 from binlane.statements.sql.parser.queries import read_query
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tokens import SqlSyntaxError
@@ -318,4 +319,6 @@ _GRAMMAR: Final = Grammar(
     statement=_read_statement,
     body=_read_body,
     account=accounts.read_account,
+    words=WORDS,
+    signs=SIGNS,
 )

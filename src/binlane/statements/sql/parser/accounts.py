@@ -13,7 +13,7 @@ from binlane.statements.sql.parser.cursor import Cursor, TooMuch
 from binlane.statements.sql.parser.forms import number, string
 from binlane.statements.sql.parser.literals import read_names, read_object_name
 from binlane.statements.sql.tokens import TokenKind
-from binlane.statements.sql.tree.definitions import (
+from binlane.statements.sql.tree.account_statements import (
     Account,
     AccountClause,
     AccountStatement,

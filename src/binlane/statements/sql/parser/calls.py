@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.statements.sql.parser.cursor import (
-    NEVER_CALLED,
-    NEVER_CALLED_IN_MYSQL,
-    Cursor,
-    argument_counts,
-    words_of,
-)
+from binlane.statements.sql.parser.cursor import Cursor
 from binlane.statements.sql.parser.expressions import (
     BITS,
     SIMPLE_UNITS,
@@ -36,6 +30,12 @@ from binlane.statements.sql.parser.literals import (
     read_run,
 )
 from binlane.statements.sql.parser.notation import Fields, Notation, Reader
+from binlane.statements.sql.parser.reserved_words import (
+    NEVER_CALLED,
+    NEVER_CALLED_IN_MYSQL,
+    argument_counts,
+    words_of,
+)
 from binlane.statements.sql.tokens import TokenKind
 from binlane.statements.sql.tree.expressions import (
     Call,

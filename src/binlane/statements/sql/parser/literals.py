@@ -14,7 +14,8 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar, overload
 
-from binlane.statements.sql.parser.cursor import Cursor, words_of
+from binlane.statements.sql.parser.cursor import Cursor
+from binlane.statements.sql.parser.reserved_words import words_of
 from binlane.statements.sql.tokens import TokenKind, literal_pattern, quoted_name
 from binlane.statements.sql.tree.expressions import (
     DataType,

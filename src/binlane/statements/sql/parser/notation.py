@@ -35,29 +35,44 @@ from functools import cache, partial
 from typing import Any, Final
 
 from binlane.statements.sql.parser.cursor import Cursor
+from binlane.statements.sql.parser.notation_text import (
+    CONDITION,
+    Alternative,
+    CallItem,
+    ItemChoice,
+    LookItem,
+    MadeItem,
+    NotationItem,
+    NotationText,
+    RepeatedItem,
+    ValueItem,
+    WordsItem,
+)
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tree.expressions import Node
 
 Fields = dict[str, list[Any]]
 """Values that were read for a node, by the field that they go into."""
+
+
 Maker = Callable[[Cursor, int, Fields], Node]
 """Makes a node of what was read from a place on up to the cursor."""
+
+
 _Read = Callable[[Cursor, Fields], None]
+
+
 _Test = Callable[[Cursor], bool]
+
+
 _Check = tuple[int, frozenset[str], bool]
 """Number of words ahead, the words that may or must not stand there, and whether they must not."""
 
+
 _MADE: Final = "->"
 """The field that holds what makes the node."""
-_TOKEN: Final = re.compile(
-    r"""
-    (?P<condition>@[!\w|<>=.]+) | (?P<made>->) | (?P<text>"[^"]*") | (?P<more>\.\.\.)
-    | (?P<field>[a-z_]+): | (?P<call>[a-z_]+) | (?P<node>[A-Z][A-Za-z]*[a-z][A-Za-z]*)
-    | (?P<taken>\w+(?:\+\w+)+) | (?P<word>\w+) | (?P<sign>:=|[^\s\w])
-    """,
-    re.VERBOSE,
-)
-_CONDITION: Final = re.compile(r"(!?)(mariadb|mysql|oracle|any)(?:(>=|<)([\d.]+))?")
+
+
 _TOLD_MAX: Final = 6
 """Words that are told where none of them was found."""
 
@@ -75,154 +90,6 @@ class Reader:
     read: Callable[[Cursor], Any]
     name: str
     begins: _Test | None = None
-
-
-# Content of the text ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """Words that are read together."""
-
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Words of which one, or none, comes next."""
-
-    words: frozenset[str]
-    is_not: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """Value of a field: the node that an item reads, a text or a place."""
-
-    field: str
-    item: _Item | None
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    name: str
-    verb: str
-
-
-@dataclass(frozen=True, slots=True)
-class _More:
-    item: _Item
-    has_commas: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    ways: tuple[_Way, ...]
-    may_be_none: bool
-    expected: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """Items in a row, and the conditions under which they stand there."""
-
-    items: tuple[_Item, ...]
-    conditions: tuple[str, ...]
-
-
-_Item = _Words | _Look | _Call | _Value | _Made | _More | _Choice
-
-
-class _Text:
-    """The tokens of a rule while they are read."""
-
-    __slots__ = ("_index", "_tokens")
-
-    def __init__(self, text: str) -> None:
-        self._tokens = [
-            (found.lastgroup or "", found[found.lastgroup or 0]) for found in _TOKEN.finditer(text)
-        ]
-        self._index = 0
-
-    def _next(self) -> str:
-        return self._tokens[self._index][1] if self._index < len(self._tokens) else ""
-
-    def _accept(self, text: str) -> bool:
-        if self._next() != text:
-            return False
-        self._index += 1
-        return True
-
-    def choice(self, end: str = "") -> _Choice:
-        """Ways up to a sign."""
-        ways, expected = [], ""
-        while True:
-            if self._next().startswith('"'):
-                expected = self._take().strip('"')
-            else:
-                ways.append(self._way(end))
-            if not self._accept("|"):
-                break
-        if end:
-            assert self._accept(end), f"{end} is missing before {self._tokens[self._index :]}"
-        return _Choice(tuple(ways), end == "]", expected)
-
-    def _take(self) -> str:
-        self._index += 1
-        return self._tokens[self._index - 1][1]
-
-    def _way(self, end: str) -> _Way:
-        items: list[_Item] = []
-        conditions: list[str] = []
-        while (text := self._next()) not in {"", "|", end}:
-            if text[0] == "@" and len(text) > 1:
-                conditions.append(self._take()[1:])
-                continue
-            item = self._item()
-            if self._accept("..."):
-                item = _More(item, has_commas=False)
-            elif [each[1] for each in self._tokens[self._index : self._index + 2]] == [",", "..."]:
-                self._index += 2
-                item = _More(item, has_commas=True)
-            items.append(item)
-        return _Way(tuple(items), tuple(conditions))
-
-    def _item(self) -> _Item:
-        kind, text = self._tokens[self._index]
-        self._index += 1
-        match kind:
-            case "field":
-                return self._value(text)
-            case "call":
-                return _Call(text)
-            case "taken":
-                return _Words(tuple(text.split("+")))
-            case "made":
-                name = self._take()
-                verb = self._take().strip('"') if self._next().startswith('"') else ""
-                return _Made(name, verb)
-        if text == "{":
-            return self.choice("}")
-        if text == "[":
-            return self.choice("]")
-        if text in {"&", "!"}:
-            words = [self._take()]
-            if words == ["{"]:
-                words = list(iter(self._take, "}"))
-            return _Look(frozenset(words), text == "!")
-        return _Words((text,))
-
-    def _value(self, name: str) -> _Value:
-        text = self._next()
-        if text in {"^", "$"} or text.startswith('"'):
-            return _Value(name, None, self._take())
-        return _Value(name, self._item())
 
 
 # Form of a value in its field -------------------------------------------------------------------
@@ -284,7 +151,7 @@ class Notation:
         for name, text in _split(texts):
             assert name not in {*self._texts, *readers}, f"two rules are called {name}"
             self._texts[name] = text
-        self._parsed: dict[str, _Choice] = {}
+        self._parsed: dict[str, ItemChoice] = {}
         self._translated: dict[tuple[object, ...], _Rules] = {}
 
     def of(self, dialect: Dialect) -> _Rules:
@@ -295,10 +162,10 @@ class Notation:
             rules = self._translated[key] = _Rules(self, dialect)
         return rules
 
-    def parsed(self, name: str) -> _Choice:
+    def parsed(self, name: str) -> ItemChoice:
         """Give the choice of ways that a rule's text stands for."""
         if name not in self._parsed:
-            self._parsed[name] = _Text(self._texts[name]).choice()
+            self._parsed[name] = NotationText(self._texts[name]).choice()
         return self._parsed[name]
 
     @property
@@ -360,7 +227,7 @@ class _Branch:
         rule: Rule that reads the way.
     """
 
-    items: tuple[_Item, ...]
+    items: tuple[NotationItem, ...]
     words: frozenset[str]
     differs: bool
     rule: Rule
@@ -374,7 +241,7 @@ class _Rules:
         self._readers = notation.readers
         self._dialect = dialect
         self._rules: dict[str, Rule] = {}
-        self._ways_known: dict[int, tuple[_Way, ...]] = {}
+        self._ways_known: dict[int, tuple[Alternative, ...]] = {}
         self._firsts_known: dict[int, tuple[frozenset[str], bool, bool]] = {}
 
     def rule(self, name: str) -> Rule:
@@ -390,21 +257,21 @@ class _Rules:
                 self._test(way.items, None, is_whole=True)
                 self._way(way.items)
 
-    def _has_made(self, item: _Item) -> bool:
+    def _has_made(self, item: NotationItem) -> bool:
         """True if an item, or a rule that stands in it for its text, names the node that it becomes."""
-        if isinstance(item, _Call) and item.name not in self._readers:
+        if isinstance(item, CallItem) and item.name not in self._readers:
             return self._has_made(self._notation.parsed(item.name))
-        if isinstance(item, _Choice):
+        if isinstance(item, ItemChoice):
             return any(self._has_made(one) for way in item.ways for one in way.items[::-1])
-        return isinstance(item, _Made)
+        return isinstance(item, MadeItem)
 
     # Conditions ---------------------------------------------------------------------------------
 
-    def _ways(self, choice: _Choice) -> tuple[_Way, ...]:
+    def _ways(self, choice: ItemChoice) -> tuple[Alternative, ...]:
         """The ways that the server has; those of a rule that is one of them alone stand for it."""
         known = self._ways_known.get(id(choice))
         if known is None:
-            found: list[_Way] = []
+            found: list[Alternative] = []
             for way in choice.ways:
                 if all(map(self._holds, way.conditions)):
                     inner = self._inner(way)
@@ -412,11 +279,11 @@ class _Rules:
             known = self._ways_known[id(choice)] = tuple(found)
         return known
 
-    def _inner(self, way: _Way) -> _Choice | None:
+    def _inner(self, way: Alternative) -> ItemChoice | None:
         match way.items:
-            case (_Choice(may_be_none=False, expected="") as inner,):
+            case (ItemChoice(may_be_none=False, expected="") as inner,):
                 return inner
-            case (_Call(name=name),) if name not in self._readers:
+            case (CallItem(name=name),) if name not in self._readers:
                 return self._notation.parsed(name)
         return None
 
@@ -424,7 +291,7 @@ class _Rules:
         return any(self._holds_one(one) for one in condition.split("|"))
 
     def _holds_one(self, condition: str) -> bool:
-        found = _CONDITION.fullmatch(condition)
+        found = CONDITION.fullmatch(condition)
         assert found, condition
         is_not, name, sign, number = found.groups()
         dialect = self._dialect
@@ -440,7 +307,7 @@ class _Rules:
 
     # First words ----------------------------------------------------------------------------------
 
-    def _firsts(self, items: Sequence[_Item]) -> tuple[frozenset[str], bool]:
+    def _firsts(self, items: Sequence[NotationItem]) -> tuple[frozenset[str], bool]:
         """Words with which items may begin, and whether they may do without any of these."""
         words: frozenset[str] = frozenset()
         differs = False
@@ -452,29 +319,29 @@ class _Rules:
                 return words, differs
         return words, True
 
-    def _firsts_of(self, item: _Item) -> tuple[frozenset[str], bool, bool]:
+    def _firsts_of(self, item: NotationItem) -> tuple[frozenset[str], bool, bool]:
         """Give the first words of one item, whether it may begin otherwise, and whether it may be empty."""
         match item:
-            case _Words():
+            case WordsItem():
                 return frozenset(item.words[:1]), False, False
-            case _Look(is_not=False):
+            case LookItem(is_not=False):
                 return item.words, False, False
-            case _Call() if item.name in self._readers:
+            case CallItem() if item.name in self._readers:
                 return frozenset(), True, False
-            case _Call():
+            case CallItem():
                 return self._firsts_of(self._notation.parsed(item.name))
-            case _Value(item=inner) if inner is not None:
+            case ValueItem(item=inner) if inner is not None:
                 return self._firsts_of(inner)
-            case _More():
+            case RepeatedItem():
                 return self._firsts_of(item.item)
-            case _Choice():
+            case ItemChoice():
                 known = self._firsts_known.get(id(item))
                 if known is None:
                     known = self._firsts_known[id(item)] = self._firsts_of_choice(item)
                 return known
         return frozenset(), False, True
 
-    def _firsts_of_choice(self, choice: _Choice) -> tuple[frozenset[str], bool, bool]:
+    def _firsts_of_choice(self, choice: ItemChoice) -> tuple[frozenset[str], bool, bool]:
         ways = self._ways(choice)
         each = [self._firsts(way.items) for way in ways]
         may_be_empty = choice.may_be_none or any(
@@ -483,7 +350,9 @@ class _Rules:
         words = frozenset().union(*(found for found, _ in each))
         return words, any(differs for _, differs in each), may_be_empty
 
-    def _test(self, items: Sequence[_Item], word: str | None, *, is_whole: bool) -> _Test | bool:
+    def _test(
+        self, items: Sequence[NotationItem], word: str | None, *, is_whole: bool
+    ) -> _Test | bool:
         """Give a test that tells if items come next; True or False if that is known now.
 
         Args:
@@ -494,10 +363,10 @@ class _Rules:
         checks: list[_Check] = []
         offset = 0
         for number, item in enumerate(items):
-            inner = item.item if isinstance(item, _Value) else item
-            if inner is None or isinstance(inner, _Made):
+            inner = item.item if isinstance(item, ValueItem) else item
+            if inner is None or isinstance(inner, MadeItem):
                 continue
-            if isinstance(inner, _Look):
+            if isinstance(inner, LookItem):
                 checks.append((offset, inner.words, inner.is_not))
                 continue
             words = self._single_words(inner)
@@ -512,31 +381,31 @@ class _Rules:
                 offset += 1
         return _checked(checks, word)
 
-    def _single_words(self, item: _Item) -> tuple[frozenset[str], ...]:
+    def _single_words(self, item: NotationItem) -> tuple[frozenset[str], ...]:
         """The words that an item is, one after the other, if it is no more than these."""
-        if isinstance(item, _Words):
+        if isinstance(item, WordsItem):
             return tuple(frozenset((word,)) for word in item.words)
-        if not isinstance(item, _Choice) or item.may_be_none:
+        if not isinstance(item, ItemChoice) or item.may_be_none:
             return ()
         found: set[str] = set()
         for way in self._ways(item):
             match way.items:
-                case (_Words(words=(word,)),):
+                case (WordsItem(words=(word,)),):
                     found.add(word)
                 case _:
                     return ()
         return (frozenset(found),)
 
     def _test_of(
-        self, item: _Item, rest: Sequence[_Item], word: str | None, *, is_whole: bool
+        self, item: NotationItem, rest: Sequence[NotationItem], word: str | None, *, is_whole: bool
     ) -> _Test | bool:
         """The test of what begins with a choice, a rule or a reader."""
-        if isinstance(item, _Call) and item.name in self._readers:
+        if isinstance(item, CallItem) and item.name in self._readers:
             return self._readers[item.name].begins or True
-        if isinstance(item, _More):
+        if isinstance(item, RepeatedItem):
             return self._test((item.item, *rest), word, is_whole=is_whole)
-        choice = self._notation.parsed(item.name) if isinstance(item, _Call) else item
-        assert isinstance(choice, _Choice)
+        choice = self._notation.parsed(item.name) if isinstance(item, CallItem) else item
+        assert isinstance(choice, ItemChoice)
         tests = [self._test(way.items, word, is_whole=is_whole) for way in self._ways(choice)]
         if choice.may_be_none:
             tests.append(self._test(rest, word, is_whole=is_whole))
@@ -544,11 +413,11 @@ class _Rules:
 
     # Readers of items -----------------------------------------------------------------------------
 
-    def _way(self, items: Sequence[_Item]) -> _Read:
+    def _way(self, items: Sequence[NotationItem]) -> _Read:
         reads: list[_Read] = []
         words: tuple[str, ...] = ()
         for item in items:
-            if isinstance(item, _Words):
+            if isinstance(item, WordsItem):
                 words += item.words
                 continue
             if words:
@@ -574,29 +443,29 @@ class _Rules:
 
         return read
 
-    def _item(self, item: _Item) -> _Read:
+    def _item(self, item: NotationItem) -> _Read:
         match item:
-            case _Words():
+            case WordsItem():
                 return _reads_words(item.words)
-            case _Look():
+            case LookItem():
                 return _looks(item)
-            case _Call() if item.name in self._readers:
+            case CallItem() if item.name in self._readers:
                 reader = self._readers[item.name].read
                 return lambda cursor, _: reader(cursor)
-            case _Call():
+            case CallItem():
                 return self.rule(item.name).inside
-            case _Value():
+            case ValueItem():
                 return self._value(item)
-            case _Made():
+            case MadeItem():
                 made = self._notation.makers[item.name]
                 make = maker(made) if isinstance(made, type) else made
                 return _makes_node(make, item.verb)
-            case _More():
+            case RepeatedItem():
                 return self._more(item)
-            case _Choice():
+            case ItemChoice():
                 return self._choice(item)
 
-    def _value(self, value: _Value) -> _Read:
+    def _value(self, value: ValueItem) -> _Read:
         field_name, item = value.field, value.item
         if item is None:
             return _puts(field_name, value.text)
@@ -622,15 +491,15 @@ class _Rules:
 
         return read_words
 
-    def _got(self, item: _Item) -> Callable[[Cursor], Any] | None:
+    def _got(self, item: NotationItem) -> Callable[[Cursor], Any] | None:
         """Give a reader of an item that has a value of its own; None for other items."""
-        if not isinstance(item, _Call):
+        if not isinstance(item, CallItem):
             return None
         if item.name in self._readers:
             return self._readers[item.name].read
         return self.rule(item.name).node if self._has_made(item) else None
 
-    def _more(self, item: _More) -> _Read:
+    def _more(self, item: RepeatedItem) -> _Read:
         read = self._item(item.item)
         if item.has_commas:
 
@@ -651,7 +520,7 @@ class _Rules:
 
         return read_all
 
-    def _choice(self, choice: _Choice) -> _Read:
+    def _choice(self, choice: ItemChoice) -> _Read:
         ways = self._ways(choice)
         if len(ways) == 1 and not choice.may_be_none and not choice.expected:
             return self._way(ways[0].items)
@@ -688,18 +557,18 @@ class _Rules:
 
         return read
 
-    def _expected(self, choice: _Choice) -> str:
+    def _expected(self, choice: ItemChoice) -> str:
         """Give the expectation that a choice states itself, or a rule whose ways stand in it."""
         inner = filter(None, map(self._inner, choice.ways))
         return choice.expected or next(filter(None, map(self._expected, inner)), "")
 
-    def _told(self, ways: Sequence[_Way], words: frozenset[str]) -> str:
+    def _told(self, ways: Sequence[Alternative], words: frozenset[str]) -> str:
         """Describe the texts that some ways begin with: words, and names of readers."""
         told = sorted(words)
         for way in ways:
-            inner = [each.item if isinstance(each, _Value) else each for each in way.items]
-            first = next((each for each in inner if not isinstance(each, _Look | None)), None)
-            if isinstance(first, _Call) and first.name in self._readers:
+            inner = [each.item if isinstance(each, ValueItem) else each for each in way.items]
+            first = next((each for each in inner if not isinstance(each, LookItem | None)), None)
+            if isinstance(first, CallItem) and first.name in self._readers:
                 told.append(self._readers[first.name].name)
         return " or ".join([*told[:_TOLD_MAX], *["…"] * (len(told) > _TOLD_MAX)])
 
@@ -770,7 +639,7 @@ def _reads_words(words: tuple[str, ...]) -> _Read:
     return read
 
 
-def _looks(look: _Look) -> _Read:
+def _looks(look: LookItem) -> _Read:
     def read(cursor: Cursor, _: Fields) -> None:
         if (cursor.words[cursor.index] in look.words) is look.is_not:
             raise cursor.stop("something else" if look.is_not else " or ".join(sorted(look.words)))

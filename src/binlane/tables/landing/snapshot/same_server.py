@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from binlane.client.session import ServerSession
 from binlane.errors import ConfigError, PeerError
 from binlane.tables.columnar.selection import file_number
-from binlane.tables.landing.snapshot.places import SnapshotPlace
-from binlane.tables.ranges.files import StoredLogFile
+from binlane.tables.landing.snapshot.snapshot_place import SnapshotPlace
+from binlane.tables.ranges.stored_files import StoredLogFile
 
 _HINT = "name the server whose log is landed: --snapshot SERVER"
 _ACCESS_DENIED = 1227

@@ -14,10 +14,10 @@ from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
 from binlane.tables.landing.history_tables import HistoryTables
-from binlane.tables.landing.places import snapshot_uri
-from binlane.tables.landing.progress import LandingProgress
-from binlane.tables.landing.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
-from binlane.tables.landing.snapshot.work import file_schemas
+from binlane.tables.landing.landing_progress import LandingProgress
+from binlane.tables.landing.range_work import DataFile, Mode, sequence
+from binlane.tables.landing.snapshot.chunk_work import file_schemas
+from binlane.tables.landing.snapshot.snapshot_records import SnapshotRecord, SnapshotRecords, Stage
 from binlane.tables.landing.steps import (
     AbandonAll,
     Create,
@@ -28,8 +28,8 @@ from binlane.tables.landing.steps import (
     Truncate,
     tables_of,
 )
-from binlane.tables.landing.work import DataFile, Mode, sequence
-from binlane.tables.ranges.offset import Offset
+from binlane.tables.landing.target_files import snapshot_uri
+from binlane.tables.ranges.log_range import Offset
 
 _MADE_OVER = "its definition changed while its snapshot was read"
 

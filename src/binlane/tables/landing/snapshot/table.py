@@ -21,7 +21,7 @@ from binlane.statements.sql.schema import Table
 from binlane.tables.columnar.arrow_types import arrow_type
 from binlane.tables.columnar.table_schema import CHANGE_COLUMNS, SEQUENCE_COLUMN
 from binlane.tables.landing.snapshot.cells import expression, logged_columns
-from binlane.tables.landing.snapshot.keys import KeyColumn, key_column
+from binlane.tables.landing.snapshot.snapshot_keys import KeyColumn, key_column
 
 _TRANSACTIONAL: Final = frozenset({"INNODB", "ROCKSDB", "TOKUDB", "NDB", "NDBCLUSTER"})
 _ADDED: Final = frozenset({*CHANGE_COLUMNS.names, SEQUENCE_COLUMN})

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from binlane.tables.landing.work import DataFile
+from binlane.tables.landing.range_work import DataFile
 
 Order = tuple[tuple[bool, Any], ...]
 """A key in the order that files have: NULLs last."""

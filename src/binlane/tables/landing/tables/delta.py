@@ -28,7 +28,8 @@ from pyarrow import fs
 
 from binlane.errors import StoreError
 from binlane.names import TableName
-from binlane.tables.landing.settings import KEEP_HOURS_DEFAULT
+from binlane.tables.landing.landing_settings import KEEP_HOURS_DEFAULT
+from binlane.tables.landing.range_work import DataFile, FormatName, Mode
 from binlane.tables.landing.tables.bounds import LiveFile
 from binlane.tables.landing.tables.delta_log import (
     FEED_PROPERTY,
@@ -39,9 +40,8 @@ from binlane.tables.landing.tables.delta_log import (
     write_entry,
     write_first,
 )
-from binlane.tables.landing.tables.directories import Directories
 from binlane.tables.landing.tables.formats import Snapshot, TableCommit, What, after, note_of
-from binlane.tables.landing.work import DataFile, FormatName, Mode
+from binlane.tables.landing.tables.table_directories import Directories
 from binlane.version import __version__
 
 # delta-rs keeps the order of columns where only that would change; one column more makes it write.

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from pyarrow import fs
 
 from binlane.errors import ConfigError, StoreError
-from binlane.tables.landing.places import resolve
+from binlane.tables.landing.target_files import resolve
 
 LOG: Final = "_delta_log"
 FEED_FEATURE: Final = "changeDataFeed"

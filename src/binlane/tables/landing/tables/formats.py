@@ -11,8 +11,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from binlane.names import TableName
+from binlane.tables.landing.range_work import DataFile, FormatName
 from binlane.tables.landing.tables.bounds import LiveFile
-from binlane.tables.landing.work import DataFile, FormatName
 from binlane.version import __version__
 
 

@@ -37,11 +37,11 @@ from pyiceberg.types import PrimitiveType
 
 from binlane.errors import ConfigError, StoreError
 from binlane.names import TableName
-from binlane.tables.landing.places import FOLDER, name_of, resolve, segment, table_uri
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.bounds import LiveFile
-from binlane.tables.landing.tables.directories import drop_empty_above
 from binlane.tables.landing.tables.formats import Snapshot, TableCommit, after, told_of
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_directories import drop_empty_above
+from binlane.tables.landing.target_files import FOLDER, name_of, resolve, segment, table_uri
 
 _SUFFIXES: Final = {Mode.CURRENT: "", Mode.CHANGES: "_changes", Mode.HISTORY: "_history"}
 _FIELD_ID: Final = b"PARQUET:field_id"

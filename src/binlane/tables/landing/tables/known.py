@@ -10,9 +10,9 @@ import pyarrow as pa
 from binlane.errors import StoreError, StoreLockedError
 from binlane.names import TableName
 from binlane.tables.landing.tables.bounds import LiveFile
-from binlane.tables.landing.tables.faults import Faults, UnusableTableError
 from binlane.tables.landing.tables.formats import CommitSource, Snapshot, TableCommit, TableFormat
 from binlane.tables.landing.tables.parquet_files import footer_bounds
+from binlane.tables.landing.tables.table_faults import Faults, UnusableTableError
 
 
 class KnownTables:

@@ -8,8 +8,8 @@ from enum import Enum
 
 import pyarrow as pa
 
+from binlane.tables.landing.range_work import DataFile, FormatName
 from binlane.tables.landing.tables.formats import RowCounts, TableCommit, What
-from binlane.tables.landing.work import DataFile, FormatName
 
 RowChange = Callable[[pa.Table], pa.Table]
 """Function from any rows of a table to the same rows with other columns or values. It can be

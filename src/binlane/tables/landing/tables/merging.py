@@ -18,15 +18,15 @@ import pyarrow.compute as pc
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.tables.columnar.unify import conform_table
 from binlane.tables.landing.net_changes import COUNT, GONE, added
-from binlane.tables.landing.places import file_name
+from binlane.tables.landing.range_work import DataFile
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables import planning
 from binlane.tables.landing.tables.formats import RowCounts
-from binlane.tables.landing.tables.keys import Places, last_of_each, places, sorted_by_key
+from binlane.tables.landing.tables.key_order import Places, last_of_each, places, sorted_by_key
 from binlane.tables.landing.tables.merge_work import How, MergeResult, MergeWork
 from binlane.tables.landing.tables.parquet_files import read_rows
-from binlane.tables.landing.tables.versions import VALID_TO, versions
-from binlane.tables.landing.work import DataFile
+from binlane.tables.landing.tables.row_versions import VALID_TO, versions
+from binlane.tables.landing.target_files import file_name
 
 DELETED_AT: Final = "_deleted_at"
 """Column with the time at which a row that stays was deleted; NULL of all others."""

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import Final
 
 from binlane.errors import ConfigError
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.formats import TableFormat
 from binlane.tables.landing.tables.plain import PlainFormat
-from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_store import TableStore
 
 _NEEDS: Final = {
     FormatName.DELTA: ("binlane.tables.landing.tables.delta", "delta"),

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binlane.errors import StoreError
-from binlane.tables.landing.places import resolve
 from binlane.tables.landing.tables.bounds import LiveFile
+from binlane.tables.landing.target_files import resolve
 
 
 @contextmanager

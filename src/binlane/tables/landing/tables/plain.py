@@ -25,11 +25,11 @@ from pyarrow import fs
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.tables.landing.journal import read_json, write_json
+from binlane.tables.landing.range_work import DataFile, FormatName, Mode
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.bounds import LiveFile
-from binlane.tables.landing.tables.directories import Directories
 from binlane.tables.landing.tables.formats import Snapshot, TableCommit, after, told_of
-from binlane.tables.landing.work import DataFile, FormatName, Mode
+from binlane.tables.landing.tables.table_directories import Directories
 
 MANIFEST: Final = "_manifest.json"
 _VERSION: Final = 1

@@ -14,10 +14,10 @@ from functools import reduce
 from itertools import pairwise
 
 from binlane.tables.columnar.table_schema import SEQUENCE_COLUMN
+from binlane.tables.landing.range_work import Mode
 from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
 from binlane.tables.landing.tables.formats import Snapshot
-from binlane.tables.landing.tables.versions import holding
-from binlane.tables.landing.work import Mode
+from binlane.tables.landing.tables.row_versions import holding
 
 TARGET_BYTES_MIN = 1 << 20
 TARGET_BYTES_MAX = 16 << 20
@@ -192,7 +192,7 @@ def joined(
     """Give the groups of a table's files that are to be joined, each with the order of its rows.
 
     Args:
-        now: The table's files.
+        now: Files of the table at present, with bounds.
         mode: The kind of the table.
         key: Names of the columns by which rows that hold are ordered.
         bounded: Gives files with their first and last values of an order.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from binlane.tables.landing.range_work import DataFile, FormatName
 from binlane.tables.landing.tables.formats import CommitSource
-from binlane.tables.landing.work import DataFile, FormatName
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 
 from binlane.names import TableName
 from binlane.tables.landing.net_changes import COUNT
+from binlane.tables.landing.range_work import DataFile
 from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
 from binlane.tables.landing.tables.formats import Snapshot, TableFormat
 from binlane.tables.landing.tables.merge_work import How, MergeWork, RowChange, RunSlice
 from binlane.tables.landing.tables.parquet_files import read_columns
 from binlane.tables.landing.tables.planning import parts, target_bytes
-from binlane.tables.landing.work import DataFile
 
 
 class Works:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from binlane.binlogs.cat.explain.explanation import Explanation, explain
+from binlane.binlogs.cat.explain.explanation_text import explanation_json, explanation_text
 from binlane.binlogs.cat.explain.find import find_event
 from binlane.binlogs.cat.explain.meanings import bytes_text, flag_names, meaning, status_meaning
-from binlane.binlogs.cat.explain.text import explanation_json, explanation_text
 from binlane.errors import CodecError, ConfigError
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import EventHeader

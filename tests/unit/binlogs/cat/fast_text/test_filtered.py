@@ -12,11 +12,11 @@ import pytest
 
 from binlane.binlogs.cat.fast_text.filtered import FilteredBytes, LogPart
 from binlane.binlogs.cat.fast_text.printer import FastText, PrinterSizes, can_print_log
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import TextOptions
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import TextOptions
 from binlane.binlogs.filters.events import EventFilter, GroupFilter
-from binlane.binlogs.filters.runs import RunFilter
-from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.filter_state import FilterState
+from binlane.binlogs.filters.filtered_runs import RunFilter
 from binlane.binlogs.filters.terms import FilterTerms
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.errors import BinlaneError

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.log.codec.event import Event, encode_event

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.binlogs.cat.fast_text.printer import can_print
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.log.codec.body import Body
 from binlane.log.codec.event import Event, encode_event
 from binlane.log.codec.fragments import PartialRowDataEvent

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from binlane.binlogs.cat.filters.selection import EventSelection, IdList, Selector
+from binlane.binlogs.cat.event_selection import EventSelection, IdList, Selector
 from binlane.errors import CodecError
 from binlane.log.codec.types import EventType
 from binlane.log.grouping.walk import walk

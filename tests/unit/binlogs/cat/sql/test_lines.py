@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from binlane.binlogs.cat.sql.lines import SqlLines
+from binlane.binlogs.cat.sql.sql_lines import SqlLines
 from binlane.errors import UnsupportedError
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import IncidentEvent

@@ -4,7 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from binlane.binlogs.cat.sql.literals import condition, exact_column, key_condition, literal, quoted
+from binlane.binlogs.cat.sql.sql_literals import (
+    condition,
+    exact_column,
+    key_condition,
+    literal,
+    quoted,
+)
 from binlane.log.codec.columns import Column
 from binlane.log.codec.json_binary import JsonDocument
 from binlane.log.codec.json_diff import JsonDiff, JsonDiffs, JsonOperation

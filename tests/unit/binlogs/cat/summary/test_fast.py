@@ -11,8 +11,8 @@ from typing import NamedTuple, Self
 import pytest
 
 from binlane.binlogs.cat.summary import Summary
-from binlane.binlogs.cat.summary.as_json import summary_json
 from binlane.binlogs.cat.summary.fast import WINDOW_BYTES, count_file
+from binlane.binlogs.cat.summary.summary_json import summary_json
 from binlane.errors import BinlaneError
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import RotateEvent

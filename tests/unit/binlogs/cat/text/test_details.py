@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import TextOptions
-from binlane.binlogs.cat.text.rows import extra_lines, row_lines
-from binlane.binlogs.cat.text.tables import table_lines
+from binlane.binlogs.cat.text.row_text import extra_lines, row_lines
+from binlane.binlogs.cat.text.table_text import table_lines
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import TextOptions
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.mysql_transaction import MysqlGtidEvent

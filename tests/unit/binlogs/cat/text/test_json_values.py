@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.binlogs.cat.text.json_values import diffs_text, double_text, json_literal, json_text
+from binlane.binlogs.cat.text.json_as_text import diffs_text, double_text, json_literal, json_text
 from binlane.log.codec.json_binary import JsonDocument
 from binlane.log.codec.json_diff import JsonDiff, JsonOperation
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from binlane.binlogs.cat.text.event import UNFINISHED, local_time
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import Base64Output, TextOptions
+from binlane.binlogs.cat.text.event_text import UNFINISHED, local_time
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec.event import Event, EventHeader
 from binlane.log.codec.query import QueryEvent, RowsQueryEvent

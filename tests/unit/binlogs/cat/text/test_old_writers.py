@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from binlane.binlogs.cat.text.lines import TextLines
-from binlane.binlogs.cat.text.options import TextOptions
-from binlane.binlogs.cat.text.tables import table_lines
+from binlane.binlogs.cat.text.table_text import table_lines
+from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import TextOptions
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import FormatDescriptionEvent, IncidentEvent, RotateEvent, StopEvent
 from binlane.log.codec.event import Event

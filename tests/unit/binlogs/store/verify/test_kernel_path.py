@@ -13,7 +13,7 @@ import pytest
 from zstandard import ZstdCompressor
 
 from binlane.binlogs.store.byte_source import ChunkBytes
-from binlane.binlogs.store.verify import Tally, verify
+from binlane.binlogs.store.verify import CheckCounts, verify
 from binlane.binlogs.store.verify.checks import Checks
 from binlane.binlogs.store.verify.kernel_path import KernelPath
 from binlane.binlogs.store.verify.reference import ReferencePath
@@ -48,18 +48,18 @@ class Told:
     error: tuple[Any, ...] | None
     end: int
     open_group: int | None
-    tally: Tally
+    tally: CheckCounts
     position: str
 
 
 def by_reference(data: bytes) -> Told:
-    checks, tally = Checks(), Tally()
+    checks, tally = Checks(), CheckCounts()
     reader = ReferencePath(checks, tally, FILE)
     return told(reader, reader.faults(walk([data], file=FILE)), checks, tally)
 
 
 def by_kernels(data: bytes, window_bytes: int) -> Told:
-    checks, tally = Checks(), Tally()
+    checks, tally = Checks(), CheckCounts()
     reader = KernelPath(
         checks, tally, FILE, ChunkBytes(plain_chunks([data], file=FILE)), window_bytes=window_bytes
     )
@@ -67,7 +67,7 @@ def by_kernels(data: bytes, window_bytes: int) -> Told:
 
 
 def told(
-    reader: ReferencePath | KernelPath, found: Iterator[Any], checks: Checks, tally: Tally
+    reader: ReferencePath | KernelPath, found: Iterator[Any], checks: Checks, tally: CheckCounts
 ) -> Told:
     list(checks.begin_file(FILE, marked_up_to=0))
     faults, error = [], None
@@ -96,7 +96,7 @@ def test_both_paths_tell_the_same_of_every_log(tmp_path: Path, name: str) -> Non
     if not name.startswith(("corrupt", "synth")):
         runs.append(paths)
     for run in runs:
-        tallies = Tally(), Tally()
+        tallies = CheckCounts(), CheckCounts()
         expected = list(verify(run, by_kernels=False, tally=tallies[0]))
         assert list(verify(run, by_kernels=True, tally=tallies[1])) == expected
         assert tallies[0] == tallies[1]

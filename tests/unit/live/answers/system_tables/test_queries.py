@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from binlane.binlogs.store.catalog import ScopeChange
 from binlane.errors import StatementError
-from binlane.live.answers.system_tables.question import Select, Session, may_ask, question_of
-from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFacts
+from binlane.live.answers.system_tables.question import (
+    QuestionSession,
+    SystemSelect,
+    may_ask,
+    question_of,
+)
+from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFunctions
 from binlane.live.answers.system_tables.schema import TABLES
 from binlane.live.answers.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.live.answers.system_tables.translate import translate
@@ -67,12 +72,12 @@ def ask(
     version: str = "10.11.19",
 ) -> RowsAnswer:
     """The answer to a statement that is known to ask system tables."""
-    session = Session(database=database, modes=frozenset(modes.split(",")))
+    session = QuestionSession(database=database, modes=frozenset(modes.split(",")))
     assert may_ask(statement)
     question = question_of(statement, session)
-    assert isinstance(question, Select)
+    assert isinstance(question, SystemSelect)
     sql = translate(statement, question.tokens, pipes_concat="PIPES_AS_CONCAT" in session.modes)
-    circumstances = SessionFacts(user="dba@%", version=version, default_database=database)
+    circumstances = SessionFunctions(user="dba@%", version=version, default_database=database)
 
     async def run() -> RowsAnswer:
         return await QueryRunner(limits or QueryLimits()).run(sql, SNAPSHOT, circumstances)
@@ -200,7 +205,7 @@ def test_any_select_is_answered(statement: str, expected: list[tuple[Cell, ...]]
 def test_the_session_is_asked_for_few_statements(statement: str, *, is_possible: bool) -> None:
     assert may_ask(statement) is is_possible
     if is_possible:
-        assert question_of(statement, Session()) is not None
+        assert question_of(statement, QuestionSession()) is not None
 
 
 def test_the_session_decides_how_a_statement_is_read() -> None:
@@ -269,7 +274,7 @@ def test_what_sqlite_refuses_is_told(statement: str, errno: int, problem: str) -
 )
 def test_what_else_is_asked_is_an_error(statement: str, near: str, expected: str) -> None:
     with pytest.raises(SqlSyntaxError) as raised:
-        question_of(statement, Session())
+        question_of(statement, QuestionSession())
     assert f"near '{near}'" in str(raised.value)
     assert str(raised.value).endswith(f"expected {expected}")
 
@@ -292,7 +297,7 @@ def test_what_else_is_asked_is_an_error(statement: str, near: str, expected: str
     ],
 )
 def test_what_asks_no_system_table_is_not_ours(statement: str) -> None:
-    assert question_of(statement, Session(database="shop")) is None
+    assert question_of(statement, QuestionSession(database="shop")) is None
 
 
 @pytest.mark.parametrize("name", ["?", ":a", "@a", "@@a", "a[1]", "{d '2020-01-01'}", "'a\\0b'"])
@@ -344,7 +349,7 @@ def test_who_goes_away_leaves_no_process() -> None:
         runner = QueryRunner(QueryLimits(wall_s=0.3))
         sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
         questions = [
-            asyncio.create_task(runner.run(sql, SNAPSHOT, SessionFacts())) for _ in range(3)
+            asyncio.create_task(runner.run(sql, SNAPSHOT, SessionFunctions())) for _ in range(3)
         ]
         await asyncio.sleep(0.1)
         questions[0].cancel()
@@ -370,8 +375,8 @@ def test_any_text_is_a_question_or_none_or_wrong(text: str) -> None:
     for statement in (text, f"SELECT {text} FROM system.binlogs"):
         may_ask(statement)
         try:
-            question = question_of(statement, Session())
-            if isinstance(question, Select):
+            question = question_of(statement, QuestionSession())
+            if isinstance(question, SystemSelect):
                 translate(statement, question.tokens)
         except SqlSyntaxError:
             continue

@@ -9,14 +9,14 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from binlane.live.answers.system_tables.turns import Turns
+from binlane.live.answers.system_tables.turns import QueryTurns
 
 
 class Places:
     """Questions that are under way, or wait, by the names that they were given."""
 
     def __init__(self, places: int, each: int) -> None:
-        self.turns = Turns(places, each)
+        self.turns = QueryTurns(places, each)
         self.under_way: list[str] = []
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self._over: dict[str, asyncio.Event] = {}

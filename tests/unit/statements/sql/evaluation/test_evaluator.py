@@ -8,7 +8,8 @@ from decimal import Decimal
 import pytest
 
 from binlane.log.codec.types import Flavor
-from binlane.statements.sql.evaluation.evaluator import OwnText, evaluate, holds, possible_values
+from binlane.statements.sql.evaluation.evaluator import evaluate, holds, possible_values
+from binlane.statements.sql.evaluation.known_names import OwnText
 from binlane.statements.sql.evaluation.values import (
     UNKNOWN,
     Temporal,

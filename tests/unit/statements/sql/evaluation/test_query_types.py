@@ -10,7 +10,7 @@ import pytest
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.evaluation.evaluator import Environment, OwnText
+from binlane.statements.sql.evaluation.known_names import Environment, OwnText
 from binlane.statements.sql.evaluation.operator_types import Scope, Untyped
 from binlane.statements.sql.evaluation.query_types import query_columns
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text, Value

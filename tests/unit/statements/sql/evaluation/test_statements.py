@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from binlane.log.codec.types import Flavor
-from binlane.statements.sql.evaluation.evaluator import OwnText
+from binlane.statements.sql.evaluation.known_names import OwnText
 from binlane.statements.sql.evaluation.statements import (
     expressions_at,
     is_proven_empty,

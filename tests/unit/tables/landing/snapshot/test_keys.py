@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.tables.landing.snapshot.keys import between, bound_statement
+from binlane.tables.landing.snapshot.snapshot_keys import between, bound_statement
 from binlane.tables.landing.snapshot.table import snapshot_table, without_counter
 
 _CREATE = (

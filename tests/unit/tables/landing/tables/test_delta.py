@@ -15,10 +15,10 @@ from deltalake.exceptions import DeltaError
 
 from binlane.errors import StoreError
 from binlane.names import TableName
+from binlane.tables.landing.range_work import Mode
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.delta import DeltaFormat
 from binlane.tables.landing.tables.formats import TableCommit, What
-from binlane.tables.landing.work import Mode
 
 TABLE = TableName("shop", "orders")
 DAYS = pa.schema([pa.field("id", pa.int32())]).append(pa.field("d", pa.date32()))

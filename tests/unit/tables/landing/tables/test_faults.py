@@ -12,11 +12,11 @@ from deltalake import write_deltalake
 from pyarrow import fs
 
 from binlane.errors import ConfigError, PeerError, StoreError, StoreFullError, StoreLockedError
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.table_files import write_file
-from binlane.tables.landing.tables.faults import Faults, UnusableTableError, is_own
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_faults import Faults, UnusableTableError, is_own
 from tests.runs import TABLE, images, merge, run_of
 from tests.unit.tables.landing.tables.test_store import (
     OF_ALL_FORMATS,

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from binlane.errors import StoreError
 from binlane.tables.columnar.unify import conform_table
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables import planning
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_store import TableStore
 from tests.feeds import check_replay, feed_of, is_change
 from tests.runs import TABLE, Image, images, merge, run_of, schema_of, staged
 

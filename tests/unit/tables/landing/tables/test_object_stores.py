@@ -16,10 +16,10 @@ from binlane.errors import ConfigError, StoreLockedError
 from binlane.names import TableName
 from binlane.tables.landing import lease as lease_module
 from binlane.tables.landing.lease import Lease
+from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.tables.opening import open_store
-from binlane.tables.landing.tables.store import TableStore
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.work import FormatName, Mode
+from binlane.tables.landing.tables.table_store import TableStore
 from tests.runs import TABLE, images, merge, run_of, schema_of
 
 ORDERS = schema_of(id=pa.int64(), state=pa.string())

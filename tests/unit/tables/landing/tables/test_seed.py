@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from binlane.tables.landing.range_work import DataFile, FormatName, Mode
 from binlane.tables.landing.table_files import write_file
-from binlane.tables.landing.work import DataFile, FormatName, Mode
 from tests.runs import TABLE, images, merge, run_of, schema_of
 from tests.unit.tables.landing.tables.test_store import OF_ALL_FORMATS, ORDERS, opened, rows_of
 

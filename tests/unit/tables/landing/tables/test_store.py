@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.tables.columnar.unify import conform_table
-from binlane.tables.landing.places import file_name
+from binlane.tables.landing.range_work import DataFile, FormatName, Mode
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables import planning
 from binlane.tables.landing.tables.merging import merge_file
 from binlane.tables.landing.tables.opening import open_store
 from binlane.tables.landing.tables.plain import PlainFormat
-from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.tables.row_versions import first_versions
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
-from binlane.tables.landing.tables.versions import first_versions
-from binlane.tables.landing.work import DataFile, FormatName, Mode
+from binlane.tables.landing.tables.table_store import TableStore
+from binlane.tables.landing.target_files import file_name
 from tests.landed import plain_rows
 from tests.runs import TABLE, Image, images, merge, moment, run_of, schema_of, staged, versions_of
 
