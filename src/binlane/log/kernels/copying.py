@@ -2,7 +2,7 @@
 
 Rows are never looked into: which spans stay is decided by table map and text, each known by its
 number, and spans are copied with the end position, checksum and flags that they have at their new
-place. `routing.route` is the reference; a group with anything else in it is left to that.
+place. `routing.event_routing` is the reference; a group with anything else in it is left to that.
 """
 
 from __future__ import annotations
