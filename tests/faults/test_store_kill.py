@@ -59,7 +59,7 @@ import signal
 import sys
 from pathlib import Path
 from binlane.binlogs.store.catalog import Catalog
-from binlane.binlogs.store.database import Database
+from binlane.statements.sql.tree.definitions import Database
 
 database = Database.open(Catalog.path_in(Path(sys.argv[1])))
 with database.transaction() as connection:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.cascades import StatementWatch
-from binlane.binlogs.routing.planned import MARKS
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.binlogs.routing.query_events import NO_TABLES, confined, statement_of
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, RoutedBinlog
 from binlane.binlogs.routing.row_images import ImageCutter

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.routing.planned import (
+from binlane.binlogs.routing.cut_group import (
     MARK_BYTES_MAX,
     MARKS,
     Mismatch,

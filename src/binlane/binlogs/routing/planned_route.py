@@ -13,17 +13,10 @@ from typing import Final
 
 from binlane.binlogs.routing import xa_groups
 from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.cut_group import MARK_BYTES_MAX, MARKS, Mismatch, cut_group
 from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.judging import judge_statement
-from binlane.binlogs.routing.planned import (
-    MARK_BYTES_MAX,
-    MARKS,
-    Mismatch,
-    PlannedGroup,
-    PlannedPart,
-    cut_group,
-    planned,
-)
+from binlane.binlogs.routing.planned import PlannedGroup, PlannedPart, planned
 from binlane.binlogs.routing.query_events import confined
 from binlane.binlogs.routing.routed_group import OmissionKind, RoutedGroup, Routing
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind

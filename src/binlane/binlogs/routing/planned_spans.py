@@ -15,8 +15,8 @@ from struct import Struct
 from typing import Final
 
 from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.cut_group import MARKS, is_same_group
 from binlane.binlogs.routing.generated import Chosen, first_chosen
-from binlane.binlogs.routing.planned import MARKS, is_same_group
 from binlane.binlogs.routing.query_events import confined
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.binlogs.routing.dispatcher import PlanPendingError
 from binlane.binlogs.routing.makers import (
     could_be,
@@ -27,7 +28,6 @@ from binlane.binlogs.routing.makers import (
     thread_of_raw,
     threads_of_run,
 )
-from binlane.binlogs.routing.planned import MARKS
 from binlane.binlogs.routing.planned_route import Threads, threads_of_plan
 from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.row_selection import table_name

@@ -49,10 +49,10 @@ from binlane.log.codec.packets.results import ResultSet
 from binlane.names import quote
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.programs.runner import is_program
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.planning_session import PlanningSession
-from binlane.statements.session.recurring import KnownEffect
+from binlane.statements.session.report import StatementPlan
 from binlane.statements.session.session import Session
+from binlane.statements.session.statement_template import StatementTemplate
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.facts import StatementFacts
@@ -139,7 +139,7 @@ class Followed:
         return None if expected is None else self._let_run(text, expected, effect)
 
     def _let_run(
-        self, text: str, expected: StatementPlan, effect: KnownEffect | None
+        self, text: str, expected: StatementPlan, effect: StatementTemplate | None
     ) -> Verdict | None:
         """Let a statement run whose kind is known; None if its context has to be asked for first."""
         session = self.session

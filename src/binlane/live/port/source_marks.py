@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from binlane.binlogs.routing.planned import MARKS
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, StatementError
 from binlane.live.capture.settings import SourceSettings

@@ -12,15 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binlane.binlogs.routing.cut_group import CutGroup, Mismatch, Piece, cut_group
 from binlane.binlogs.routing.event_routing import route
-from binlane.binlogs.routing.planned import (
-    CutGroup,
-    Mismatch,
-    Piece,
-    PlannedGroup,
-    cut_group,
-    planned,
-)
+from binlane.binlogs.routing.planned import PlannedGroup, planned
 from binlane.binlogs.routing.planned_route import (
     CHANGED_DEFINITION,
     PlannedRouting,

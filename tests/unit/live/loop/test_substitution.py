@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.routing.cut_group import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.makers import thread_of_raw
-from binlane.binlogs.routing.planned import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.reading import read_groups
