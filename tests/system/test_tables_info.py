@@ -19,7 +19,7 @@ from pymysqlreplication.event import QueryEvent as ForeignQuery  # type: ignore[
 
 from binlane.binlogs.routing.query_events import statement_of
 from binlane.binlogs.store.files import BinlogFile, read_head
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,

@@ -20,7 +20,7 @@ from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import DRAFT_SUFFIX, LOCK_FILE, DirectoryLock, Disk, unusable
 from binlane.binlogs.store.files import FileHead, file_name, stored_format, write_head, write_index
-from binlane.binlogs.store.marks import BinlogMarks
+from binlane.binlogs.store.mark_keeper import BinlogMarks
 from binlane.binlogs.store.recovery import RecoveredBinlog, cut_to, remove_directory
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import ConfigError

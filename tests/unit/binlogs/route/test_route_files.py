@@ -14,7 +14,7 @@ from binlane.binlogs.route.route_record import RECORD_FILE, Record
 from binlane.binlogs.route.schedule import Schedule, ScheduledChange
 from binlane.binlogs.routing.password_hashing import with_hashes
 from binlane.binlogs.store.disk import DirectoryLock
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.errors import (
     CodecError,

@@ -15,9 +15,9 @@ from binlane.binlogs.routing.cut_group import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.makers import thread_of_raw
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.binlogs.store.reading import read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass

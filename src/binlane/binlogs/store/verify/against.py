@@ -27,7 +27,7 @@ from binlane.binlogs.store.verify.contents import ChangeKind, GroupChanges, Logg
 from binlane.binlogs.store.verify.cursors import ScopedLog
 from binlane.binlogs.store.verify.faults import Fault
 from binlane.binlogs.store.verify.log import LogFiles
-from binlane.binlogs.store.verify.parts import is_part, names_in
+from binlane.binlogs.store.verify.statement_parts import is_part, names_in
 from binlane.errors import CodecError, StoreError
 from binlane.log.codec.encryption import KeyRing
 from binlane.names import TableName
