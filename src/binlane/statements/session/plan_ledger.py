@@ -60,7 +60,7 @@ class Ledger:
         self.has_texts = False
 
     def note_image(self, image: RowImage, numbers: Iterable[int]) -> None:
-        """Note the row images of later statements."""
+        """Know which row images statements are to have."""
         if image is not RowImage.FULL:
             self.images.update(dict.fromkeys(numbers, image))
 
