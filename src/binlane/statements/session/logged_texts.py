@@ -21,7 +21,7 @@ from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
 from binlane.statements.session.state import SessionState, SessionStatement
 from binlane.statements.sql.accounts import AccountName
-from binlane.statements.sql.evaluation.evaluator import content_of
+from binlane.statements.sql.evaluation.literal_values import content_of
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.parser import cursor_over
 from binlane.statements.sql.servers import Fact

@@ -29,7 +29,7 @@ from binlane.statements.session.transaction import (
     Savepoint,
     XaPhase,
 )
-from binlane.statements.sql.evaluation.evaluator import content_of
+from binlane.statements.sql.evaluation.literal_values import content_of
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Fact

@@ -132,7 +132,9 @@ def test_binlogs_get_what_comes(paths: tuple[str, ...], server: FakeServer, tmp_
         for _ in range(server.count):
             server.give(1)
             run.wait_for(server)
-        assert {output.state.activity for output in run.loop.outputs.values()} == {BinlogActivity.OPEN}
+        assert {output.state.activity for output in run.loop.outputs.values()} == {
+            BinlogActivity.OPEN
+        }
     are_whole(tmp_path, paths)
 
 

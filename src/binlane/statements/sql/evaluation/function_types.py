@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from binlane.statements.sql.evaluation.evaluator import string_content
+from binlane.statements.sql.evaluation.literal_values import string_content
 from binlane.statements.sql.evaluation.operator_types import (
     Scope,
     Untyped,

@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from binlane.names import TableName
 from binlane.statements.sql.column_charsets import collation_today
-from binlane.statements.sql.evaluation.evaluator import bytes_value, has_aggregate, string_content
+from binlane.statements.sql.evaluation.evaluator import has_aggregate
 from binlane.statements.sql.evaluation.function_types import call_type, cast_type, of_one_row
 from binlane.statements.sql.evaluation.known_names import StatementText
+from binlane.statements.sql.evaluation.literal_values import bytes_value, string_content
 from binlane.statements.sql.evaluation.operator_types import (
     ARITHMETIC,
     OPERATORS,
