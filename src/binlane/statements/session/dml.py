@@ -25,7 +25,7 @@ from binlane.statements.policy.refusals import Outcome, Refusal
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Server
 from binlane.statements.programs.trace import RowRun, Trace
-from binlane.statements.programs.ways import Condition, NoWays
+from binlane.statements.programs.ways import DataCondition, SinglePath
 from binlane.statements.session import log_events
 from binlane.statements.session.context_events import context_events, value_events
 from binlane.statements.session.decision import (
@@ -151,9 +151,9 @@ def _traced(
     if not is_in_use or outcome != Outcome() or not may_find_none:
         return statement, trace
     ways, target = state.programs.ways, next(iter(_own_targets(decided.resolved)), None)
-    if target is None or isinstance(ways, NoWays):
+    if target is None or isinstance(ways, SinglePath):
         return statement, trace
-    if not ways.choose(Condition(f"a row for {target.name.plain}")):
+    if not ways.choose(DataCondition(f"a row for {target.name.plain}")):
         return statement, trace
     state.programs.user_variables = variables
     statement = replace(statement, outcome=replace(outcome, rows=0))

@@ -15,7 +15,7 @@ from binlane.statements.programs.trace import inserts_own_rows
 from binlane.statements.session.state import SessionState, SessionStatement
 from binlane.statements.sql.facts import RowChange, StatementFacts
 from binlane.statements.sql.schema import Table
-from binlane.statements.sql.tree.expressions import Name, Node, Select, TableUse, walk
+from binlane.statements.sql.tree.expressions import Name, NamedTable, Node, Select, walk
 from binlane.statements.sql.tree.statements import Delete, Insert, Update
 
 _REMOVES: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
@@ -74,7 +74,7 @@ def tries_unchanged(
         return False
     if fails_foreign_keys(state, facts, resolved):
         return False
-    if not all(isinstance(table, TableUse) for table in tree.tables):
+    if not all(isinstance(table, NamedTable) for table in tree.tables):
         return False
     named = [access for access in resolved.accesses if not access.is_prelocked]
     if any(is_taken_for_empty(state, access.name) for access in named):

@@ -32,7 +32,7 @@ from binlane.statements.sql.table_definitions import string_of
 from binlane.statements.sql.table_effects import LOG_HANDLERS, TableChange, resolved
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree import definitions
-from binlane.statements.sql.tree.account_statements import Account, AccountStatement
+from binlane.statements.sql.tree.account_statements import AccountStatement, NamedAccount
 from binlane.statements.sql.tree.expressions import Literal, LiteralKind, Name
 from binlane.statements.sql.tree.statements import Administration, Set, SetItem
 from binlane.statements.sql.views import attributes
@@ -272,7 +272,7 @@ class ObjectChange(TableChange):
             is_complete=self.knows_accounts,
         )
 
-    def _definer(self, account: Account | None) -> AccountName:
+    def _definer(self, account: NamedAccount | None) -> AccountName:
         """Give the account whose privileges hold in a view or program."""
         if account is None:
             return self.account

@@ -13,7 +13,7 @@ from binlane.statements.sql.accounts import ROOT, AccountName
 from binlane.statements.sql.check_names import copied_checks
 from binlane.statements.sql.column_charsets import named_charset
 from binlane.statements.sql.evaluation.known_names import Environment
-from binlane.statements.sql.evaluation.operator_types import Scope, Untyped
+from binlane.statements.sql.evaluation.operator_types import TypeScope, Untyped
 from binlane.statements.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_known
 from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.object_store import Objects, ObjectStore
@@ -169,7 +169,7 @@ class TableChange:
         if flavor is None or query is None:
             self.store.forget(self.name)
             return
-        scope = Scope(
+        scope = TypeScope(
             text=self.facts,
             objects=self.objects,
             flavor=flavor,
