@@ -32,16 +32,16 @@ from binlane.client.settings import ServerUrl
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.judge import Judge
-from binlane.live.gateway.machine import Relay
+from binlane.live.gateway.relay import Relay
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import Gateway
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.marks import Marker
-from binlane.live.port.parts import PortParts
+from binlane.live.port.port_parts import PortParts
 from binlane.live.port.port_session import PortSession
+from binlane.live.port.source_marks import Marker
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.log.codec.packets.commands import encode_query
 from binlane.log.codec.packets.flags import Capability, ServerStatus
@@ -284,8 +284,8 @@ def _ready(relay: Relay, judge: PortSession) -> _Ready:
     return _Ready(
         relay,
         relay.capabilities | tracking,
-        judge._tracking.thread_id,  # noqa: SLF001
-        judge._tracking.shared is not None,  # noqa: SLF001
+        judge._client.thread_id,  # noqa: SLF001
+        judge.hides_gtids,
     )
 
 

@@ -34,14 +34,14 @@ _FRESH_S = 20.0
 _TASK = """
 import json, resource, sys, tempfile, time
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.landing.range_work import Format, Mode, RangeWork
+from binlane.tables.landing.range_work import FormatName, Mode, RangeWork
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.planner import Planner
 
 def landed(pieces, into):
     return [
         land_range(RangeWork(piece=piece, want=ReadOptions(has_statements=True), into=into, run_id="x",
-                             modes=frozenset({Mode.CHANGES}), format=Format.DELTA))
+                             modes=frozenset({Mode.CHANGES}), format=FormatName.DELTA))
         for piece in pieces
     ]
 

@@ -29,8 +29,8 @@ from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.live.dump.dump_sending import serve_dump
 from binlane.live.dump.request import ReplicaRequest
-from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.packets.flags import DumpFlag
 from binlane.positions import Gtid, GtidPosition
 from tests.groups import SERVER_ID, TIMESTAMP, create, transaction

@@ -17,10 +17,10 @@ from binlane.client.questions import Answer, AskingContext, asking
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import SessionAge
 from binlane.live.gateway.judge import ClientStatement, Judge, RunVerdict, StatementReply, Verdict
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.parts import PortParts
+from binlane.live.port.port_parts import PortParts
 from binlane.log.codec.packets.commands import RegisterSlave
 from binlane.log.codec.packets.flags import Capability, ServerStatus
 from binlane.log.codec.packets.results import ColumnDefinition, ResultSet

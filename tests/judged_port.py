@@ -19,11 +19,17 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.live.provision.private_server import PrivateServer
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.packets.framing import bytes_of
 from tests.differential.logging.symbols import symbol
 from tests.logged_events import Event, comparable
 from tests.serve_process import ADMIN, ServeProcess
+from tests.servers import QUICK, execute, mysql_program
 from tests.session_end import wait_for_end
 from tests.yardsticks.records import Warned
 
@@ -89,6 +95,33 @@ def judged(directory: Path, source: PrivateServer, *, extra: str = "") -> Iterat
     set_up(serve)
     with serve:
         yield serve
+
+
+@contextmanager
+def judged_source(
+    directory: Path, flavor: str, objects: Sequence[str], binlogs: Sequence[str]
+) -> Iterator[ServeProcess]:
+    """Run `serve` before a source of its own.
+
+    Args:
+        directory: Holds the data of both.
+        flavor: `mariadb` or `mysql`.
+        objects: Statements that make the source's objects.
+        binlogs: Statements that make the binlogs.
+    """
+    is_mysql = flavor == "mysql"
+    options = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
+    program = mysql_program() if is_mysql else MARIADB
+    source = PrivateServer.start(
+        directory, name="source", options=(*QUICK, *options), program=program
+    )
+    try:
+        execute(source, *objects)
+        with judged(directory / "serve", source) as process:
+            process.execute_as_root(*binlogs)
+            yield process
+    finally:
+        source.kill()
 
 
 class PortRecorder:

@@ -13,9 +13,9 @@ from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.marks import Marker
-from binlane.live.port.parts import PortParts
+from binlane.live.port.port_parts import PortParts
 from binlane.live.port.port_session import PortSession
+from binlane.live.port.source_marks import Marker
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import parse_position

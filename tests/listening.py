@@ -20,7 +20,7 @@ from binlane.client.settings import ServerUrl
 from binlane.live.answers.access import Access, BinlogAccess
 from binlane.live.answers.statements import PortAnswers
 from binlane.live.capture.settings import SourceSettings
-from binlane.live.gateway.counts import LoginOutcome
+from binlane.live.gateway.port_counts import LoginOutcome
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
 from binlane.live.gateway.transport import Gateway
 from binlane.live.loop.binlogs import Binlogs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from binlane.live.web.history import SAMPLE_S, History, Rates, Written
-from binlane.live.web.status import (
+from binlane.live.web.rate_history import SAMPLE_S, History, Rates, Written
+from binlane.live.web.status_values import (
     BinlogStatus,
     IncidentStatus,
     PortStatus,

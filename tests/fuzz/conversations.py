@@ -27,8 +27,8 @@ from binlane.live.gateway.judge import (
     Verdict,
 )
 from binlane.live.gateway.login import LoginRules
-from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.relay import Relay
+from binlane.live.gateway.relay_questions import (
     Cutting,
     Entering,
     Following,

@@ -17,8 +17,8 @@ from binlane.live.answers.system_tables.question import (
     question_of,
 )
 from binlane.live.answers.system_tables.translate import translate
-from binlane.live.gateway.privileges import global_privileges
 from binlane.live.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs, recognise
+from binlane.live.gateway.source_privileges import global_privileges
 from binlane.statements.scope.parser import parse_binlog_statement
 from binlane.statements.scope.statements import AlterBinlog, CreateBinlog, alter, create
 from binlane.statements.sql.tokens import SqlSyntaxError

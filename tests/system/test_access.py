@@ -13,7 +13,7 @@ import pytest
 
 from binlane.live.answers.access import Access, BinlogAccess
 from binlane.live.gateway.handler import HandlerSession
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.provision.private_server import PrivateServer
 from tests.listening import ListeningPort
 from tests.rules import ROOT

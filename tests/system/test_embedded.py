@@ -202,7 +202,7 @@ def test_a_server_that_was_left_behind_is_ended(serve: EmbeddedProcess) -> None:
     assert serve.end(signal.SIGKILL) == -signal.SIGKILL
     os.kill(before, 0)
     serve.start()
-    assert f"of an earlier run (process {before})" in serve.log
+    assert f"the one of an earlier run (process {before})" in serve.log
     with pytest.raises(ProcessLookupError):
         os.kill(before, 0)
     assert ("d",) in serve.execute("SHOW DATABASES")

@@ -11,7 +11,7 @@ import pytest
 from pymysql.constants import CLIENT
 
 from binlane.cli.main import main
-from binlane.live.gateway import prepared
+from binlane.live.gateway import prepared_statements as prepared
 from binlane.live.gateway.client_statements import UncutStatements
 from binlane.live.gateway.judge import TextReading
 from binlane.log.codec.packets.execution import Execution

@@ -23,7 +23,7 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.router import Router
 from binlane.live.loop.substitution import Substitution
 from binlane.live.port.attributions import Attributions
-from binlane.live.port.marks import Marker
+from binlane.live.port.source_marks import Marker
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.rows import TableMapEvent

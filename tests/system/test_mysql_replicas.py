@@ -227,7 +227,7 @@ def test_replica_that_has_more_than_the_source(
     port: ListeningPort,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("binlane.live.dump.transport.WATERMARK_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("binlane.live.dump.dump_sending.WATERMARK_TIMEOUT_S", 0.5)
     replica = servers.start_mysql("replica", *REPLICA_OPTIONS)
     ((source_id,),) = execute(source, "SELECT @@server_uuid")
     execute(replica, f"SET GLOBAL gtid_purged = '{source_id}:1-1000'")

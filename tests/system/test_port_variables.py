@@ -11,14 +11,12 @@ import pymysql
 import pytest
 
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.live.provision.server_programs import MARIADB
-from tests.judged_port import Answered, PortRecorder, judged
+from tests.judged_port import Answered, PortRecorder, judged, judged_source
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, connect, execute, mysql_program
+from tests.servers import QUICK, connect, execute
 
 _TYPES: Final = {"Query", "Table_map", "Intvar"}
 
@@ -27,28 +25,16 @@ _TYPES: Final = {"Query", "Table_map", "Intvar"}
 def serve(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServeProcess]:
+    objects = [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT PRIMARY KEY, b TINYINT)",
+        "CREATE USER plain@'127.0.0.1'",
+        "GRANT ALL ON d.* TO plain@'127.0.0.1'",
+    ]
+    binlogs = ["CREATE BINLOG s FORMAT='STATEMENT'", "CREATE BINLOG r FORMAT='ROW'"]
     directory = tmp_path_factory.mktemp("variables")
-    is_mysql = request.param == "mysql"
-    options = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
-    program = mysql_program() if is_mysql else MARIADB
-    source = PrivateServer.start(
-        directory, name="source", options=(*QUICK, *options), program=program
-    )
-    try:
-        execute(
-            source,
-            "CREATE DATABASE d",
-            "CREATE TABLE d.t (a INT PRIMARY KEY, b TINYINT)",
-            "CREATE USER plain@'127.0.0.1'",
-            "GRANT ALL ON d.* TO plain@'127.0.0.1'",
-        )
-        with judged(directory / "serve", source) as process:
-            process.execute_as_root(
-                "CREATE BINLOG s FORMAT='STATEMENT'", "CREATE BINLOG r FORMAT='ROW'"
-            )
-            yield process
-    finally:
-        source.kill()
+    with judged_source(directory, request.param, objects, binlogs) as process:
+        yield process
 
 
 @pytest.fixture

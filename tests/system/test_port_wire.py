@@ -9,22 +9,16 @@ from typing import Final
 import pytest
 
 from binlane.errors import StatementError
-from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
-    PrivateServer,
-)
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.packets.commands import encode_query
 from binlane.log.codec.packets.execution import Execution
 from binlane.log.codec.packets.flags import Capability, Command, ServerStatus
 from binlane.log.codec.packets.replies import ErrPacket
 from binlane.log.codec.packets.session_state import SessionState
 from binlane.log.codec.types import ColumnType
-from tests.judged_port import judged
+from tests.judged_port import judged_source
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute
 
 _SETUP: Final = (
     "CREATE DATABASE wire",
@@ -64,20 +58,11 @@ def serve(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServeProcess]:
     """A port with a binlog of statements."""
+    objects = _SETUP
+    binlogs = ["CREATE BINLOG s FORMAT='STATEMENT'"]
     directory = tmp_path_factory.mktemp("wire")
-    is_mysql = request.param == "mysql"
-    options = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
-    program = mysql_program() if is_mysql else MARIADB
-    source = PrivateServer.start(
-        directory, name="source", options=(*QUICK, *options), program=program
-    )
-    try:
-        execute(source, *_SETUP)
-        with judged(directory / "serve", source) as serving:
-            serving.execute_as_root("CREATE BINLOG s FORMAT='STATEMENT'")
-            yield serving
-    finally:
-        source.kill()
+    with judged_source(directory, request.param, objects, binlogs) as process:
+        yield process
 
 
 _RESET: Final = bytes((Command.RESET_CONNECTION,))

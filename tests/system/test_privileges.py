@@ -10,7 +10,7 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.live.gateway.privileges import global_privileges
+from binlane.live.gateway.source_privileges import global_privileges
 from binlane.live.provision.private_server import PrivateServer
 
 Connect = Callable[..., "Connection[Cursor]"]

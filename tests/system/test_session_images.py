@@ -14,20 +14,14 @@ from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
 from binlane.binlogs.store.reading import StoreReader, read_groups
-from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
-    PrivateServer,
-)
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.rows import DeleteRowsEvent, UpdateRowsEvent
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.table_maps import rows_with_tables
-from tests.judged_port import judged
+from tests.judged_port import judged_source
 from tests.port_replicas import FollowedBinlogs
 from tests.row_image_load import statements, tables
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute
 
 _FULL: Final = "full"
 _MINIMAL: Final = "minimal"
@@ -40,32 +34,22 @@ _IMAGES: Final = {"abcd": _FULL, "a": _MINIMAL, "abd": _NOBLOB}
 def serve(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServeProcess]:
+    objects = [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT PRIMARY KEY, b INT, c LONGTEXT, d INT)",
+        "CREATE PROCEDURE d.twice() BEGIN UPDATE d.t SET b = b + 1; UPDATE d.t SET b = b + 1; END",
+        "CREATE USER plain@'127.0.0.1'",
+        "GRANT ALL ON d.* TO plain@'127.0.0.1'",
+    ]
+    binlogs = [
+        "CREATE BINLOG full",
+        "CREATE BINLOG slim ROW_IMAGE='NOBLOB'",
+        "CREATE BINLOG scoped LOG(d.t)",
+        "CREATE BINLOG mixed FORMAT='MIXED'",
+    ]
     directory = tmp_path_factory.mktemp("images")
-    is_mysql = request.param == "mysql"
-    options = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
-    program = mysql_program() if is_mysql else MARIADB
-    source = PrivateServer.start(
-        directory, name="source", options=(*QUICK, *options), program=program
-    )
-    try:
-        execute(
-            source,
-            "CREATE DATABASE d",
-            "CREATE TABLE d.t (a INT PRIMARY KEY, b INT, c LONGTEXT, d INT)",
-            "CREATE PROCEDURE d.twice() BEGIN UPDATE d.t SET b = b + 1; UPDATE d.t SET b = b + 1; END",
-            "CREATE USER plain@'127.0.0.1'",
-            "GRANT ALL ON d.* TO plain@'127.0.0.1'",
-        )
-        with judged(directory / "serve", source) as process:
-            process.execute_as_root(
-                "CREATE BINLOG full",
-                "CREATE BINLOG slim ROW_IMAGE='NOBLOB'",
-                "CREATE BINLOG scoped LOG(d.t)",
-                "CREATE BINLOG mixed FORMAT='MIXED'",
-            )
-            yield process
-    finally:
-        source.kill()
+    with judged_source(directory, request.param, objects, binlogs) as process:
+        yield process
 
 
 class _Client:

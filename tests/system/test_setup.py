@@ -17,7 +17,7 @@ from pymysql.cursors import Cursor
 from binlane.cli import main
 from binlane.client.settings import ServerUrl
 from binlane.live.capture.settings import SourceSettings
-from binlane.live.port.marks import Marker
+from binlane.live.port.source_marks import Marker
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.log.codec.types import Flavor
 from tests.certificates import make_certificate

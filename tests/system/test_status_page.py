@@ -19,8 +19,8 @@ from pymysql.constants import COMMAND
 
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.live.web.application import application
-from binlane.live.web.port import serve_http
-from binlane.live.web.status import Status
+from binlane.live.web.port_card import serve_http
+from binlane.live.web.status_values import Status
 from tests.browser import Tab, browse, browser_program
 from tests.fixture_sets import fixture_set
 from tests.html_reading import Page

@@ -14,7 +14,7 @@ import pymysql
 import pytest
 
 from binlane.client.settings import SslMode
-from binlane.live.gateway.counts import LoginOutcome
+from binlane.live.gateway.port_counts import LoginOutcome
 from binlane.live.gateway.settings import TlsMode
 from binlane.live.provision.private_server import MYSQL_SOURCE_OPTIONS, PrivateServer
 from binlane.log.codec.packets.flags import Capability

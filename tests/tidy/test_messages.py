@@ -28,7 +28,7 @@ ONLY = MappingProxyType(
         "binlane.cli.check": ("check",),
         "binlane.cli.filter_options": ("cat", "route", "land"),  # verify imports land
         "binlane.cli.land": ("land",),
-        "binlane.cli.passwords": ("cat", "check", "setup", "land"),  # verify imports land
+        "binlane.cli.password_input": ("cat", "check", "setup", "land"),  # verify imports land
         "binlane.client.remote_machine": ("cat",),  # nobody else leaves out GTIDs
         "binlane.log.codec.encryption": (
             "cat",

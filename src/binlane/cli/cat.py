@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from binlane.binlogs.cat.force import LeftOut
     from binlane.binlogs.cat.renderer import Renderer
     from binlane.cli.cat_request import CatRequest
-    from binlane.cli.progress import Meter
+    from binlane.cli.progress_meter import Meter
     from binlane.log.codec.encryption import KeyRing
     from binlane.log.codec.event import Event
 
@@ -103,8 +103,9 @@ class _Run:
             say(f"binlane: {text}", err=True)
 
     def _print_fast(self, renderer: Renderer, output: TextIO) -> None:
-        from binlane.cli.cat_fast import print_fast  # noqa: PLC0415  # for large logs only
+        from binlane.cli.cat_fast import FilterUse, print_fast  # noqa: PLC0415  # for large logs only
 
+        state = self._filter
         with self._metered(writes_to_terminal=output.isatty()) as meter:
             print_fast(
                 self._request,
@@ -112,8 +113,7 @@ class _Run:
                 output,
                 keys=self._keys(),
                 meter=meter,
-                state=self._filter,
-                note=self._note,
+                filtering=None if state is None else FilterUse(state, self._note),
             )
 
     def summarise(self) -> None:
@@ -176,7 +176,7 @@ class _Run:
 
     @contextmanager
     def _metered(self, *, writes_to_terminal: bool) -> Iterator[Meter | None]:
-        from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+        from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
 
         request = self._request
         meter = None

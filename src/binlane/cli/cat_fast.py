@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 from binlane.cli.cat_request import CatRequest
 
@@ -77,15 +77,26 @@ def _parts(request: CatRequest) -> list[LogPart | None]:
     return found
 
 
-def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
+class FilterUse(NamedTuple):
+    """The filter by tables and kinds of statements.
+
+    Attributes:
+        state: The filter's rules, and the tables that it has seen.
+        note: Told where the filter leaves out what its rules do not plainly say.
+    """
+
+    state: FilterState
+    note: Callable[[str], None]
+
+
+def print_fast(
     request: CatRequest,
     renderer: Renderer,
     output: TextIO,
     *,
     keys: KeyRing | None,
     meter: Callable[[int], None] | None,
-    state: FilterState | None,
-    note: Callable[[str], None],
+    filtering: FilterUse | None,
 ) -> None:
     """Print all files of a request for which `is_worth_kernels`.
 
@@ -95,8 +106,7 @@ def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
         output: The output, whose bytes are written directly.
         keys: The keys of encrypted files.
         meter: Told how many bytes were read.
-        state: The filter by tables and kinds of statements; None if there is none.
-        note: Told where a filter leaves out what its rules do not plainly say.
+        filtering: None without a filter by tables and kinds of statements.
 
     Raises:
         CodecError: At the first fault; what stands before it is printed.
@@ -113,8 +123,8 @@ def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
         renderer, request.text_options(), output.buffer.write, kernel=kernels().print_events
     )
     if not request.prints_all:
-        assert state is not None, "a filter is all that kernels can do else"
-        _print_filtered(request, printer, meter, state, note)
+        assert filtering is not None, "a filter is all that kernels can do else"
+        _print_filtered(request, printer, meter, filtering)
         return
     for path in request.files:
         with closing(FileBytes.of_log(path, keys=keys)) as source:
@@ -126,8 +136,7 @@ def _print_filtered(
     request: CatRequest,
     printer: FastText,
     meter: Callable[[int], None] | None,
-    state: FilterState,
-    note: Callable[[str], None],
+    filtering: FilterUse,
 ) -> None:
     from binlane.binlogs.cat.fast_text.filtered import FilteredBytes  # noqa: PLC0415  # needs numpy
     from binlane.binlogs.filters.events import EventFilter, GroupFilter  # noqa: PLC0415
@@ -135,7 +144,7 @@ def _print_filtered(
     from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
 
-    filters = EventFilter(state, note), RunFilter(GroupFilter(state, note))
+    filters = EventFilter(*filtering), RunFilter(GroupFilter(*filtering))
     for path, part in zip(request.files, _parts(request), strict=True):
         assert part is not None, "it is worth kernels"
         with closing(FileBytes(path)) as judged, closing(FileBytes(path)) as given:

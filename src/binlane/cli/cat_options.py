@@ -113,7 +113,7 @@ OPTIONS: Final = (
         type=click.IntRange(min=0),
         metavar="N",
         default=0,
-        help="Pass over the first N events.",
+        help="Skip the first N events.",
     ),
     _option(
         _WHAT,
@@ -127,7 +127,7 @@ OPTIONS: Final = (
         "-T",
         "--table",
         metavar="NAME",
-        help="Of rows, those of tables of this name.",
+        help="Only rows of tables of this name.",
     ),
     _option(
         _WHAT,
@@ -142,7 +142,7 @@ OPTIONS: Final = (
         "--ignore-server-ids",
         type=Ids(),
         metavar="IDS",
-        help="Not those of these servers.",
+        help="No events of these servers.",
     ),
     _option(
         _WHAT,
@@ -150,7 +150,7 @@ OPTIONS: Final = (
         type=click.IntRange(7, 32),
         metavar="N",
         default=32,
-        help="How many bits of a server id count.",
+        help="Number of bits of a server id that count.",
     ),
     _option(
         _WHAT,
@@ -178,7 +178,7 @@ OPTIONS: Final = (
         _WHAT,
         "--gtid-strict-mode/--skip-gtid-strict-mode",
         default=True,
-        help="With GTIDs as start or stop: an error where sequence numbers do not grow. [on]",
+        help="With GTIDs as start or stop: an error if sequence numbers do not grow. [on]",
     ),
     _option(
         _WHAT,
@@ -205,8 +205,8 @@ OPTIONS: Final = (
         show_default=True,
         help="text: as the server's own tool; json: an object a line; sql: rows as statements.",
     ),
-    _flag(_TEXT, "-B", "--flashback", help="SQL that undoes the changes, the last one first."),
-    _flag(_TEXT, "--summary", help="What is in the log: times, tables, sizes."),
+    _flag(_TEXT, "-B", "--flashback", help="SQL that undoes the changes, the last change first."),
+    _flag(_TEXT, "--summary", help="Contents of the log: times, tables, sizes."),
     _option(
         _TEXT,
         "--html",
@@ -220,7 +220,7 @@ OPTIONS: Final = (
         "-r",
         "--result-file",
         metavar="FILE",
-        help="Write to FILE, whole or not at all. With --raw: what file names begin with.",
+        help="Write to FILE, whole or not at all. With --raw: prefix of the file names.",
     ),
     _option(
         _TEXT,
@@ -231,9 +231,7 @@ OPTIONS: Final = (
         help="auto: BINLOG statements for rows; never: none, rows are an error; decode-rows: "
         "none, rows as comments with -v.",
     ),
-    _flag(
-        _TEXT, "-s", "--short-form", help="Statements only; no rows, nothing that helps to read."
-    ),
+    _flag(_TEXT, "-s", "--short-form", help="Only statements: no rows, no comments."),
     _flag(_TEXT, "-H", "--hexdump", help="Each event's bytes as well."),
     _flag(
         _TEXT,
@@ -245,9 +243,9 @@ OPTIONS: Final = (
         _TEXT,
         "--print-row-event-positions/--skip-print-row-event-positions",
         default=True,
-        help="MariaDB: where row events stand. [on]",
+        help="MariaDB: positions of row events. [on]",
     ),
-    _flag(_TEXT, "--print-table-metadata", help="What the log says of columns."),
+    _flag(_TEXT, "--print-table-metadata", help="The log's metadata of columns."),
     _flag(
         _TEXT, "--skip-annotate-row-events", help="MariaDB: no texts of statements logged as rows."
     ),
@@ -262,8 +260,8 @@ OPTIONS: Final = (
         metavar="FROM->TO",
         help="Another name for a database; repeatable.",
     ),
-    _flag(_TEXT, "-D", "--disable-log-bin", help="What runs the text does not log it."),
-    _flag(_TEXT, "-i", "--idempotent", help="MySQL: rows that are there already are no error."),
+    _flag(_TEXT, "-D", "--disable-log-bin", help="The server that runs the text does not log it."),
+    _flag(_TEXT, "-i", "--idempotent", help="MySQL: existing rows are no error."),
     _flag(
         _TEXT,
         "--require-row-format",
@@ -276,7 +274,7 @@ OPTIONS: Final = (
         "load_directory",
         metavar="DIR",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Where text writes the files of LOAD DATA. [the system's temporary directory]",
+        help="Directory for the files of LOAD DATA. [the system's temporary directory]",
     ),
     _option(
         _TEXT,
@@ -300,13 +298,17 @@ OPTIONS: Final = (
         help="Keys of encrypted logs: MariaDB's file_key_management file, or MySQL's "
         "component_keyring_file.",
     ),
-    _flag(_DAMAGE, "--force", help="Behind damage go on with the next event group; still exit 1."),
+    _flag(
+        _DAMAGE,
+        "--force",
+        help="After damage go on with the next event group; the exit code is still 1.",
+    ),
     _flag(
         _DAMAGE,
         "-F",
         "--force-if-open/--skip-force-if-open",
         default=True,
-        help="Read a file that was not closed as well. [on]",
+        help="Also read a file that was not closed. [on]",
     ),
     _flag(
         _DAMAGE,
@@ -362,16 +364,16 @@ OPTIONS: Final = (
         _REMOTE,
         "--protocol",
         type=click.Choice(["tcp", "socket"], case_sensitive=False),
-        help="By default a socket where one is given, else TCP.",
+        help="Default: a socket if one is given, else TCP.",
     ),
     _option(_REMOTE, "--bind-address", metavar="ADDRESS", help="Connect from this address."),
-    _option(_REMOTE, "-u", "--user", metavar="NAME", help="[the name of who runs this]"),
+    _option(_REMOTE, "-u", "--user", metavar="NAME", help="[your name on this system]"),
     _option(
         _REMOTE,
         "-p",
         "--password",
         metavar="[=WORD]",
-        help="Without a word it is asked for; else MYSQL_PWD.",
+        help="Without a word the command asks; default: MYSQL_PWD.",
     ),
     _flag(_REMOTE, "--ask-password", hidden=True, help="What --password without a word means."),
     _option(
@@ -397,8 +399,8 @@ OPTIONS: Final = (
         "--ssl-verify-server-cert/--skip-ssl-verify-server-cert",
         help="VERIFY_IDENTITY.",
     ),
-    _option(_REMOTE, "--ssl-ca", metavar="FILE", help="Who signed the server's certificate."),
-    _option(_REMOTE, "--ssl-cert", metavar="FILE", help="Our own certificate."),
+    _option(_REMOTE, "--ssl-ca", metavar="FILE", help="Certificate that signed the server's."),
+    _option(_REMOTE, "--ssl-cert", metavar="FILE", help="The client's own certificate."),
     _option(_REMOTE, "--ssl-key", metavar="FILE", help="Its key."),
     _flag(_REMOTE, "-t", "--to-last-log", help="Go on up to the end of the server's last file."),
     _flag(_REMOTE, "--stop-never", help="Then wait for more."),
@@ -408,7 +410,7 @@ OPTIONS: Final = (
         "--stop-never-slave-server-id",
         type=click.IntRange(0, 2**32 - 1),
         metavar="ID",
-        help="As whom to appear there; with --stop-never unlike any replica. [random]",
+        help="Server id of this client; with --stop-never no replica may have it. [random]",
     ),
     _flag(
         _REMOTE,

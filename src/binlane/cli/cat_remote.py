@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from binlane.binlogs.cat.event_streams import LogFile
-from binlane.cli import passwords
+from binlane.cli import password_input
 from binlane.client.account import account_at
 from binlane.client.remote import read_remote
 from binlane.client.remote_machine import RemoteEvent, RemoteRequest
@@ -213,12 +213,12 @@ def _ssl_mode(given: Mapping[str, Any]) -> SslMode:
 
 def _password(given: Mapping[str, Any]) -> str:
     if given["ask_password"]:
-        return passwords.asked_for()
+        return password_input.asked_for()
     if given["password"] is not None:
         return str(given["password"])
     if given["password_file"] is not None:
-        return passwords.from_file(given["password_file"])
-    return passwords.from_environment() or ""
+        return password_input.from_file(given["password_file"])
+    return password_input.from_environment() or ""
 
 
 def _own_name() -> str:

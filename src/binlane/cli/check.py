@@ -8,9 +8,10 @@ import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -55,6 +56,25 @@ def _complete_reason(
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """Options of `binlane check`, by the names of its parameters."""
+
+    scripts: Sequence[str]
+    server_name: str | None
+    schemas: Sequence[str]
+    password_file: Path | None
+    lower_case_table_names: int | None
+    user: str | None
+    definitions_file: Path | None
+    assume_engine: str | None
+    deny: Sequence[str]
+    allow: Sequence[str]
+    form: str | None
+    explain: bool
+    quiet: bool
+
+
 @click.command("check")
 @click.argument(
     "scripts",
@@ -68,7 +88,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     "server_name",
     metavar="mariadb|mysql[:VERSION]",
     shell_complete=_complete_server,
-    help="Whose rules are followed. Default: the server that --schema is of, where it tells.",
+    help="Server whose rules hold. Default: the server of --schema, if it names one.",
 )
 @click.option(
     "--schema",
@@ -82,20 +102,20 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--password-file",
     type=_FILE,
-    help="File with the password of SERVER's account; else MYSQL_PWD, else it is asked for.",
+    help="File with the password of SERVER's account; else MYSQL_PWD, else the command asks for it.",
 )
 @click.option(
     "--lower-case-table-names",
     metavar="0|1|2",
     type=click.IntRange(0, 2),
-    help="The server's variable: 1 and 2 do not tell names apart by case. Default: as --schema "
+    help="The server's variable: with 1 and 2 names compare without case. Default: as --schema "
     "says, else 0.",
 )
 @click.option(
     "--user",
     metavar="NAME[@HOST]",
-    help="The account that runs the scripts, one of the schema: what it may not do is refused. "
-    "Default: one that may do everything.",
+    help="The account that runs the scripts, one of the schema: statements that it may not run are "
+    "refused. Default: an account with all privileges.",
 )
 @click.option(
     "--binlogs",
@@ -107,14 +127,14 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--assume-engine",
     metavar="ENGINE",
-    help="Take tables that the schema does not know for tables of this engine.",
+    help="Engine of tables that the schema does not know.",
 )
 @click.option(
     "--deny",
     metavar="REASON",
     multiple=True,
     shell_complete=_complete_reason,
-    help="Fail for this reason, also where it made the server log rows. May be repeated.",
+    help="Fail for this reason, even if the server avoids it by logging rows. May be repeated.",
 )
 @click.option(
     "--allow",
@@ -126,50 +146,43 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option("--json", "form", flag_value="json", help="One JSON object a statement.")
 @click.option("--sarif", "form", flag_value="sarif", help="SARIF 2.1.0, for code scanning.")
 @click.option("--github", "form", flag_value="github", help="Annotations of GitHub Actions.")
-@click.option("--explain", is_flag=True, help="Also each decision, step by step, and the events.")
+@click.option(
+    "--explain", is_flag=True, help="Also show each decision, step by step, and the events."
+)
 @verbose_option
-@click.option("--quiet", is_flag=True, help="Print only what is wrong.")
-def command(  # noqa: PLR0913  # one parameter an option
-    *,
-    scripts: Sequence[str],
-    server_name: str | None,
-    schemas: Sequence[str],
-    password_file: Path | None,
-    lower_case_table_names: int | None,
-    user: str | None,
-    definitions_file: Path | None,
-    assume_engine: str | None,
-    deny: Sequence[str],
-    allow: Sequence[str],
-    form: str | None,
-    explain: bool,
-    quiet: bool,
-) -> int:
+@click.option("--quiet", is_flag=True, help="Print only faults.")
+def command(**given: Any) -> int:
     """Show what each statement of a script would do to each binlog, without running it.
 
     SCRIPT.sql is - for standard input; scripts that it reads with SOURCE are read too. Exit status: 0 all is safe; 1 something is refused or
     unsafe; 2 something could not be analysed; 3 a file could not be read.
     """
+    options = CheckOptions(**given)
     from binlane.statements.check.checker import Checker  # noqa: PLC0415  # after --help
     from binlane.statements.check.reasons import Judgement  # noqa: PLC0415  # as above
     from binlane.statements.check.report import Run  # noqa: PLC0415  # as above
     from binlane.statements.check.schema import Schema  # noqa: PLC0415  # as above
 
-    judgement = Judgement.of(deny=deny, allow=allow)
-    sources, told = _schemas(schemas, password_file)
-    server = _server(server_name, told)
-    if lower_case_table_names is not None:
-        variables = (("lower_case_table_names", str(lower_case_table_names)),)
+    judgement = Judgement.of(deny=options.deny, allow=options.allow)
+    sources, told = _schemas(options.schemas, options.password_file)
+    server = _server(options.server_name, told)
+    if options.lower_case_table_names is not None:
+        variables = (("lower_case_table_names", str(options.lower_case_table_names)),)
         sources.insert(0, Schema(name="--lower-case-table-names", variables=variables))
     checker = Checker(
         server,
         sources,
-        None if definitions_file is None else _read(str(definitions_file)),
-        assume_engine=assume_engine,
-        definitions_name=str(definitions_file),
-        user=user,
+        None if options.definitions_file is None else _read(str(options.definitions_file)),
+        assume_engine=options.assume_engine,
+        definitions_name=str(options.definitions_file),
+        user=options.user,
     )
-    run = Run(checker, judgement, _report(form, explain=explain, quiet=quiet), is_quiet=quiet)
+    run = Run(
+        checker,
+        judgement,
+        _report(options.form, explain=options.explain, quiet=options.quiet),
+        is_quiet=options.quiet,
+    )
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper
     _write(run.report.begin())
     for name, problem in checker.problems:
@@ -177,7 +190,7 @@ def command(  # noqa: PLR0913  # one parameter an option
         run.tally.exit_code = EXIT_USAGE
     if checker.problems:
         click.echo("hint: what the schema makes there is not known to the check", err=True)
-    for script in scripts:
+    for script in options.scripts:
         try:
             with _opened(script) as data:
                 _write(run.check(script, data, _read))
@@ -224,7 +237,7 @@ def _schemas(
 
 
 def _objects_of(address: str, password_file: Path | None) -> ServerObjects:
-    from binlane.cli.passwords import password_of  # noqa: PLC0415  # for servers only
+    from binlane.cli.password_input import password_of  # noqa: PLC0415  # for servers only
     from binlane.client.schema import read_objects  # noqa: PLC0415  # as above
     from binlane.client.settings import ServerUrl  # noqa: PLC0415  # as above
 

@@ -23,7 +23,7 @@ def command() -> None:
     default=None,
     help="The configuration file; binlane.toml by default, if there is one.",
 )
-@click.option("--embedded", is_flag=True, help="As `serve --embedded`.")
+@click.option("--embedded", is_flag=True, help="Check the settings of `serve --embedded`.")
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Only check; print errors only.")
 def check(*, config_path: Path | None, embedded: bool, quiet: bool) -> int:

@@ -25,25 +25,25 @@ _INSTALLED = ""
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Leave everything running and tell how to connect.")
+@click.option("--keep", is_flag=True, help="Leave everything running and print how to connect.")
 @click.option(
     "--transactions",
     type=click.IntRange(10),
     default=750,
     show_default=True,
-    help="Of each of the shop's four sessions.",
+    help="Transactions of each of the shop's four sessions.",
 )
 @click.option(
     "--mysql",
     is_flag=False,
     flag_value=_INSTALLED,
     metavar="[FOLDER]",
-    help="Use MySQL: the one that is installed, or that tools/unpack-mysql unpacked into FOLDER.",
+    help="Use MySQL: the installed one, or the one that tools/unpack-mysql unpacked into FOLDER.",
 )
 @verbose_option
-@click.option("--quiet", is_flag=True, help="Only the table at the end.")
+@click.option("--quiet", is_flag=True, help="Print only the table at the end.")
 def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) -> int:
-    """Show everything at work on private servers, and check it. Exit code 0: all held."""
+    """Show the whole product on private servers, and check it. Exit code 0: every check held."""
     from binlane.live.provision.demo import dialect as dialects  # noqa: PLC0415  # after --help
     from binlane.live.provision.demo.stage import DemoStage  # noqa: PLC0415  # as above
     from binlane.live.provision.demo.story import Story  # noqa: PLC0415  # as above

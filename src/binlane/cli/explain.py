@@ -45,7 +45,7 @@ def command(
 ) -> int:
     """Print one event of a binlog file, field by field, with its bytes beside their meaning.
 
-    POSITION is where the event begins, in bytes, as `binlane cat` prints it. A damaged event is
+    POSITION is the first byte of the event, as `binlane cat` prints it. A damaged event is
     explained up to its fault.
     """
     from binlane.binlogs.cat.explain.explanation import explain  # noqa: PLC0415  # after --help

@@ -42,7 +42,7 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
         make(
             ["--keep-empty-groups"],
             is_flag=True,
-            help="Keep the GTIDs of event groups of which nothing is left.",
+            help="Keep the GTIDs of event groups that become empty.",
             **attributes,
         ),
     )

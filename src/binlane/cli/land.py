@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.cli import passwords
+from binlane.cli import password_input
 from binlane.cli.filter_options import filter_terms, has_filter, takes_tables
-from binlane.cli.progress import LandingMeter
+from binlane.cli.progress_meter import LandingMeter
 from binlane.cli.talk import say, verbose_option
 from binlane.errors import ConfigError, StoreError
 
@@ -38,7 +38,7 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--into",
     required=True,
     metavar="URI",
-    help="Where the tables are: a directory, or a URI such as s3://bucket/lake.",
+    help="Place of the tables: a directory, or a URI such as s3://bucket/lake.",
 )
 @click.option(
     "--mode",
@@ -55,18 +55,18 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     help="Tables and databases, as shop.orders,crm, or LOG(…), IGNORE(…); else all.",
 )
 @takes_tables
-@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--follow", is_flag=True, help="Go on with new changes, until interrupted.")
 @click.option(
     "--trigger",
     default="1s",
     show_default=True,
     metavar="TIME",
-    help="How often to look, with --follow: 500ms, 1s, 5m or 12h.",
+    help="With --follow: time between two looks: 500ms, 1s, 5m or 12h.",
 )
 @click.option(
     "--checkpoint",
     metavar="URI",
-    help="Where the place in the log is kept; by default in the target.",
+    help="Place where the position in the log is kept; by default the target.",
 )
 @click.option(
     "--format",
@@ -74,14 +74,14 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     default="delta",
     show_default=True,
     metavar="[delta|iceberg|parquet]",
-    help="Of the tables.",
+    help="Format of the tables.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["embedded", "spark"]),
     default="embedded",
     show_default=True,
-    help="Who runs the tasks: processes of this machine, or Spark.",
+    help="Engine of the tasks: processes of this machine, or Spark.",
 )
 @click.option(
     "--encryption-keys",
@@ -94,60 +94,66 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 @click.option(
     "--cdf/--no-cdf",
     default=None,
-    help="Have current tables tell which rows a commit changes: Delta's change data feed.",
+    help="Give current tables Delta's change data feed: the rows that each commit changes.",
 )
 @click.option(
     "--keep",
     default="168h",
     show_default=True,
     metavar="TIME",
-    help="How long files of earlier versions of tables stay for their readers, such as 12h.",
+    help="Time for which files of earlier versions stay for readers, such as 12h.",
 )
 @click.option(
     "--catalog",
     multiple=True,
     metavar="K=V",
-    help="A property of an Iceberg catalog, name=… among them; by default it is in the target.",
+    help="A property of an Iceberg catalog, such as name=…; the default catalog is in the target.",
 )
 @click.option(
     "--batch-bytes",
     metavar="SIZE",
-    help="Bytes of log of a batch, such as 64M or 1G; by default 256M.",
+    help="Bytes of log in a batch, such as 64M or 1G; by default 256M.",
 )
 @click.option(
     "--snapshot",
     metavar="SERVER",
-    help="A URL, mariadb://USER@HOST:PORT or mysql://…. Take the rows of tables that are missing from this server; with --tables of those.",
+    help="A URL, mariadb://USER@HOST:PORT or mysql://…. Read missing rows of tables from this "
+    "server; with --tables only of those.",
 )
 @click.option(
     "--password-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Holds the password for servers; else MYSQL_PWD, or a prompt.",
+    help="File with the password for servers; else MYSQL_PWD, or a prompt.",
+)
+@click.option("--skip", multiple=True, metavar="GTID", help="Skip this event group; repeatable.")
+@click.option("--take-over", is_flag=True, help="Replace a driver that holds the target.")
+@click.option(
+    "--no-audit", is_flag=True, help="Do not count the log's rows or compare the tables with them."
 )
 @click.option(
-    "--skip", multiple=True, metavar="GTID", help="Pass over this event group; several are allowed."
+    "--master", metavar="URL", help="Spark's master, with --engine spark; by default local[*]."
 )
-@click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
-@click.option(
-    "--no-audit", is_flag=True, help="Do not count the log's rows, nor compare the tables with it."
-)
-@click.option("--master", metavar="URL", help="Of Spark, with --engine spark; by default local[*].")
 @click.option(
     "--conf",
     multiple=True,
     metavar="spark.KEY=VALUE",
-    help="A setting of Spark, likewise; repeatable.",
+    help="A setting of Spark, with --engine spark; repeatable.",
 )
 @click.option(
     "--driver-memory",
     metavar="SIZE",
-    help="Of Spark's driver, such as 2g, likewise; by default 1g.",
+    help="Memory of Spark's driver, such as 2g, with --engine spark; by default 1g.",
 )
 @click.option(
-    "--report", "report_file", metavar="FILE", help="Written at the end: .html, .json or text."
+    "--report",
+    "report_file",
+    metavar="FILE",
+    help="Report to write at the end: .html, .json or text.",
 )
 @click.option(
-    "--metrics", metavar="ADDRESS:PORT", help="Serve Prometheus' metrics and /healthz meanwhile."
+    "--metrics",
+    metavar="ADDRESS:PORT",
+    help="Serve Prometheus' metrics and /healthz during the run.",
 )
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
@@ -214,7 +220,7 @@ def _watch_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
 def _serve_metrics(stack: ExitStack, where: str | None, landing: Landing) -> None:
     if not where:
         return
-    from binlane.live.web.landing import landing_port  # noqa: PLC0415 - for this option only
+    from binlane.live.web.landing_card import landing_port  # noqa: PLC0415 - for this option only
     from binlane.live.web.settings import HttpSettings  # noqa: PLC0415 - as above
 
     address, _, port = where.rpartition(":")
@@ -281,8 +287,8 @@ def _with_password(place: str, file: Path | None) -> str:
         return place
     if file is not None:
         return server_uri(place, {PASSWORD_FILE: str(file.absolute())})
-    if passwords.from_environment() is None and sys.stdin.isatty():
-        os.environ["MYSQL_PWD"] = passwords.asked_for(f"Password for {address}")
+    if password_input.from_environment() is None and sys.stdin.isatty():
+        os.environ["MYSQL_PWD"] = password_input.asked_for(f"Password for {address}")
     return place
 
 

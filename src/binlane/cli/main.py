@@ -43,12 +43,12 @@ COMMANDS: Final = {
     "explain": "Print one event field by field.",
     "verify": "Check every checksum, position, GTID and index.",
     "route": "Make scoped binlogs from any binlog files.",
-    "check": "Tell what scripts would do to binlogs.",
-    "setup": "Prepare a server as a source, or tell what it lacks.",
+    "check": "Show what scripts would do to binlogs.",
+    "setup": "Prepare a server as a source, or list what it lacks.",
     "serve": "Capture a server, keep scoped binlogs, serve replicas.",
     "land": "Land a binlog's changes in tables.",
     "config": "Check the configuration.",
-    "demo": "The whole story on this machine.",
+    "demo": "Show the whole product on this machine.",
     "man": "Print or write manual pages.",
 }
 

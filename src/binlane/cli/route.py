@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +18,26 @@ from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
-    from binlane.binlogs.route.job import Report
+    from binlane.binlogs.route.job import RouteReport
     from binlane.binlogs.routing.table_links import TableLinks
 
 _INCIDENTS_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteOptions:
+    """Options of `binlane route` but its filter, by the names of its parameters."""
+
+    paths: tuple[str, ...]
+    definitions_file: Path | None
+    out: Path
+    changes: Sequence[tuple[str, str]]
+    key_file: str | None
+    start_position: int | None
+    max_binlog_size: str
+    with_tables_info: bool
+    schema_file: Path | None
+    quiet: bool
 
 
 @click.command("route")
@@ -36,15 +53,16 @@ _INCIDENTS_SHOWN: Final = 10
     "definitions_file",
     metavar="DEFS.sql",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="CREATE BINLOG statements: which binlogs to make, and what each logs; with a filter it "
-    "may be missing: then one binlog, named binlog, has all that passes.",
+    help="CREATE BINLOG statements of the binlogs to make. With a filter the option may be "
+    "missing: one binlog, named binlog, then has everything that passes.",
 )
 @click.option(
     "--out",
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Gets NAME/NAME.000001 … and NAME/NAME.index for each; made if it is not there.",
+    help="Directory for NAME/NAME.000001 … and NAME/NAME.index of each binlog; it is made if it is "
+    "missing.",
 )
 @click.option(
     "--at-gtid",
@@ -52,8 +70,8 @@ _INCIDENTS_SHOWN: Final = 10
     metavar="GTID FILE.sql",
     nargs=2,
     multiple=True,
-    help="Behind this event group, change the definitions by CREATE, ALTER and DROP BINLOG in "
-    "this file. May be repeated.",
+    help="From behind this event group on, change the definitions by CREATE, ALTER and DROP "
+    "BINLOG in this file. May be repeated.",
 )
 @click.option(
     "--encryption-keys",
@@ -66,7 +84,7 @@ _INCIDENTS_SHOWN: Final = 10
     "--start-position",
     metavar="N",
     type=click.IntRange(4, POSITION_MAX),
-    help="Begin at this position of the first file, where an event group begins.",
+    help="Begin at this position of the first file; an event group must begin there.",
 )
 @click.option(
     "--max-binlog-size",
@@ -78,68 +96,60 @@ _INCIDENTS_SHOWN: Final = 10
 @click.option(
     "--with-tables-info",
     is_flag=True,
-    help="Have each statement say which tables it concerns, in files for binlane's own programs "
-    "alone. Without it, such files become ordinary ones.",
+    help="List the tables of each statement, in files that only binlane's programs read. "
+    "Without it, such files become ordinary ones.",
 )
 @click.option(
     "--schema",
     "schema_file",
     metavar="SCHEMA.sql",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The tables as they were before the first file, such as a dump without rows: tells which "
-    "foreign keys there are, and what views and stored code are about.",
+    help="The tables before the first file, such as a dump without rows: names foreign keys, "
+    "and the tables of views and stored code.",
 )
 @takes_filter
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
-def command(  # noqa: PLR0913  # one parameter an option
-    *,
-    paths: tuple[str, ...],
-    definitions_file: Path | None,
-    out: Path,
-    changes: Sequence[tuple[str, str]],
-    key_file: str | None,
-    start_position: int | None,
-    max_binlog_size: str,
-    with_tables_info: bool,
-    schema_file: Path | None,
-    quiet: bool,
-    **given: Any,
-) -> int:
+def command(**given: Any) -> int:
     """Make scoped binlogs from binlog files of MariaDB or MySQL, oldest first.
 
-    Each binlog of DEFS.sql gets, in real binlog files, what the files hold of its scope. Run again
-    with the same DIR, it goes on where it ended: behind damage that was mended, behind a run that
-    was cut off, or with files that came since.
+    Each binlog of DEFS.sql gets the changes in its scope, as real binlog files. Run again with
+    the same DIR, the command goes on where it ended: after mended damage, after an interrupted
+    run, or with new files.
     """
+    options = RouteOptions(**{name: given.pop(name) for name in RouteOptions.__slots__})
     from binlane.binlogs.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
     from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415
     from binlane.binlogs.store.settings import StoreSettings  # noqa: PLC0415
-    from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+    from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
     from binlane.live.service.config import size_bytes  # noqa: PLC0415
 
-    size = size_bytes(max_binlog_size, "--max-binlog-size")
+    size = size_bytes(options.max_binlog_size, "--max-binlog-size")
     terms = filter_terms(given, kinds=given["do_event"])
-    if definitions_file is None and terms.is_everything:
+    if options.definitions_file is None and terms.is_everything:
         raise click.UsageError("Missing option '--binlogs', or --do-table and its like")
     request = RouteRequest(
-        paths=paths,
-        schedule=read_schedule(definitions_file, changes),
-        out=out,
-        keys=None if key_file is None else read_keys(key_file),
-        settings=StoreSettings(max_binlog_size_bytes=size, has_tables_info=with_tables_info),
-        start_position=start_position or 0,
-        links=_links(schema_file),
+        paths=options.paths,
+        schedule=read_schedule(options.definitions_file, options.changes),
+        out=options.out,
+        keys=None if options.key_file is None else read_keys(options.key_file),
+        settings=StoreSettings(
+            max_binlog_size_bytes=size, has_tables_info=options.with_tables_info
+        ),
+        start_position=options.start_position or 0,
+        links=_links(options.schema_file),
         filter_terms=terms,
-        load_schema=None if schema_file is None else partial(load_schema, schema_file),
+        load_schema=None
+        if options.schema_file is None
+        else partial(load_schema, options.schema_file),
     )
-    meter = meter_for(paths, writes_to_terminal=False, is_quiet=quiet)
+    meter = meter_for(options.paths, writes_to_terminal=False, is_quiet=options.quiet)
     try:
         report = route_files(request, meter=meter)
     finally:
         if meter is not None:
             meter.close()
-    if not quiet:
+    if not options.quiet:
         _tell(report)
     if report.fault is None:
         return EXIT_WRONG if report.is_unmatched else 0
@@ -169,7 +179,7 @@ def _links(path: Path | None) -> TableLinks:
     return links_of((table for table in tables if table), is_complete=not catalog.problems)
 
 
-def _tell(report: Report) -> None:
+def _tell(report: RouteReport) -> None:
     """Print the result, and notes for the user."""
     for note in report.notes:
         say(f"note: {note}", err=True)

@@ -24,14 +24,14 @@ import click
 @click.option(
     "--embedded",
     is_flag=True,
-    help="Start a MariaDB of its own in data_dir, which is the source.",
+    help="Start a MariaDB of binlane's own in data_dir as the source.",
 )
 @click.option(
     "--port-file",
     type=click.Path(path_type=Path),
-    help="Write the MySQL port to this file once logins are taken.",
+    help="Write the MySQL port to this file once clients can log in.",
 )
-@click.option("--verbose", is_flag=True, help="Log more, whatever the settings say.")
+@click.option("--verbose", is_flag=True, help="Log more, overriding the settings.")
 @click.option("--quiet", is_flag=True, help="Log warnings and errors only.")
 def command(
     *,

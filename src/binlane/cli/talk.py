@@ -44,5 +44,5 @@ def verbose_option(command: Callable[..., int]) -> Callable[..., int]:
         is_flag=True,
         expose_value=False,
         callback=begin,
-        help="Log what goes on to standard error.",
+        help="Log progress to standard error.",
     )(command)

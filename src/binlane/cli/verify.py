@@ -54,15 +54,15 @@ def _is_option(argument: str) -> bool:
     metavar="FILE...",
     multiple=True,
     help="All files of the full log, oldest first: the binlogs together are this log, event for "
-    "event. Stands behind the binlogs.",
+    "event. Write it behind the binlogs.",
 )
 @click.option(
     "--binlogs",
     "definitions_file",
     metavar="DEFS.sql",
     type=click.Path(path_type=Path),
-    help="With --against: the binlogs' definitions, as route takes them; each has what its scope "
-    "holds, and nothing else.",
+    help="With --against: the binlogs' definitions, as route takes them; each must have exactly the "
+    "changes in its scope.",
 )
 @click.option(
     "--at-gtid",
@@ -73,14 +73,16 @@ def _is_option(argument: str) -> bool:
     help="With --binlogs: definitions that change behind this event group, as route takes them.",
 )
 @click.option(
-    "--values", is_flag=True, help="Of a target of `land`, --against its log: compare values, too."
+    "--values", is_flag=True, help="For a target of `land`, --against its log: compare values, too."
 )
-@click.option("--checkpoint", metavar="URI", help="Likewise: that of `land`, if it had one.")
+@click.option(
+    "--checkpoint", metavar="URI", help="For a target of `land`: its checkpoint, if it had one."
+)
 @click.option(
     "--catalog",
     multiple=True,
     metavar="K=V",
-    help="Likewise: a property of its Iceberg catalog, name=… among them.",
+    help="For a target of `land`: a property of its Iceberg catalog, such as name=…",
 )
 @click.option(
     "--encryption-keys",
@@ -102,7 +104,7 @@ def command(
 ) -> int:
     """Check binlog files or a whole data directory; print each fault as file:position: fault.
 
-    A target of `land` is held against its log, table by table.
+    A target of `land` is compared with its log, table by table.
     """
     from binlane.binlogs.store.verify import CheckCounts  # noqa: PLC0415  # after --help
 

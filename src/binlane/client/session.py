@@ -14,7 +14,7 @@ from binlane.client.connection import ServerConnection
 from binlane.client.dialogue import Dialogue, SendCommand, ask, log_in, refusal
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.client.settings import ServerUrl
-from binlane.client.text_rows import Cells, TextRows
+from binlane.client.text_results import Cells, TextRows
 from binlane.errors import CodecError, PeerError
 from binlane.log.codec.packets.commands import encode_query
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from binlane.binlogs.route.record import RECORD_FILE, Reached, Record, text_of
+from binlane.binlogs.route.route_record import RECORD_FILE, Reached, Record, text_of
 from binlane.binlogs.route.schedule import Schedule
-from binlane.binlogs.route.sources import SourceFile
+from binlane.binlogs.route.source_files import SourceFile
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import DRAFT_SUFFIX, LOCK_FILE, DirectoryLock, Disk, unusable
@@ -30,7 +30,7 @@ from binlane.statements.scope.definition import Definition
 _OWN_FILES: Final = frozenset({RECORD_FILE, RECORD_FILE + DRAFT_SUFFIX, LOCK_FILE})
 
 
-class Target:
+class RouteTarget:
     """An open target directory.
 
     Attributes:

@@ -343,7 +343,7 @@ def _planned_bytes(
 def _route(
     group: EventGroup, binlog: RoutedBinlog, prepared: frozenset[str], memory: Memory
 ) -> Routing:
-    from binlane.binlogs.routing.route import route  # noqa: PLC0415  # parses SQL
+    from binlane.binlogs.routing.event_routing import route  # noqa: PLC0415  # parses SQL
 
     return route(group, binlog.definition, binlog.source_format, prepared, memory)
 
@@ -356,7 +356,7 @@ def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:
         group=routed,
         groups=int(routed is not None),
         events=len(events),
-        rows_events=sum(isinstance(event.body, RowsEvent) for event in events),
+        rows_events=len([event for event in events if isinstance(event.body, RowsEvent)]),
         next_group=next_group,
         gtid=group.gtid,
         memory=routing.memory,

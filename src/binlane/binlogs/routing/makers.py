@@ -24,7 +24,7 @@ from binlane.binlogs.routing.planned import (
     plain_events,
 )
 from binlane.binlogs.routing.planned_spans import annotated_raw, raw_group
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.errors import CodecError
 from binlane.log.codec.format import HEADER_LENGTH, Format
 from binlane.log.codec.query import QueryEvent

@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import Final
 
 from binlane.binlogs.routing.generated import Chosen, chosen_ids
-from binlane.binlogs.routing.queries import statement_of, with_ddl_xid, with_statement
-from binlane.binlogs.routing.rows import PIECES, ends_statement, table_name, whole_rows
+from binlane.binlogs.routing.query_events import statement_of, with_ddl_xid, with_statement
+from binlane.binlogs.routing.row_selection import PIECES, ends_statement, table_name, whole_rows
 from binlane.errors import CodecError
 from binlane.log.codec.body import Body
 from binlane.log.codec.buffer import Reader

@@ -237,7 +237,7 @@ def _tidy(directory: Path, names: list[str], present: set[str], disk: Disk) -> N
                 path=str(path),
                 hint=f"move it away, or add it to {directory.name}.index in its place",
             )
-        _LOG.info("removing %s, which was left behind", path)
+        _LOG.info("%s: removing this leftover", path)
         disk.remove(path)
 
 

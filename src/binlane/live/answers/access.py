@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from binlane.client.questions import ALL_ROWS
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import HandlerSession, SessionAge
-from binlane.live.gateway.privileges import (
+from binlane.live.gateway.source_privileges import (
     ACCESS_DENIED_ERRNO,
     SourcePrivilege,
     denied,

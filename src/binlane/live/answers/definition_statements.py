@@ -26,7 +26,7 @@ from binlane.live.answers.unknown_names import UnknownNames, unknown_names
 from binlane.live.gateway.answers import Answer, OkAnswer
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.log_texts import shown
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
 from binlane.names import quote
 from binlane.positions import Position

@@ -11,7 +11,7 @@ from binlane.errors import HINT_ERRNO, BinlaneError, Diagnostic, StatementError
 from binlane.live.answers.access import Access
 from binlane.live.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.live.gateway.handler import HandlerSession
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.account_changes import PUBLIC, account_name
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import flavor_of

@@ -19,12 +19,12 @@ from binlane.errors import BinlaneError, StatementError
 from binlane.live.answers.explain import predicted_errors
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.handler import HandlerSession
+from binlane.live.port.attribution_messages import AttributionReceiver
 from binlane.live.port.catalog_connections import not_asked
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.marks import Marker
-from binlane.live.port.parts import PortParts, Seen
+from binlane.live.port.port_parts import PortParts, Seen
 from binlane.live.port.port_session import PortSession
-from binlane.live.port.sayings import Sayings
+from binlane.live.port.source_marks import Marker
 from binlane.live.provision.source_schema import wanted_privileges
 from binlane.log.codec.types import Flavor
 from binlane.statements.scope.definition import Definition
@@ -96,7 +96,7 @@ class Port:
         self,
         settings: SourceSettings,
         binlogs: JudgedBinlogs,
-        sayings: Sayings,
+        sayings: AttributionReceiver,
         catalog: LiveCatalog,
         *,
         seen: Seen,

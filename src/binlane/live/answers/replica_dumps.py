@@ -18,13 +18,13 @@ from binlane.live.answers.access import (
     NOT_IN_TIME,
     Access,
 )
-from binlane.live.dump.machine import ReplicaDump
-from binlane.live.dump.progress import DumpProgress
+from binlane.live.dump.dump_progress import DumpProgress
+from binlane.live.dump.dump_sending import DumpContext, awaited, serve_dump
+from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import FATAL_ERRNO, ReplicaRequest, refusal
-from binlane.live.dump.transport import awaited, serve_dump
 from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.log_texts import shown
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
@@ -168,14 +168,13 @@ class ReplicaDumps:
                 for binlog in ("", live.name):
                     self._refused.pop((binlog, request.server_id), None)
                 try:
-                    return await serve_dump(
-                        *(request, live, send),
+                    context = DumpContext(
                         source_id=source_id,
                         ended=ended,
                         refusal_of=watched.refusal,
                         progress=replica.progress,
-                        dump=dump,
                     )
+                    return await serve_dump(request, live, send, context, dump=dump)
                 finally:
                     del self._watched[session]
                     if replica.progress.failure and not ended.done():

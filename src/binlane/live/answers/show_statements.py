@@ -25,7 +25,7 @@ from binlane.live.answers.system_tables.schema import Snapshot
 from binlane.live.answers.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
 from binlane.live.gateway.answers import Answer, RowsAnswer
 from binlane.live.gateway.handler import HandlerSession
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.format import MAGIC, flavor_of

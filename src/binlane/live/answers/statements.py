@@ -27,7 +27,7 @@ from binlane.live.dump.lookup import gtid_position_in, place_behind
 from binlane.live.gateway.answers import Answer
 from binlane.live.gateway.handler import HandlerSession, Send
 from binlane.live.gateway.judge import Judge
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlog_changes import COMPLETE_TIMEOUT_S, incomplete
 from binlane.live.loop.binlogs import Binlogs
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid

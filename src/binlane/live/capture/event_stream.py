@@ -20,7 +20,7 @@ from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import is_eof, is_error
 from binlane.log.codec.transaction import GtidListEvent
 from binlane.log.grouping.event_group import CONTROL_TYPES, EventGroup, Grouper
-from binlane.log.grouping.fragments import Fragments
+from binlane.log.grouping.fragment_joining import Fragments
 from binlane.positions import FilePosition, Position
 
 _CAME_BYTES: Final = 1 << 19

@@ -33,7 +33,7 @@ from binlane.log.grouping.event_group import (
     gtid_of,
 )
 from binlane.log.grouping.flavors import check_flavor
-from binlane.log.grouping.fragments import Fragments
+from binlane.log.grouping.fragment_joining import Fragments
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.grouping.scanner import Scanner, is_fast
 from binlane.log.grouping.unexpected import UnexpectedError

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from binlane.errors import CodecError
 from binlane.live.gateway.command_rules import CommandRules
 from binlane.live.gateway.judge import ClientStatement, Judge, TextReading
-from binlane.live.gateway.prepared import PreparedStatements
+from binlane.live.gateway.prepared_statements import PreparedStatements
 from binlane.live.gateway.reply_follower import Watcher
 from binlane.live.gateway.value_texts import LogStyle
 from binlane.log.codec.buffer import Reader
@@ -41,7 +41,7 @@ _STATEMENT_ID: Final = Struct("<BI")
 _OPTION: Final = Struct("<BH")
 _MULTI_STATEMENTS_ON: Final = 0
 # Members of enumerations are looked up anew each time that they are named.
-_QUERY: Final = int(Command.QUERY)
+QUERY: Final = int(Command.QUERY)
 
 
 class ClientCommand(NamedTuple):
@@ -156,7 +156,7 @@ class ClientStatements:
         Raises:
             CodecError: If the payload is no such command.
         """
-        if command != _QUERY:
+        if command != QUERY:
             return self._executed(command, payload, judge.reading)
         return self.of_query(self.query(payload), judge)
 

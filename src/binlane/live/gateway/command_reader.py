@@ -12,10 +12,15 @@ from typing import Final
 
 from binlane.errors import CodecError
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.authentication import Authentication, Passed, clear_password_refusal
+from binlane.live.gateway.client_authentication import (
+    Authentication,
+    Passed,
+    clear_password_refusal,
+)
 from binlane.live.gateway.client_frames import ClientFrames, NextBytes
 from binlane.live.gateway.client_statements import (
     LONG_DATA_HEAD,
+    QUERY,
     ClientCommand,
 )
 from binlane.live.gateway.command_rules import (
@@ -25,14 +30,14 @@ from binlane.live.gateway.command_rules import (
     TEXT_COMMANDS,
     check_beginning,
 )
-from binlane.live.gateway.counts import PortCounts
 from binlane.live.gateway.judge import (
     NOBODY,
 )
 from binlane.live.gateway.judged_commands import JudgedCommands
 from binlane.live.gateway.login import LOGIN_MAX, Login, LoginRules
 from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.port_counts import PortCounts
+from binlane.live.gateway.relay_questions import (
     Learning,
     Starting,
     StatementQuestion,
@@ -110,7 +115,6 @@ class UserChange:
 
 # A frame's header and the first byte behind it; of a frame numbered 0 its length alone, and that.
 _QUERY_HEAD: Final = Struct("<IB")
-_QUERY: Final = int(Command.QUERY)
 _COMMANDS_AT_ONCE: Final = 64
 """Commands of one client that are read before other clients have their turn."""
 _FORGETTING_COMMANDS: Final = JUDGED_COMMANDS | {Command.INIT_DB}
@@ -126,13 +130,13 @@ class Pause(Enum):
 
 
 # Members of enumerations are looked up anew each time that they are named.
-_COMMAND: Final = NextBytes.COMMAND
+COMMAND: Final = NextBytes.COMMAND
 _CONTINUATION: Final = NextBytes.CONTINUATION
 _REST: Final = NextBytes.REST
-_NEEDS_BYTES: Final = Pause.NEEDS_BYTES
-_TURN: Final = Pause.TURN
+NEEDS_BYTES: Final = Pause.NEEDS_BYTES
+TURN: Final = Pause.TURN
 _WAITS: Final = Pause.WAITS
-_READY: Final = Phase.READY
+READY: Final = Phase.READY
 _PASSES: Final = Role.PASSES
 _WATCHED: Final = Role.WATCHED
 
@@ -164,7 +168,7 @@ class CommandReader(JudgedCommands):
     def _read_commands(self) -> None:
         """Read the client's frames until one has to wait."""
         frames, count = self._frames, 0
-        self._pause = _NEEDS_BYTES
+        self._pause = NEEDS_BYTES
         while frames.data and self.phase not in DEAF:
             if frames.next is _REST:
                 self._pass_on()
@@ -173,7 +177,7 @@ class CommandReader(JudgedCommands):
                 return
             count += 1
             if count > _COMMANDS_AT_ONCE:
-                self._pause = _TURN
+                self._pause = TURN
                 return
             length = frames.length
             if self._change is not None:
@@ -192,7 +196,7 @@ class CommandReader(JudgedCommands):
     def _passes_frame(self) -> bool:
         """True if the client's first frame is no command, or one whose beginning was read."""
         frames, source = self._frames, self._source
-        if source.wants_local_data or frames.next is not _COMMAND:
+        if source.wants_local_data or frames.next is not COMMAND:
             return True
         # The first of the client's answers is numbered 2; a packet numbered 0 is a command.
         return source.is_authenticating and bool(frames.number)
@@ -229,7 +233,7 @@ class CommandReader(JudgedCommands):
             do.
         """
         length = len(data) - FRAME_HEADER_LENGTH
-        if not 1 < length <= INSPECTED_MAX or _QUERY_HEAD.unpack_from(data) != (length, _QUERY):
+        if not 1 < length <= INSPECTED_MAX or _QUERY_HEAD.unpack_from(data) != (length, QUERY):
             return False
         source, statements = self._source, self._statements
         if not source.is_idle or source.wants_local_data:
@@ -242,7 +246,7 @@ class CommandReader(JudgedCommands):
         self._commands += 1
         judge = self.judge
         found = () if judge is NOBODY else statements.of_query(query, judge)
-        self._judge(found, _QUERY, data[FRAME_HEADER_LENGTH:], data)
+        self._judge(found, QUERY, data[FRAME_HEADER_LENGTH:], data)
         return True
 
     def _read_command(self, length: int) -> bool:
@@ -251,13 +255,13 @@ class CommandReader(JudgedCommands):
         if len(frames.data) <= FRAME_HEADER_LENGTH:
             return False
         number = frames.data[FRAME_HEADER_LENGTH]
-        if self.phase is not _READY:
+        if self.phase is not READY:
             return self._wait()
         is_too_long = length > rules.text_max and number in TEXT_COMMANDS
         if number not in rules.read or is_too_long:
             return self._pass_unread(number, length)
         if length == FRAME_PAYLOAD_MAX:
-            is_held = number == _QUERY and self.judge.reads_long_texts and frames.has_whole_packet()
+            is_held = number == QUERY and self.judge.reads_long_texts and frames.has_whole_packet()
             if is_held is None:
                 return False
             if not is_held:
@@ -320,7 +324,7 @@ class CommandReader(JudgedCommands):
         if self._own_answer(number, payload) is not None:
             return True
         if number in TEXT_COMMANDS:
-            text = self._statements.query(payload) if number == _QUERY else payload[1:]
+            text = self._statements.query(payload) if number == QUERY else payload[1:]
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(text)
         if number == Command.STMT_EXECUTE:
             return self._statements.prepared.own(payload) is not None
@@ -356,7 +360,7 @@ class CommandReader(JudgedCommands):
         if not self.diagnostics.concern(statement):
             return None
         own = self.diagnostics.answer(text_of(statement), self._flavor)
-        return own if number == _QUERY or isinstance(own, RowsAnswer) else None
+        return own if number == QUERY or isinstance(own, RowsAnswer) else None
 
     def _answer_own(self, answer: RowsAnswer | str, number: int, payload: bytes) -> None:
         """Give the answer that `_own_answer` has found."""
@@ -367,7 +371,7 @@ class CommandReader(JudgedCommands):
             return
         self._commands += 1
         packet = self._query_packet(answer)
-        self._take_command(ClientCommand(_QUERY, packet[FRAME_HEADER_LENGTH:], packet))
+        self._take_command(ClientCommand(QUERY, packet[FRAME_HEADER_LENGTH:], packet))
 
     def _take_command(self, command: ClientCommand) -> None:
         """Take a command that is none of binlane's own."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from binlane.live.gateway.answers import Answer
 from binlane.live.gateway.judge import Judge, StatementReply
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.results import ResultSet

@@ -13,6 +13,7 @@ from typing import Final
 from binlane.live.gateway.answers import RowsInParts
 from binlane.live.gateway.client_frames import ClientFrames
 from binlane.live.gateway.client_statements import (
+    QUERY,
     ClientCommand,
     ClientStatements,
     UncutStatements,
@@ -21,7 +22,6 @@ from binlane.live.gateway.client_statements import (
 from binlane.live.gateway.command_rules import (
     UNJUDGED,
 )
-from binlane.live.gateway.counts import PortCounts
 from binlane.live.gateway.diagnostics import OwnDiagnostics
 from binlane.live.gateway.judge import (
     AS_IT_IS,
@@ -40,7 +40,8 @@ from binlane.live.gateway.judge import (
 from binlane.live.gateway.login import Login
 from binlane.live.gateway.own_replies import OwnReplies
 from binlane.live.gateway.phase import TRANSITIONS, Phase, PhaseEvent
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.port_counts import PortCounts
+from binlane.live.gateway.relay_questions import (
     Cutting,
     Entering,
     Following,
@@ -63,7 +64,7 @@ from binlane.log.codec.packets.commands import (
     encode_query,
 )
 from binlane.log.codec.packets.execution import opens_cursor
-from binlane.log.codec.packets.flags import Capability, Command
+from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     frame,
@@ -71,9 +72,6 @@ from binlane.log.codec.packets.framing import (
 )
 from binlane.log.codec.packets.replies import error_packet
 from binlane.log.codec.types import Flavor
-
-_QUERY: Final = int(Command.QUERY)
-
 
 Statements = tuple[ClientStatement, ...] | UncutStatements | Unwritten | None
 """The statements of a command, as of `ClientStatements.of`."""
@@ -168,7 +166,7 @@ class JudgedCommands:
         if isinstance(found, tuple):
             judge = self.judge
             verdict = judge.judge(found)
-            if number == _QUERY and packet and not self.diagnostics.are_own:
+            if number == QUERY and packet and not self.diagnostics.are_own:
                 if verdict is AS_IT_IS:
                     self._counts.verdicts[RunVerdict] += 1
                     self.phase = _BEHIND_COMMAND
@@ -181,7 +179,7 @@ class JudgedCommands:
                     self._to_source.append(packet)
                     return
         command = ClientCommand(number, payload, packet)
-        self._own.begin(frame_count(len(payload)), is_binary=number != _QUERY)
+        self._own.begin(frame_count(len(payload)), is_binary=number != QUERY)
         if found is None:
             self._ask(Learning(command))
         elif not isinstance(found, tuple):
@@ -222,7 +220,7 @@ class JudgedCommands:
     def _run(self, verdict: RunVerdict, command: ClientCommand) -> None:
         if verdict.text is not None:
             packet = self._query_packet(verdict.text)
-            command = ClientCommand(_QUERY, packet[FRAME_HEADER_LENGTH:], packet)
+            command = ClientCommand(QUERY, packet[FRAME_HEADER_LENGTH:], packet)
         if not verdict.before:
             self._move(_COMMAND_SENT)
             self._send(command, _JUDGED)
@@ -230,7 +228,7 @@ class JudgedCommands:
         self._prepared = command
         self._move(PhaseEvent.OWN_SENT)
         for statement in verdict.before:
-            self._source.expect(_QUERY, _OWN)
+            self._source.expect(QUERY, _OWN)
             self._to_source.append(self._query_packet(statement))
 
     def _send(self, command: ClientCommand, role: Role) -> None:

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.side import Side
 
 _GIVES_WAY_S: Final = 0.003
@@ -90,4 +90,4 @@ class SharedListener:
         now_s = asyncio.get_running_loop().time()
         if now_s >= self._told_s + _NOT_TOLD_S:
             self._told_s = now_s
-            logger.error("no more connections can be taken: %s", error)
+            logger.error("connections: no more can be accepted: %s", error)

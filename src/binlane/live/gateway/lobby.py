@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
 
 PATIENCE_S: Final = 1.0
 """For so long nobody has to make room for those who wait."""

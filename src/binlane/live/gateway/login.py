@@ -15,7 +15,7 @@ from typing import Final
 
 from binlane.client.settings import SslMode
 from binlane.errors import CodecError, StatementError
-from binlane.live.gateway.authentication import (
+from binlane.live.gateway.client_authentication import (
     Authentication,
     Passed,
     Privacy,

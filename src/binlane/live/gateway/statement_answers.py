@@ -9,8 +9,8 @@ from typing import Final
 from binlane.errors import StatementError
 from binlane.live.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer
 from binlane.live.gateway.handler import Handler, HandlerSession
-from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.questions import StatementQuestion
+from binlane.live.gateway.relay import Relay
+from binlane.live.gateway.relay_questions import StatementQuestion
 from binlane.live.gateway.replica_statements import (
     CONSTANTS,
     OF_SEMI_SYNC,

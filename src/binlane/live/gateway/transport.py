@@ -13,19 +13,19 @@ from typing import Final
 from binlane.client.account import seal, tls_context
 from binlane.client.settings import ServerUrl
 from binlane.errors import BinlaneError, ConfigError, SourceDownError
-from binlane.live.gateway.counts import LoginOutcome, PortCounts
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
+from binlane.live.gateway.gateway_session import GatewaySession, Sides
 from binlane.live.gateway.handler import Handler
 from binlane.live.gateway.listening import SharedListener
 from binlane.live.gateway.lobby import Guest, Lobby
 from binlane.live.gateway.log_texts import shown
 from binlane.live.gateway.login import LoginRules
-from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.seldom import WarningLimiter
-from binlane.live.gateway.session import GatewaySession, Sides
+from binlane.live.gateway.port_counts import LoginOutcome, PortCounts
+from binlane.live.gateway.relay import Relay
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
 from binlane.live.gateway.side import Side
 from binlane.live.gateway.tls import TlsRole
+from binlane.live.gateway.warning_limiter import WarningLimiter
 from binlane.log.codec.packets.framing import frame
 from binlane.log.codec.packets.replies import ErrPacket
 

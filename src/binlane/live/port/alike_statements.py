@@ -107,7 +107,9 @@ class AlikeStatements:
                 return False
             model.repeat()
             return True
-        if plans is None or reply.is_result_set or has_no_rows(reply, is_update=known.is_update):
+        if plans is None or reply.is_result_set or not reply.affected_rows:
+            return False
+        if known.is_update and has_no_rows(reply, is_update=True):
             return False
         model.repeat()
         if reply.insert_id and known.has_insert_id:

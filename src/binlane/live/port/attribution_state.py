@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from binlane.live.port.findings import Findings
+from binlane.live.port.group_findings import Findings
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.log_progress import LogProgress
 from binlane.live.port.session_groups import (

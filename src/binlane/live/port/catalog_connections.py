@@ -26,7 +26,7 @@ from binlane.errors import BinlaneError, PeerError, SourceDownError, StatementEr
 from binlane.live.capture.backoff import Backoff
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.capture.source_facts import quoted_account
-from binlane.live.gateway.privileges import global_privileges
+from binlane.live.gateway.source_privileges import global_privileges
 from binlane.positions import GtidSet, MysqlGtid
 from binlane.statements.policy.server import Server
 

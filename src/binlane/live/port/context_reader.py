@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 
 from binlane.errors import StatementError
 from binlane.live.port.context_use import PLAIN, ContextUse
+from binlane.live.port.context_values import ContextValues, asked_values, context_values
 from binlane.live.port.session_clock import SessionClock
-from binlane.live.port.session_values import SessionValues, asked_values, session_values
 from binlane.live.port.statement_context import StatementContext
 from binlane.live.port.user_variables import asked as asked_variable
 from binlane.live.port.user_variables import variable_event
@@ -168,7 +168,7 @@ class ContextReader:
         self._has_own_seeds = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
-        self.values: SessionValues | None = None
+        self.values: ContextValues | None = None
         self.is_dirty = True
         self.is_charset_known = False
 
@@ -299,7 +299,7 @@ class ContextReader:
         elif self._own_collation is None or self._own_collation[0] != database:
             rows = (await ask(_OWN_COLLATION)).texts()
             self._own_collation = (database, (rows[0][0] or "") if rows else collation)
-        self.values = session_values(
+        self.values = context_values(
             given,
             self._server,
             database_collation=self._own_collation[1],
@@ -379,7 +379,7 @@ class ContextReader:
             before += clock.give_back()
         return context, tuple(before)
 
-    def begin_plain(self, values: SessionValues | None) -> bool:
+    def begin_plain(self, values: ContextValues | None) -> bool:
         """True if a statement may be sent as it is, without context but for variables that are known.
 
         Args:
@@ -392,7 +392,7 @@ class ContextReader:
         self._clock.was_given_back = False
         return True
 
-    def _values_in_routine(self, values: SessionValues) -> SessionValues | None:
+    def _values_in_routine(self, values: ContextValues) -> ContextValues | None:
         routine = self._asked.routine
         if not routine:
             return None

@@ -81,8 +81,8 @@ _LOGGED_VARIABLES: Final = frozenset(
 )
 
 
-class Reads(NamedTuple):
-    """Reads that a source that logs rows leaves open to changes by others, unseen by a text.
+class UnlockedReads(NamedTuple):
+    """UnlockedReads that a source that logs rows leaves open to changes by others, unseen by a text.
 
     A source that logs statements makes the others wait. Without that, the order of the log is not the order
     in which things were read.
@@ -106,7 +106,7 @@ class Reads(NamedTuple):
         return self.has_added_to or self.has_selected or (self.has_others and not locks_reads)
 
 
-NO_READS: Final = Reads()
+NO_UNLOCKED_READS: Final = UnlockedReads()
 
 
 class ContextUse(NamedTuple):
@@ -138,7 +138,7 @@ class ContextUse(NamedTuple):
         names_charset: True if the statement names a character set, whose default collation MariaDB then logs.
         sets_context: True if the statement sets values for itself, by SET STATEMENT … FOR, that are logged
             with it.
-        reads: Reads of a changing statement that are not kept from changes by others.
+        reads: UnlockedReads of a changing statement that are not kept from changes by others.
     """
 
     is_known: bool = True
@@ -161,7 +161,7 @@ class ContextUse(NamedTuple):
     routines: tuple[TableName, ...] = ()
     names_charset: bool = False
     sets_context: bool = False
-    reads: Reads = NO_READS
+    reads: UnlockedReads = NO_UNLOCKED_READS
 
 
 PLAIN: Final = ContextUse()
@@ -319,12 +319,12 @@ class _Finder:
                 yield view.facts
                 names.extend(use.name for use in view.facts.tables)
 
-    def reads(self, resolve: Resolve) -> Reads:
+    def reads(self, resolve: Resolve) -> UnlockedReads:
         """Give the statement's reads, with those of the statements in it that are logged by themselves."""
         found = [_reads(self.facts, self.resolved)]
         if self.facts.effects.kind in _PROGRAM_KINDS:
             found += [_reads(facts, resolve(facts, database)) for facts, database in self.inner]
-        return Reads(*map(any, zip(*found, strict=True)))
+        return UnlockedReads(*map(any, zip(*found, strict=True)))
 
     def _programs(self) -> Iterator[tuple[StatementFacts, str]]:
         """Facts of all statements in bodies that the statement runs, with their databases."""
@@ -397,17 +397,17 @@ class _Finder:
                         yield default_facts(text, table.name.database, table.dialect)
 
 
-def _reads(facts: StatementFacts, resolved: ResolvedStatement) -> Reads:
+def _reads(facts: StatementFacts, resolved: ResolvedStatement) -> UnlockedReads:
     """Give the reads of a statement that changes something."""
     kind = facts.effects.kind
     makes_filled = kind is StatementKind.CREATE_TABLE_SELECT
     if not (makes_filled or any(access.changes for access in resolved.accesses)):
-        return NO_READS
+        return NO_UNLOCKED_READS
     # A MERGE table that is written locks its members as it is locked itself.
     read = [access.table for access in resolved.accesses if not _is_written(access)]
     others = any(not table.is_temporary for table in read)
     is_select = kind is StatementKind.SELECT
-    return Reads(
+    return UnlockedReads(
         has_added_to=any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in read),
         has_selected=is_select and others,
         has_others=others and not is_select,

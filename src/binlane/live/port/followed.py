@@ -20,10 +20,10 @@ from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.judge import (
     AS_IT_IS,
     NOTHING_LEFT,
+    PASS,
     ClientStatement,
     Done,
     Give,
-    PassingJudge,
     Refuse,
     RunVerdict,
     StatementReply,
@@ -35,8 +35,8 @@ from binlane.live.port.binlog_variables import concerns
 from binlane.live.port.context_reader import Needs, reads_diagnostics
 from binlane.live.port.followed_session import FollowedSession, ObjectsUnknownError
 from binlane.live.port.group_tracking import UnderWay
-from binlane.live.port.long_texts import TURN, turn_ends
-from binlane.live.port.refusals import (
+from binlane.live.port.long_statements import TURN, turn_ends
+from binlane.live.port.statement_refusals import (
     NO_BULK,
     NOT_PREPARED,
     is_logged_by_its_text,
@@ -66,7 +66,7 @@ _Replied = tuple[UnderWay | Repeated, Sequence[StatementReply]]
 """A statement that the source has run, and its replies."""
 
 
-class Followed(PassingJudge):
+class Followed:
     """A session that the model goes along with.
 
     Attributes:
@@ -87,7 +87,7 @@ class Followed(PassingJudge):
         self._under_way: list[UnderWay | Repeated] = []
 
     @property
-    def reading(self) -> TextReading | None:  # type: ignore[override]  # not always known
+    def reading(self) -> TextReading | None:
         """Same as in `Judge`: None where the session's character set is not known."""
         reader, dialect = self.session.reader, self.session.model.session.dialect
         if reader.values is None or not reader.is_charset_known:
@@ -98,15 +98,15 @@ class Followed(PassingJudge):
         return self._reading
 
     @property
-    def reads_long_texts(self) -> bool:  # type: ignore[override]  # by the session's format
+    def reads_long_texts(self) -> bool:
         """Same as in `Judge`."""
         model = self.session.model
         return not model.session.may_log_rows or model.has_images
 
     @property
-    def is_under_way(self) -> bool:
-        """True if the source runs a statement that is followed."""
-        return bool(self._under_way)
+    def hides_gtids(self) -> bool:
+        """Same as in `Judge`."""
+        return self.session.tracking.hides_gtids
 
     async def learn(self) -> None:
         """Same as in `Judge`."""
@@ -115,10 +115,10 @@ class Followed(PassingJudge):
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:  # type: ignore[override]  # not always at once
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Same as in `Judge`."""
         if len(statements) != 1:
-            return None
+            return None if statements else PASS
         told, _, is_complete, _ = statements[0]
         session = self.session
         reader, model = session.reader, session.model
@@ -159,7 +159,7 @@ class Followed(PassingJudge):
         session = self.session
         session.make_current()
         if session.wants_tracking:
-            await session.tracking.begin(session.shared)
+            await session.tracking.begin()
         reader = session.reader
         must_ask = any(reader.must_ask_to_read(one.text) for one in statements)
         is_as_before = must_ask and self._reads_diagnostics(statements)
@@ -308,8 +308,8 @@ class Followed(PassingJudge):
         finally:
             model.restore(before)
         tracking = session.tracking
-        if is_for_all and tracking.shared is None and not session.is_in_transaction:
-            await tracking.begin(session.shared)
+        if is_for_all and not tracking.is_on and not session.is_in_transaction:
+            await tracking.begin()
         tracking.intend_unread(model, is_for_all=is_for_all)
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
@@ -387,7 +387,8 @@ class Followed(PassingJudge):
                 more = self._more_warnings(*behind[-1])
                 return Done(more, partial(self._follow_rest, behind))
         self._under_way = []
-        session.long_texts.forget()
+        if session.long_texts.held:
+            session.long_texts.forget()
         tracking = session.tracking
         if tracking.is_settled:
             return Done(warnings) if warnings else NOTHING_LEFT
@@ -481,7 +482,7 @@ class Followed(PassingJudge):
             one = self._alike.looked_at(one)
         session, reply = self.session, replies[-1]
         model, tracking = session.model, session.tracking
-        tracking.doubt(one, model.session)
+        tracking.note_judged(one, model.session)
         planned = _carried_out(model, one, reply)
         session.reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
@@ -518,10 +519,18 @@ class Followed(PassingJudge):
             for executed in session.executed(facts):
                 catalog.changed(executed, session.database)
 
-    async def drop_temporary(self) -> None:
+    async def ended(self) -> None:
+        """Same as in `Judge`."""
+        if not any(one.is_intended for one in self._under_way):  # else the source may be writing
+            await self._drop_temporary()
+        self.end_tracking()
+
+    def end_tracking(self) -> None:
+        """Say that nothing more is told of the session's groups."""
+        self.session.tracking.end(is_under_way=bool(self._under_way))
+
+    async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
-        if any(one.is_intended for one in self._under_way):
-            return  # the source may be writing
         context = self.session.reader.last()
         planned = self.session.model.disconnect()
         if planned.mark is not None and context is not None:

@@ -8,17 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
+from binlane.client.needed_objects import Question, Topic
+from binlane.client.questions import Answer, AskingContext
 from binlane.client.source_objects import Source
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.binlog_variables import NAMES, mended
-from binlane.live.port.context_reader import ContextReader, Needs
+from binlane.live.port.context_reader import ContextReader, Needs, reads_diagnostics
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.group_tracking import GroupTracking
-from binlane.live.port.long_texts import LongTexts
-from binlane.live.port.own_questions import own_questions
-from binlane.live.port.parts import PortParts
-from binlane.live.port.refusals import Refusals
+from binlane.live.port.long_statements import LongTexts
+from binlane.live.port.port_parts import PortParts
+from binlane.live.port.statement_refusals import Refusals
+from binlane.live.port.unread import Unread
 from binlane.live.port.user_variables import asked as asked_variable
 from binlane.live.port.warnings import Warnings
 from binlane.log.codec.client_text import written_text
@@ -49,6 +51,8 @@ CHANGING: Final = frozenset(
 )
 _NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 _BARE: Final = re.compile(r"\w+", re.ASCII)
+_LOCKED: Final = frozenset((Topic.TABLE, Topic.TRIGGERS))
+"""Topics of questions on a table itself."""
 
 
 class ObjectsUnknownError(Exception):
@@ -96,27 +100,23 @@ class FollowedSession:
     @classmethod
     async def begin(
         cls,
+        client: HandlerSession,
         shared: PortParts,
-        tracking: GroupTracking,
         long_texts: LongTexts,
-        before: FollowedSession | None,
-        *,
-        is_new: bool,
+        before: FollowedSession | Unread,
     ) -> Self:
         """Begin to go along with a client's session, as it is now.
 
         Args:
+            client: The session on the source.
             shared: State that all sessions of the port share.
-            tracking: Tells of the session's groups.
             long_texts: Long texts of the session's commands.
-            before: The session as it was followed before it got out of step; None for a first beginning.
-            is_new: True if nothing has run in the session that may have left anything behind.
+            before: The session as it was before, followed or unread.
 
         Raises:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        client = tracking.client
         circumstances = await Source(client).circumstances()
         mending = mended(circumstances.variables)
         if mending is not None:
@@ -133,22 +133,29 @@ class FollowedSession:
         for name, value in circumstances.variables.items():
             if name not in NAMES:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
-        session.begin_with(shared.global_values(), None if before is None else before.model.session)
+        session.begin_with(
+            shared.global_values(), None if isinstance(before, Unread) else before.model.session
+        )
+        is_new = isinstance(before, Unread) and not before.has_passed
         session.programs.hides_prepared = not is_new
         session.programs.effort.most = STEPS_BESIDE_OTHERS_MAX
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
+        if isinstance(before, Unread):
+            reader = ContextReader(circumstances.server)
+            tracking = GroupTracking(client, shared, hides_tables=before.hides_tables)
+            warnings = Warnings(flavor_of(client.server_version))
+        else:
+            reader, tracking, warnings = before.reader, before.tracking, before.warnings
         found = cls(
             client=client,
             shared=shared,
             model=PlanningSession(session),
             objects=objects,
             definitions=definitions,
-            reader=ContextReader(circumstances.server) if before is None else before.reader,
+            reader=reader,
             tracking=tracking,
-            warnings=Warnings(flavor_of(client.server_version))
-            if before is None
-            else before.warnings,
+            warnings=warnings,
             refusals=Refusals(client),
             long_texts=long_texts,
             is_in_transaction=circumstances.is_in_transaction,
@@ -157,7 +164,7 @@ class FollowedSession:
             # The session may hold a timestamp of its own, which it has to take back.
             found.reader.lost_track()
         # The transaction may have changes that are not known.
-        tracking.begin_anew(is_in_transaction=circumstances.is_in_transaction)
+        tracking.begin_anew(shared, is_in_transaction=circumstances.is_in_transaction)
         if is_new:
             # Later it might have to be asked before a statement that reads warnings.
             await found.read_context()
@@ -168,7 +175,7 @@ class FollowedSession:
     @property
     def wants_tracking(self) -> bool:
         """True if it matters from now on which groups of the source are the session's."""
-        is_off = self.tracking.shared is None
+        is_off = not self.tracking.is_on
         return is_off and self.model.needs_plans and not self.is_in_transaction
 
     @property
@@ -231,7 +238,7 @@ class FollowedSession:
         for each in (*session.executed(facts), facts):
             if catalog.covers(each, session.database):
                 continue
-            own = own_questions(self.client, session, facts)
+            own = _own_questions(self.client, session, facts)
             try:
                 asked = await catalog.fetch(each, session.database, own)
             except StatementError as error:
@@ -267,7 +274,7 @@ class FollowedSession:
         catalog = self.shared.catalog
         missed = catalog.missed(self.objects)
         if missed:
-            own = own_questions(self.client, self.model.session, facts)
+            own = _own_questions(self.client, self.model.session, facts)
             try:
                 await catalog.fetch_objects(missed, own)
             except StatementError as error:
@@ -315,7 +322,7 @@ class FollowedSession:
             expected: The model's preview of the statement.
         """
         session, tracking = self.model.session, self.tracking
-        if not expected.has_texts or tracking.shared is None or tracking.spoils:
+        if not expected.has_texts or not tracking.is_on or tracking.spoils:
             return None
         use = self.shared.uses.of(facts, session, self.shared.catalog.version)
         if use.reads.are_unlocked(locks_reads=session.locks_reads):
@@ -333,7 +340,7 @@ class FollowedSession:
         """Give a statement's use of its context; None where nobody has to look."""
         if needs is not None:
             return needs.use
-        if facts.effects.kind not in CHANGING or expected.has_texts or self.tracking.shared is None:
+        if facts.effects.kind not in CHANGING or expected.has_texts or not self.tracking.is_on:
             return None
         # Rows as they are, it still leaves what later texts need as it was.
         return self.shared.uses.of(facts, self.model.session, self.shared.catalog.version)
@@ -341,3 +348,54 @@ class FollowedSession:
 
 def _literal(value: str) -> str:
     return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
+
+
+class OwnQuestions:
+    """Questions to a client's session on the source about objects that it has locked from all others.
+
+    Whoever holds an exclusive lock of a table reads its definition; binlane's own connections would wait for the
+    lock, and the client for them. A session that has to wait for somebody else's lock waits as long as its own
+    settings say, as it would without the port.
+
+    Args:
+        client: Client's session on the source.
+        session: Model of the client's session.
+    """
+
+    def __init__(self, client: HandlerSession, session: Session) -> None:
+        self._client = client
+        self._session = session
+
+    def may_have_locked(self, question: Question) -> bool:
+        """True if the session may have locked the object of a question."""
+        locked = self._session.state.locked_tables
+        if locked is None or question.topic not in _LOCKED:
+            return False
+        return any(name == question.name for name, _, _ in locked.locks)
+
+    async def answer(self, question: Question, asked: AskingContext) -> Answer:
+        """The answer to a question.
+
+        Raises:
+            StatementError: If the source refuses to tell the session, or is not understood.
+            PeerError: If it goes away.
+        """
+        variables = self._session.state.variables
+        source = Source(self._client, sql_mode=variables.text("sql_mode"), is_patient=True)
+        return await source.answer(question, asked)
+
+
+def _own_questions(
+    client: HandlerSession, session: Session, facts: StatementFacts
+) -> OwnQuestions | None:
+    """Give the questions that a session may be asked before a statement; None where that would show.
+
+    Asking takes away the diagnostics that the statement before has left (`context_reader`): so nothing is asked
+    before a statement that reads those.
+
+    Args:
+        client: Client's session on the source.
+        session: Model of the client's session.
+        facts: Parsed facts of the statement's text.
+    """
+    return None if reads_diagnostics(facts) else OwnQuestions(client, session)

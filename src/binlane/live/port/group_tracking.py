@@ -19,10 +19,10 @@ from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.judge import StatementReply
 from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.live.port.context_use import ContextUse
-from binlane.live.port.doubts import Doubt
 from binlane.live.port.group_planning import GroupPlanning
+from binlane.live.port.judged_objects import JudgedObjects
 from binlane.live.port.known_statements import Foreseen
-from binlane.live.port.parts import PortParts
+from binlane.live.port.port_parts import PortParts
 from binlane.live.port.statement_context import StatementContext
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.types import Flavor
@@ -78,7 +78,7 @@ class UnderWay:
         return self.expected.number
 
 
-class Intended(Protocol):
+class TrackedStatement(Protocol):
     """A statement that the source runs, as far as its groups are told of."""
 
     @property
@@ -93,7 +93,7 @@ class Intended(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Report:
     """A message to `Attributions` on a statement's groups.
 
     Attributes:
@@ -118,7 +118,7 @@ class GroupTracking:
     """Plans one session's groups, and tells `Attributions` which they are.
 
     Attributes:
-        shared: State that sessions share; None as long as nothing is told of this session's groups.
+        is_on: True if `Attributions` is told of the session's groups.
         thread_id: Thread of the session at the source.
         planning: The plans of the transaction.
         spoils: True if nothing of the transaction is planned any more: its groups go as rows. So it is, too,
@@ -130,10 +130,14 @@ class GroupTracking:
 
     Args:
         client: Client's session on the source.
+        shared: State that the sessions of the port share.
+        hides_tables: True if the session may have temporary tables that the model does not know.
     """
 
-    def __init__(self, client: HandlerSession) -> None:
-        self.shared: PortParts | None = None
+    def __init__(
+        self, client: HandlerSession, shared: PortParts, *, hides_tables: bool = False
+    ) -> None:
+        self.is_on = False
         self.thread_id = client.thread_id
         self._flavor = flavor_of(client.server_version)
         self.planning = GroupPlanning(self._flavor)
@@ -141,26 +145,27 @@ class GroupTracking:
         self.client_value: str | None = None
         self.hides_gtids = False
         self.client = client
+        self._shared = shared
         self._is_out_of_step = False
-        # Temporary tables may be there of which the model does not know.
-        self._hides_tables = False
+        self._hides_tables = hides_tables
         self._last = ""
         # Time at which the last statement was sent that the source has answered.
         self._there_s = 0.0
         # The number of a command under way that was not read; 0 for none.
         self._unread = 0
-        self._unsettled: list[_Told] = []
-        self._doubts: list[Doubt] = []
+        self._unsettled: list[_Report] = []
+        self._judged: list[JudgedObjects] = []
         # Plans of groups that are to be marked, as the model has them, and completed.
         self._marks: list[tuple[GroupPlan, GroupPlan]] = []
 
-    async def begin(self, shared: PortParts) -> None:
+    async def begin(self) -> None:
         """Have the source tell the session's groups by their GTIDs from now on.
 
         Raises:
             StatementError: If it refuses.
             PeerError: If it goes away.
         """
+        shared = self._shared
         await shared.marker.open()
         there_s = time.monotonic()
         if self.client_value is None:
@@ -177,7 +182,7 @@ class GroupTracking:
         else:
             asked = await self.client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
-        self._there_s, self.shared = there_s, shared
+        self._there_s, self.is_on = there_s, True
         position = parse_position(logged, self._flavor.value)
         shared.attributions.taken(self.thread_id, position)
 
@@ -187,22 +192,23 @@ class GroupTracking:
         Args:
             is_under_way: The source runs a statement of which no reply comes.
         """
-        if self.shared is not None:
-            attributions = self.shared.attributions
+        if self.is_on:
+            attributions = self._shared.attributions
             if is_under_way:
                 attributions.lost(self.thread_id)
             attributions.given(self.thread_id)
-        self.shared = None
+        self.is_on = False
         self.note(None)
-        self.planning.clear()
-        self.spoils = self._is_out_of_step = self._hides_tables = False
 
-    def begin_anew(self, *, is_in_transaction: bool) -> None:
+    def begin_anew(self, shared: PortParts, *, is_in_transaction: bool) -> None:
         """Plan groups again: the model knows the session's state.
 
         Args:
+            shared: State that sessions share, as it is now.
             is_in_transaction: True if a transaction is open, whose changes may not be known.
         """
+        if not self.is_on:
+            self._shared = shared
         self._is_out_of_step = False
         self.spoils = is_in_transaction or self._hides_tables
 
@@ -229,9 +235,9 @@ class GroupTracking:
 
     def intend(self, one: UnderWay, model: PlanningSession) -> None:
         """Tell of the groups that a statement will make."""
-        if one.expected.groups and self.shared is not None:
+        if one.expected.groups and self.is_on:
             one.plans, expected = self._plans(one.expected, model), one.expected
-            self.shared.attributions.intend(
+            self._shared.attributions.intend(
                 self.thread_id, expected.number, one.plans, is_split=_is_split(expected)
             )
             one.is_intended = True
@@ -243,9 +249,9 @@ class GroupTracking:
             number: Number of the statement in its session.
             plans: Plan of the statement's group.
         """
-        if self.shared is None:
+        if not self.is_on:
             return False
-        self.shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
+        self._shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
         return True
 
     def follow_known(
@@ -258,12 +264,11 @@ class GroupTracking:
             reply: Reply of the source to the statement.
             plans: Plan of the statement's group; None for the one that was intended.
         """
-        assert self.shared is not None, "the statement was intended"
         last = self.told((reply,))
         if last is None or plans is None:
-            self.shared.attributions.done(self.thread_id, number, last)
+            self._shared.attributions.done(self.thread_id, number, last)
         else:
-            self.shared.attributions.done(self.thread_id, number, last, plans, plans.encoded())
+            self._shared.attributions.done(self.thread_id, number, last, plans, plans.encoded())
 
     def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.
@@ -272,30 +277,34 @@ class GroupTracking:
             model: Model of the client's session.
             is_for_all: Passed on to `Attributions.intend` as it is.
         """
-        if self.shared is not None:
+        if self.is_on:
             self._unread = model.count()
-            self.shared.attributions.intend(self.thread_id, self._unread, (), is_for_all=is_for_all)
+            self._shared.attributions.intend(
+                self.thread_id, self._unread, (), is_for_all=is_for_all
+            )
 
     def answer_unread(self, replies: Sequence[StatementReply]) -> None:
         """Tell the groups in the replies to an unread command; no replies if it was not sent."""
         number, self._unread = self._unread, 0
-        if number and self.shared is not None:
+        if number and self.is_on:
             plans = () if replies else None
-            self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
+            self._shared.attributions.done(self.thread_id, number, self.told(replies), plans)
 
-    def withdraw(self, under_way: Iterable[Intended]) -> None:
+    def withdraw(self, under_way: Iterable[TrackedStatement]) -> None:
         """Tell that statements were not sent: their intended groups do not come."""
         for one in under_way:
-            if one.is_intended and self.shared is not None:
-                self.shared.attributions.done(self.thread_id, one.number, None)
+            if one.is_intended and self.is_on:
+                self._shared.attributions.done(self.thread_id, one.number, None)
 
-    def muddle(self, under_way: Sequence[Intended], replies: Sequence[StatementReply]) -> None:
+    def muddle(
+        self, under_way: Sequence[TrackedStatement], replies: Sequence[StatementReply]
+    ) -> None:
         """Tell that replies came, and nobody knows which of them are to which statement."""
-        if self.shared is not None:
+        if self.is_on:
             last = self.told(replies)
             for one in under_way:
                 told = last if one is under_way[-1] else None
-                self.shared.attributions.done(self.thread_id, one.number, told, ())
+                self._shared.attributions.done(self.thread_id, one.number, told, ())
 
     def stumbled(self, numbers: Iterable[int]) -> None:
         """Tell that nothing is certain of statements that were intended, nor of those that are unsettled.
@@ -304,10 +313,10 @@ class GroupTracking:
             numbers: Numbers of the intended statements.
         """
         unsettled = [one.number for one in self._unsettled if one.is_intended]
-        if self.shared is not None:
+        if self.is_on:
             for number in (*numbers, *unsettled):
-                self.shared.attributions.done(self.thread_id, number, None, ())
-        for kept in (self._unsettled, self._doubts, self._marks):
+                self._shared.attributions.done(self.thread_id, number, None, ())
+        for kept in (self._unsettled, self._judged, self._marks):
             kept.clear()
 
     def _plans(self, planned: StatementPlan, model: PlanningSession) -> list[GroupPlan]:
@@ -322,17 +331,17 @@ class GroupTracking:
     @property
     def is_settled(self) -> bool:
         """True if all groups were told of the statements that were followed."""
-        return not (self._unsettled or self._doubts or self._marks or self._unread)
+        return not (self._unsettled or self._judged or self._marks or self._unread)
 
-    def doubt(self, one: UnderWay, session: Session) -> None:
+    def note_judged(self, one: UnderWay, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
 
         Args:
             one: Statement that is about to run.
             session: Session as it was before the statement.
         """
-        if self.shared is not None and one.catalog_version is not self.shared.catalog.version:
-            self._doubts.append(Doubt.of(one.facts, session))
+        if self.is_on and one.catalog_version is not self._shared.catalog.version:
+            self._judged.append(JudgedObjects.of(one.facts, session))
 
     def follow(
         self,
@@ -361,7 +370,7 @@ class GroupTracking:
         model: PlanningSession,
         replies: Sequence[StatementReply],
     ) -> None:
-        if self.shared is None:
+        if not self.is_on:
             _lose_unplanned(model, planned, ())
             return
         last = self.told(replies)
@@ -375,12 +384,12 @@ class GroupTracking:
         # An id that the server chose is told by the reply.
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned, model)
         _lose_unplanned(model, planned, one.plans if plans is None else plans)
-        told = _Told(planned.number, plans, is_intended=one.is_intended)
+        told = _Report(planned.number, plans, is_intended=one.is_intended)
         is_untold = bool(last is None and is_silent and may_write)
-        if self._doubts or is_untold:
+        if self._judged or is_untold:
             self._unsettled.append(replace(told, last=last, is_untold=is_untold))
         else:
-            self._attribute(self.shared, told, last)
+            self._attribute(told, last)
 
     def told(self, replies: Sequence[StatementReply]) -> str | None:
         """Give the GTIDs of the session's last group from replies; None for nothing that is new."""
@@ -391,48 +400,48 @@ class GroupTracking:
                 return told
         return None
 
-    def _attribute(self, shared: PortParts, told: _Told, last: str | None) -> None:
+    def _attribute(self, told: _Report, last: str | None) -> None:
         if last is not None:
-            shared.attributions.done(self.thread_id, told.number, last, told.plans)
+            self._shared.attributions.done(self.thread_id, told.number, last, told.plans)
         elif told.is_intended:
-            shared.attributions.done(self.thread_id, told.number, None)
+            self._shared.attributions.done(self.thread_id, told.number, None)
 
     async def settle(self, model: PlanningSession) -> None:
         """Ask for groups that the replies did not tell, and mark changes without a group at the source."""
-        shared = self.shared
         unsettled, self._unsettled = self._unsettled, []
         marks, self._marks = self._marks, []
-        if shared is None:
+        if not self.is_on:
             return
-        if not await self._are_settled(shared, model):
+        if not await self._are_settled(model):
             unsettled = [replace(one, plans=()) for one in unsettled]
             self.spoils = True
         for one in unsettled:
-            await self._find_last(shared, one)
+            await self._find_last(one)
         self.answer_unread(())  # by now it is told of each statement of the packet
         for draft, plan in marks:
             await self._mark(draft, plan, model)
 
-    async def _are_settled(self, shared: PortParts, model: PlanningSession) -> bool:
+    async def _are_settled(self, model: PlanningSession) -> bool:
         """True if statements ran on the objects that they were judged with."""
-        doubts, self._doubts = self._doubts, []
-        if not doubts:
+        judged, self._judged = self._judged, []
+        if not judged:
             return True
+        catalog = self._shared.catalog
         has_locks = model.session.state.locked_tables is not None
         try:
-            for one in doubts:
-                if has_locks and not shared.catalog.covers(one.facts, one.database):
+            for one in judged:
+                if has_locks and not catalog.covers(one.facts, one.database):
                     return False  # others would wait for its locks
-                await shared.catalog.fetch(one.facts, one.database)
-            objects = shared.catalog.catalog()
+                await catalog.fetch(one.facts, one.database)
+            objects = catalog.catalog()
         except StatementError as error:
             self._warn(error)
             return False
-        return all(one.is_settled(objects) for one in doubts)
+        return all(one.are_same(objects) for one in judged)
 
-    async def _find_last(self, shared: PortParts, one: _Told) -> None:
+    async def _find_last(self, one: _Report) -> None:
         """Find out the last group of a statement, if its replies did not tell it."""
-        last, done = one.last, shared.attributions.done
+        last, done = one.last, self._shared.attributions.done
         if one.is_untold and self._flavor is Flavor.MARIADB:
             # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
             asked = await self.client.query_source("SELECT @@last_gtid LIMIT 1")
@@ -442,14 +451,14 @@ class GroupTracking:
             # Errors and rows of MySQL tell none. Not in the session, whose warnings any statement
             # takes away.
             try:
-                executed = await shared.marker.executed()
+                executed = await self._shared.marker.executed()
             except StatementError as error:
                 self._warn(error)
                 done(self.thread_id, one.number, None, [])
             else:
                 done(self.thread_id, one.number, executed, one.plans, is_bound=True)
             return
-        self._attribute(shared, one, last)
+        self._attribute(one, last)
 
     # Changes of which the source logs nothing.
 
@@ -473,7 +482,7 @@ class GroupTracking:
 
     def _keep_for_mark(self, draft: GroupPlan, model: PlanningSession) -> None:
         """Keep changes of which the source logs nothing until they are marked."""
-        is_certain = self.shared is not None and not self.spoils
+        is_certain = self.is_on and not self.spoils
         session = model.session
         plan = GroupPlan()
         if is_certain:
@@ -490,8 +499,7 @@ class GroupTracking:
             plan: The same plan with all values.
             model: Model of the client's session.
         """
-        shared = self.shared
-        assert shared is not None, "nothing is kept for a mark else"
+        shared = self._shared
         done = shared.attributions.done
         if shared.has_marks:
             number = model.count()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, overload
 
 from binlane.live.port.context_use import ContextUse
-from binlane.live.port.session_values import SessionValues
+from binlane.live.port.context_values import ContextValues
 from binlane.log.codec.types import EventType
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_fitting import StatementPlan
@@ -37,7 +37,7 @@ class Circumstances(NamedTuple):
 
     definitions: tuple[Definition, ...]
     version: object
-    values: SessionValues | None
+    values: ContextValues | None
 
 
 class KnownRead(NamedTuple):

@@ -65,7 +65,7 @@ _ANY: Final = Dialect()
 _Result = TypeVar("_Result")
 
 
-class OwnQuestions(Protocol):
+class SessionQuestions(Protocol):
     """Questions that a client's session may be asked before its next statement."""
 
     def may_have_locked(self, question: Question) -> bool:
@@ -209,7 +209,7 @@ class LiveCatalog:
             return False
 
     async def fetch(
-        self, facts: StatementFacts, database: str, own: OwnQuestions | None = None
+        self, facts: StatementFacts, database: str, own: SessionQuestions | None = None
     ) -> tuple[Question, ...]:
         """Ask for the unknown objects that a statement uses; then the catalog covers the statement.
 
@@ -234,7 +234,7 @@ class LiveCatalog:
         return [] if known is None else known.reached(needs)
 
     async def fetch_objects(
-        self, questions: Iterable[Question], own: OwnQuestions | None = None
+        self, questions: Iterable[Question], own: SessionQuestions | None = None
     ) -> tuple[Question, ...]:
         """Ask for objects that no text names, like those of a dynamic statement.
 
@@ -402,7 +402,7 @@ class LiveCatalog:
     async def _know(
         self,
         lacking: Callable[[KnownObjects], Iterable[Question]],
-        own: OwnQuestions | None = None,
+        own: SessionQuestions | None = None,
     ) -> tuple[Question, ...]:
         """Ask until nothing is lacking, and give the questions that were asked."""
         asked: dict[Question, None] = {}
@@ -438,7 +438,7 @@ class LiveCatalog:
             " they change all the time"
         )
 
-    async def _ask_own(self, question: Question, own: OwnQuestions) -> None:
+    async def _ask_own(self, question: Question, own: SessionQuestions) -> None:
         """Ask a question in a client's session; binlane's own account where that may not see it."""
         known = self._known
         if known is None or known.before(question) != question:

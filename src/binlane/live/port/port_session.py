@@ -1,7 +1,7 @@
 """One client's session through the port: judged before its statements run, followed after.
 
 A session is in one of four phases. *Relayed*: nobody judges it, as the source was not set up for that. *Unread*:
-nothing of it has to be known yet. *Followed*: a session of the model (`session.GatewaySession`) goes along with it.
+nothing of it has to be known yet. *Followed*: a session of the model (`session.Session`) goes along with it.
 *Out of step*: the model does not know the session's state any longer.
 
     unread ──▶ followed ◀──▶ out of step         unread, out of step ──▶ relayed
@@ -12,7 +12,7 @@ planned, which makes rows of it, and the session is followed anew behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from binlane.live.gateway.answers import RowsAnswer
@@ -30,10 +30,9 @@ from binlane.live.gateway.judge import (
 )
 from binlane.live.port.followed import Followed
 from binlane.live.port.followed_session import FollowedSession
-from binlane.live.port.group_tracking import GroupTracking
 from binlane.live.port.live_catalog import LiveCatalog
-from binlane.live.port.long_texts import LongTexts
-from binlane.live.port.parts import FindParts
+from binlane.live.port.long_statements import LongTexts
+from binlane.live.port.port_parts import FindParts
 from binlane.live.port.unread import NotFollowed, Unread, only_reads_diagnostics
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.results import ResultSet
@@ -95,14 +94,14 @@ class OutOfStep:
         return self.followed.reads_long_texts
 
     @property
-    def is_under_way(self) -> bool:
-        """True if the source runs a statement that is followed."""
-        return self.followed.is_under_way
+    def hides_gtids(self) -> bool:
+        """Same as in `Judge`."""
+        return self.followed.hides_gtids
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Let a statement run that reads the diagnostics of the last one; None for others."""
         if len(statements) != 1:
-            return None
+            return None if statements else PASS
         text, _, is_complete, _ = statements[0]
         # Where warnings are changed, those that are not the source's are still to be put in.
         is_apart = self.begins_anew and not self.followed.session.warnings.are_changed
@@ -110,12 +109,21 @@ class OutOfStep:
             return None
         return AS_IT_IS if only_reads_diagnostics(text, self._dialect) else None
 
-    async def drop_temporary(self) -> None:
-        """Do nothing: the model does not know the tables."""
+    async def ended(self) -> None:
+        """Same as in `Judge`; which temporary tables there were is not known."""
+        self.followed.end_tracking()
+
+
+_Phase = Relayed | Unread | Followed | OutOfStep
 
 
 class PortSession:
     """Judges and follows one session; a `Judge` of the gateway.
+
+    Attributes:
+        judge: Gives the verdict on a command at once, or None; the present phase's own, as every statement calls
+            it.
+        done: Follows the replies to a command; the present phase's own.
 
     Args:
         client: The session on the source.
@@ -123,41 +131,44 @@ class PortSession:
     """
 
     def __init__(self, client: HandlerSession, find_parts: FindParts) -> None:
+        self._client = client
         self._find_parts = find_parts
         self._dialect = Dialect(flavor=flavor_of(client.server_version).value)
-        self._tracking = GroupTracking(client)
         self._long_texts = LongTexts()
-        self._phase: Relayed | Unread | Followed | OutOfStep = self._unread()
+        self._enter(self._unread())
 
     # Phases ---------------------------------------------------------------------------------------
 
     def _unread(self) -> Unread:
         return Unread(self._dialect, self._find_parts, self._long_texts)
 
-    def _relay(self) -> None:
-        self._phase = Relayed(self._dialect)
+    def _enter(self, phase: _Phase) -> None:
+        self._phase = phase
+        self.judge: Callable[[Sequence[ClientStatement]], Verdict | None] = phase.judge
+        self.done: Callable[[Sequence[StatementReply]], Done] = phase.done
 
     def _lose_step(self) -> None:
         if isinstance(self._phase, Followed):
-            self._phase = OutOfStep(self._phase, self._dialect)
+            self._enter(OutOfStep(self._phase, self._dialect))
 
-    async def _follow(self) -> Followed | None:
+    async def _follow(self, phase: Unread | OutOfStep) -> Followed | None:
         """Follow the session as it is now; None where no session is judged.
+
+        Args:
+            phase: Phase of the session up to now.
 
         Raises:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        phase, shared = self._phase, await self._find_parts()
+        shared = await self._find_parts()
         if shared is None:
-            self._relay()
+            self._enter(Relayed(self._dialect))
             return None
-        before = phase.followed.session if isinstance(phase, OutOfStep) else None
-        session = await FollowedSession.begin(
-            *(shared, self._tracking, self._long_texts, before),
-            is_new=isinstance(phase, Unread) and not phase.has_passed,
-        )
-        followed = self._phase = Followed(session, self._lose_step)
+        before = phase if isinstance(phase, Unread) else phase.followed.session
+        session = await FollowedSession.begin(self._client, shared, self._long_texts, before)
+        followed = Followed(session, self._lose_step)
+        self._enter(followed)
         return followed
 
     async def _followed(self, *, begins_anew: bool = True) -> Followed | None:
@@ -173,7 +184,7 @@ class PortSession:
             return phase
         if isinstance(phase, OutOfStep) and not (begins_anew and phase.begins_anew):
             return phase.followed
-        return await self._follow()
+        return await self._follow(phase)
 
     # Calls of the gateway -------------------------------------------------------------------------
 
@@ -185,7 +196,7 @@ class PortSession:
     @property
     def hides_gtids(self) -> bool:
         """True if the source tells GTIDs that the client has not asked for."""
-        return self._tracking.hides_gtids
+        return self._phase.hides_gtids
 
     @property
     def reads_long_texts(self) -> bool:
@@ -202,10 +213,6 @@ class PortSession:
         """Begin anew: the session's state is asked for when its first statement needs it."""
         if is_reset:
             await self.ended()
-
-    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
-        """Give the verdict on a command, if that is known without asking anybody."""
-        return self._phase.judge(statements) if statements else PASS
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Give the verdict on a command; the source is asked for unknown objects and values.
@@ -255,10 +262,6 @@ class PortSession:
         """Take some of the file that LOAD DATA LOCAL sends."""
         self._phase.local_data(data)
 
-    def done(self, replies: Sequence[StatementReply]) -> Done:
-        """Follow the replies to the command."""
-        return self._phase.done(replies)
-
     def used(self, database: str) -> None:
         """Follow COM_INIT_DB."""
         self._phase.used(database)
@@ -274,19 +277,15 @@ class PortSession:
         if isinstance(phase, Unread):
             shared = phase.shared or await phase.find_parts()
             if shared is not None:
-                verdict = phase.unjudged(shared)
-                if isinstance(verdict, Pass):
-                    self._tracking.lose_step(hides_tables=True)
-                return verdict
-            self._relay()
+                return phase.unjudged(shared)
+            self._enter(Relayed(self._dialect))
         if isinstance(phase, OutOfStep):
             return await phase.followed.unjudged()
         return await phase.unjudged() if isinstance(phase, Followed) else PASS
 
     async def ended(self) -> None:
         """End the session: its temporary tables and locks are gone at the source."""
-        await self._phase.drop_temporary()
-        self._tracking.end(is_under_way=self._phase.is_under_way)
+        await self._phase.ended()
         self._long_texts.forget()
         if not isinstance(self._phase, Relayed):
-            self._phase = self._unread()
+            self._enter(self._unread())

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.live.port.context_use import PLAIN, ContextUse
-from binlane.live.port.session_values import SessionValues
+from binlane.live.port.context_values import ContextValues
 from binlane.log.codec.client_text import written_text
 from binlane.log.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
 from binlane.log.codec.query import QueryEvent
@@ -82,7 +82,7 @@ class StatementContext:
         file_id: Number of that file in the log.
     """
 
-    values: SessionValues
+    values: ContextValues
     use: ContextUse = PLAIN
     microseconds: int | None = None
     last_insert_id: int | None = None

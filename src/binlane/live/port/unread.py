@@ -23,9 +23,9 @@ from binlane.live.gateway.judge import (
 )
 from binlane.live.port.binlog_variables import NAMES, concerns, shows
 from binlane.live.port.context_reader import reads_diagnostics
-from binlane.live.port.long_texts import LongTexts, turn_ends
-from binlane.live.port.parts import FindParts, PortParts
-from binlane.live.port.refusals import not_known
+from binlane.live.port.long_statements import LongTexts, turn_ends
+from binlane.live.port.port_parts import FindParts, PortParts
+from binlane.live.port.statement_refusals import not_known
 from binlane.log.codec.client_text import is_lexed_alike
 from binlane.statements.scope.definition import Definition
 from binlane.statements.sql.facts import StatementFacts
@@ -36,7 +36,7 @@ from binlane.statements.sql.stored import runs_nothing_stored
 from binlane.statements.sql.tokens import LONG
 
 _DIAGNOSTICS: Final = "GET DIAGNOSTICS"
-"""Reads what to begin with a model would take away."""
+"""UnlockedReads what to begin with a model would take away."""
 _WATCHED: Final = NAMES.keys() | {
     *("session_track_gtids", "session_track_system_variables", "session_track_state_change"),
     "pseudo_thread_id",
@@ -58,7 +58,7 @@ class NotFollowed:
     """A session without a model: nothing of its replies is looked at."""
 
     reading: TextReading | None = None
-    is_under_way: Final = False
+    hides_gtids: Final = False
 
     def done(self, replies: Sequence[StatementReply]) -> Done:
         """Leave nothing to be done."""
@@ -74,7 +74,7 @@ class NotFollowed:
     def stumbled(self) -> None:
         """Do nothing."""
 
-    async def drop_temporary(self) -> None:
+    async def ended(self) -> None:
         """Do nothing."""
 
 
@@ -83,6 +83,7 @@ class Unread(NotFollowed):
 
     Attributes:
         has_passed: True if statements have run that may have left anything behind.
+        hides_tables: True if the session may have temporary tables that nobody knows.
         shared: State that sessions share; None as long as nobody has asked for it.
 
     Args:
@@ -92,7 +93,7 @@ class Unread(NotFollowed):
     """
 
     def __init__(self, dialect: Dialect, find_parts: FindParts, long_texts: LongTexts) -> None:
-        self.has_passed = False
+        self.has_passed = self.hides_tables = False
         self._dialect = dialect
         self._find_parts = find_parts
         self._long_texts = long_texts
@@ -121,7 +122,7 @@ class Unread(NotFollowed):
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Let a statement pass that nobody has to follow yet; None for others."""
         if len(statements) != 1:
-            return None
+            return None if statements else PASS
         text, _, is_complete, _ = statements[0]
         if not is_complete or len(text) > LONG or not _is_told_by_its_letters(text):
             return None
@@ -170,7 +171,7 @@ class Unread(NotFollowed):
         # Every binlog may have the rows of all that the session does.
         if shared.global_values() or not are_unscoped_rows(shared.definitions()):
             return Refuse(not_known("binlane failed to find out what it would do", None))
-        self.has_passed = True
+        self.has_passed = self.hides_tables = True
         return Pass()
 
 

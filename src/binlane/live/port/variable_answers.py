@@ -24,7 +24,7 @@ from binlane.live.port.binlog_variables import (
     shows,
 )
 from binlane.live.port.followed_session import FollowedSession
-from binlane.live.port.refusals import may_take_rows
+from binlane.live.port.statement_refusals import may_take_rows
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.results import ResultSet
 from binlane.statements.sql.facts import StatementFacts

@@ -71,7 +71,7 @@ def tell_once_in_a_while(loop: asyncio.AbstractEventLoop) -> None:
             loop.default_exception_handler(context)
         elif loop.time() >= next_s:
             next_s = loop.time() + _TOLD_EVERY_S
-            logger.error("no more connections can be taken: %s", context.get("exception"))
+            logger.error("connections: no more can be accepted: %s", context.get("exception"))
 
     loop.set_exception_handler(tell)
 

@@ -131,7 +131,7 @@ class EmbeddedServer:
         await asyncio.to_thread(self._start)
         self._watching = asyncio.create_task(self._watch())
         logger.info(
-            "the embedded server runs: %s; root's password is in %s",
+            "embedded server: running, its log is %s; root's password is in %s",
             *(self._server.error_log, self.root_password_file),
         )
 
@@ -180,7 +180,7 @@ class EmbeddedServer:
         process_id = _running(self._home / _NAME / "server.pid", self._server.data_directory)
         if process_id is None:
             return
-        logger.warning("ending the embedded server of an earlier run (process %d)", process_id)
+        logger.warning("embedded server: ending the one of an earlier run (process %d)", process_id)
         deadline_s = time.monotonic() + _ORPHAN_S
         number = signal.SIGTERM
         with suppress(ProcessLookupError):
@@ -202,7 +202,7 @@ class EmbeddedServer:
             for unfinished in home.glob(f"{_DATA}-*"):
                 shutil.rmtree(unfinished)
             made = Path(tempfile.mkdtemp(prefix=f"{_DATA}-", dir=home))
-            logger.info("making the embedded server in %s", home)
+            logger.info("embedded server: making it in %s", home)
             self._program.install(made)
             made.rename(home / _DATA)
         except OSError as error:
@@ -218,18 +218,18 @@ class EmbeddedServer:
             self._log_in(ACCOUNT, own).close()
             if is_upgrade:
                 logger.warning(
-                    "the embedded server's own tables are of an older version: root's password"
+                    "embedded server: its own tables are of an older version: root's password"
                     " is not that of %s, so mariadb-upgrade was not run",
                     self.root_password_file,
                 )
             return
         if is_upgrade:
-            logger.info("bringing the embedded server's own tables to this version")
+            logger.info("embedded server: upgrading its own tables to this version")
             self._program.upgrade(self._server.socket_path, user=_ROOT, password=password)
         new = NewAccount(ACCOUNT, _HOST, own)
         done = set_up(self._url(_ROOT), password, logger.debug, is_check=False, new=new)
         for found in done.lacking:
-            logger.warning("the embedded server: %s", found.reason)
+            logger.warning("embedded server: %s", found.reason)
         try:
             self._log_in(ACCOUNT, own).close()
         except PeerError as error:
@@ -256,7 +256,10 @@ class EmbeddedServer:
         except PeerError as error:
             if error.errno != _ACCESS_DENIED:
                 raise
-            logger.info("root's password is not that of %s any more", self.root_password_file)
+            logger.info(
+                "embedded server: root's password is not that of %s any more",
+                self.root_password_file,
+            )
             return None
         with session:
             session.ask("SET SESSION sql_log_bin = 0")
@@ -299,7 +302,7 @@ class EmbeddedServer:
                 raise
             else:
                 self.problem = ""
-                logger.info("the embedded server runs again")
+                logger.info("embedded server: runs again")
 
 
 def _series(version: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from binlane.live.web.status import ProcessStatus
+from binlane.live.web.status_values import ProcessStatus
 
 _MEMORY: Final = Path("/proc/self/statm")
 _DESCRIPTORS: Final = Path("/proc/self/fd")

@@ -42,7 +42,7 @@ from binlane.live.service.systemd import STOPPING, Manager
 from binlane.live.service.workers.spares import Spares
 from binlane.live.service.workers.workers import ServingParts, Workers, WorkersNews
 from binlane.live.web.settings import HttpSettings
-from binlane.live.web.status import WorkerStatus
+from binlane.live.web.status_values import WorkerStatus
 from binlane.log.codec.types import Flavor
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class Service:
         # They load what is a sixth of a start, for those who ask for it.
         from binlane.live.web.application import application  # noqa: PLC0415
         from binlane.live.web.guard import Guard, is_loopback  # noqa: PLC0415
-        from binlane.live.web.port import serve_http  # noqa: PLC0415
+        from binlane.live.web.port_card import serve_http  # noqa: PLC0415
 
         app = application(self._status.status)
         settings.secret()

@@ -17,7 +17,7 @@ from binlane.binlogs.store.incidents import StoredIncident, stopping_text
 from binlane.live.answers.port import Port
 from binlane.live.answers.replica_dumps import ConnectedReplica, ReplicaDumps
 from binlane.live.capture.source_facts import SourceFinding, Weight
-from binlane.live.gateway.counts import PortCounts
+from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.feeds import Feed
 from binlane.live.loop.outputs import Output, OutputFailure
@@ -25,8 +25,8 @@ from binlane.live.service.archive import Archive
 from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import process_status
 from binlane.live.service.source_end import SourceEnd
-from binlane.live.web.history import NO_RATES, SAMPLE_S, History, Written
-from binlane.live.web.status import (
+from binlane.live.web.rate_history import NO_RATES, SAMPLE_S, History, Written
+from binlane.live.web.status_values import (
     BinlogStatus,
     IncidentStatus,
     PortStatus,

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 from aiohttp import web
 
 from binlane.live.web.guard import MAY_KNOW
-from binlane.live.web.history import STEP_S, WINDOW_S, Rates, Series
 from binlane.live.web.metrics import render_metrics
 from binlane.live.web.page import POLICY, SCRIPT, SCRIPT_PATH, render_page
 from binlane.live.web.prometheus import METRICS_CONTENT_TYPE
-from binlane.live.web.status import BinlogStatus, Status
-from binlane.live.web.words import iso_text
+from binlane.live.web.rate_history import STEP_S, WINDOW_S, Rates, Series
+from binlane.live.web.status_values import BinlogStatus, Status
+from binlane.live.web.status_words import iso_text
 
 _AT: Final = "at_s"
 _DECIMALS: Final = 3

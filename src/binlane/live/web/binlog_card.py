@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from binlane.live.web.history import STEP_S, WINDOW_S, Series
-from binlane.live.web.html import facts, identifier, long_text, name, text, time
-from binlane.live.web.status import BinlogStatus, ReaderState, ReaderStatus, ShownState
-from binlane.live.web.words import (
+from binlane.live.web.page_elements import facts, identifier, long_text, name, text, time
+from binlane.live.web.rate_history import STEP_S, WINDOW_S, Series
+from binlane.live.web.status_values import BinlogStatus, ReaderState, ReaderStatus, ShownState
+from binlane.live.web.status_words import (
     UNKNOWN,
     clock_text,
     count_text,

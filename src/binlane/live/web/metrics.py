@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from binlane.live.web.prometheus import Metric, Sample, render
-from binlane.live.web.status import (
+from binlane.live.web.status_values import (
     BinlogStatus,
     ProcessStatus,
     ReaderStatus,

@@ -10,9 +10,9 @@ from typing import Final
 from urllib.parse import quote
 
 from binlane.live.web.binlog_card import binlog_card
-from binlane.live.web.html import facts, identifier, long_text, name, text, time
-from binlane.live.web.status import ShownFailure, SourceStatus, Status, WorkerStatus
-from binlane.live.web.words import (
+from binlane.live.web.page_elements import facts, identifier, long_text, name, text, time
+from binlane.live.web.status_values import ShownFailure, SourceStatus, Status, WorkerStatus
+from binlane.live.web.status_words import (
     UNKNOWN,
     count_text,
     counted,

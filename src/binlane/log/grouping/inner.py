@@ -15,7 +15,7 @@ from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, EventHeader, decode_event
 from binlane.log.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, Format
 from binlane.log.codec.types import ChecksumAlgorithm, EventType
-from binlane.log.grouping.fragments import joined_event
+from binlane.log.grouping.fragment_joining import joined_event
 
 if TYPE_CHECKING:
     from binlane.log.codec.payload import TransactionPayloadEvent

@@ -12,7 +12,7 @@ from binlane.log.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, MAGIC, MAG
 from binlane.log.codec.types import HeaderFlag
 from binlane.log.grouping.decryption import plain_chunks
 from binlane.log.grouping.flavors import check_flavor
-from binlane.log.grouping.fragments import Fragments
+from binlane.log.grouping.fragment_joining import Fragments
 from binlane.log.grouping.pieces import Pieces
 
 if TYPE_CHECKING:

@@ -19,13 +19,63 @@ from binlane.log.codec.buffer import Reader
 from binlane.log.codec.charsets import BINARY, charset_of, text_decoder
 from binlane.log.codec.columns import Column, ValueDecoder, value_decoder
 from binlane.log.codec.logical_types import LENGTHS, LogicalType
+from binlane.log.codec.numbers import decimal_length
 from binlane.log.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import kernels
 from binlane.tables.columnar.arrow_types import DECIMAL_DIGITS_MAX, Converter, arrow_type, converter
-from binlane.tables.columnar.value_widths import FIXED_BYTES, INTEGER_BYTES, value_bytes
+
+_ONE_BYTE_LENGTH_MAX: Final = 255
+INTEGER_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
+    {
+        ColumnType.TINY: 1,
+        ColumnType.SHORT: 2,
+        ColumnType.INT24: 3,
+        ColumnType.LONG: 4,
+        ColumnType.LONGLONG: 8,
+    }
+)
+FIXED_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
+    {
+        **INTEGER_BYTES,
+        ColumnType.NULL: 0,
+        ColumnType.FLOAT: 4,
+        ColumnType.DOUBLE: 8,
+        ColumnType.YEAR: 1,
+        ColumnType.DATE: 3,
+        ColumnType.NEWDATE: 3,
+    }
+)
+_FRACTION_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
+    {ColumnType.TIME2: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
+)
+
+
+def value_bytes(column: Column) -> int:
+    """Bytes that a value takes, or minus the bytes of its length.
+
+    Raises:
+        UnexpectedError: If that is not known, or impossible.
+    """
+    kind = column.type
+    if kind in FIXED_BYTES:
+        return FIXED_BYTES[kind]
+    if kind in _FRACTION_BYTES and column.fraction_digits <= 6:
+        return _FRACTION_BYTES[kind] + (column.fraction_digits + 1) // 2
+    if kind is ColumnType.NEWDECIMAL and column.scale <= column.precision:
+        return decimal_length(column.precision, column.scale)
+    if kind is ColumnType.BIT and column.bits <= 64:
+        return (column.bits + 7) // 8
+    if kind in {ColumnType.ENUM, ColumnType.SET} and column.pack_length <= 8:
+        return column.pack_length
+    if kind in COUNTED_STRINGS:
+        return -1 if column.length_max <= _ONE_BYTE_LENGTH_MAX else -2
+    if kind in COUNTED_BLOBS and 1 <= column.metadata <= 4:
+        return -column.metadata
+    raise UnexpectedError
+
 
 Positions = npt.NDArray[np.int32]
 Converted = tuple["pa.Array[Any]", int]

@@ -17,7 +17,7 @@ from binlane.log.grouping.window import Bytes
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import kernels
 from binlane.tables.columnar.change_arrays import ROWS_MAX, FirstNumbers, change_arrays
-from binlane.tables.columnar.conversions import Convert, conversion
+from binlane.tables.columnar.conversions import Convert, conversion, value_bytes
 from binlane.tables.columnar.noted_events import NotedEvents, Small
 from binlane.tables.columnar.table_schema import (
     INVALID_DATES,
@@ -26,7 +26,6 @@ from binlane.tables.columnar.table_schema import (
     absent_columns,
     column_name,
 )
-from binlane.tables.columnar.value_widths import value_bytes
 
 _CELLS: Final = 1 << 19
 SCRATCH_CELLS: Final = _CELLS + 3 * ROWS_MAX

@@ -11,7 +11,7 @@ from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.log_notes import Statement
 from binlane.tables.columnar.selection import file_number
 from binlane.tables.ranges.log_history import FilterAt
-from binlane.tables.ranges.offset import Offset
+from binlane.tables.ranges.log_range import Offset
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.filter_state import FilterState, Saved

@@ -46,8 +46,7 @@ from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.tables.table_faults import UnusableTableError
 from binlane.tables.landing.target_files import forget_batch, sweep
 from binlane.tables.landing.tasks import land_range
-from binlane.tables.ranges.log_range import Limits, LogRange
-from binlane.tables.ranges.offset import Offset
+from binlane.tables.ranges.log_range import Limits, LogRange, Offset
 from binlane.tables.ranges.planner import Planner, PlanOptions
 from binlane.tables.ranges.scopes import read_scope
 

@@ -34,8 +34,8 @@ from binlane.tables.landing.tables.parquet_files import read_columns
 from binlane.tables.landing.tables.store_settings import TableStoreSettings
 from binlane.tables.landing.tables.table_store import OWN_COLUMNS, TableStore
 from binlane.tables.landing.target_files import resolve
+from binlane.tables.ranges.log_range import Offset
 from binlane.tables.ranges.logged_rows import logged_rows
-from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.planner import Planner, PlanOptions
 
 _RANGE_BYTES: Final = 64 << 20

@@ -11,8 +11,8 @@ from binlane.log.codec.format import CHECKSUM_LENGTH
 from binlane.positions import Position
 from binlane.tables.ranges.known_facts import KnownFacts
 from binlane.tables.ranges.log_file_facts import LogFileFacts
+from binlane.tables.ranges.log_range import Offset
 from binlane.tables.ranges.log_sources import log_name
-from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.storage import bytes_before, named
 from binlane.tables.ranges.stored_files import StoredLogFile
 

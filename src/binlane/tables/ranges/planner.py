@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from binlane.errors import TruncatedError
+from binlane.log.codec.columns import Column
 from binlane.log.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import Flavor
@@ -30,15 +31,53 @@ from binlane.tables.ranges.cutting import (
 )
 from binlane.tables.ranges.kept_facts import KeptFacts, default_directory
 from binlane.tables.ranges.known_facts import KnownFacts
-from binlane.tables.ranges.log_file_facts import PIECE_BYTES, LogFileFacts
+from binlane.tables.ranges.log_file_facts import PIECE_BYTES, FilePiece, LogFileFacts
 from binlane.tables.ranges.log_history import FilterAt, LogHistory
 from binlane.tables.ranges.log_places import check_gaps, check_place, purged
-from binlane.tables.ranges.log_range import Limits, LogRange
+from binlane.tables.ranges.log_range import Limits, LogRange, Offset
 from binlane.tables.ranges.log_sources import Sources, log_name
-from binlane.tables.ranges.offset import Offset
 from binlane.tables.ranges.storage import bytes_before
 from binlane.tables.ranges.stored_files import StoredLogFile
-from binlane.tables.ranges.table_columns import Columns, columns_in
+
+Columns = tuple[Column, ...]
+
+
+def columns_in(
+    facts: LogFileFacts, piece: FilePiece, catalog: LoggedObjects, table: TableName
+) -> Iterator[tuple[TableMapEvent, Columns]]:
+    """The columns that a table's rows in a piece may have.
+
+    Args:
+        facts: The facts of the file.
+        piece: A piece of those facts.
+        catalog: The tables as the log tells them before the piece; on return, as it tells them
+            behind it.
+        table: The name of the table.
+
+    Yields:
+        Table maps, each with the columns that fit it somewhere in the piece: where within it a map
+        stands is not known.
+    """
+    numbers = range(len(facts.table_maps)) if piece.maps is None else piece.maps
+    maps = [
+        table_map
+        for table_map in (facts.table_maps[number] for number in numbers)
+        if TableName(table_map.database, table_map.table) == table
+    ]
+    found: dict[TableMapEvent, set[Columns]] = {table_map: set() for table_map in maps}
+
+    def look() -> None:
+        for table_map, seen in found.items():
+            seen.add(catalog.columns(table_map, flavor=facts.format.flavor))
+
+    look()
+    for query in facts.queries:
+        if piece.start <= query.event.position < piece.stop and catalog.feed(query.event):
+            look()
+    for table_map, seen in found.items():
+        # A statement before or behind the map that is about other columns told nothing of the map.
+        told = {columns for columns in seen if any(column.has_schema for column in columns)}
+        yield from ((table_map, columns) for columns in told or seen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

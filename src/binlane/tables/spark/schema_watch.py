@@ -22,11 +22,9 @@ from binlane.statements.sql.logged_statements import logged_statement
 from binlane.tables.columnar.table_schema import ReadOptions, table_schema
 from binlane.tables.columnar.unify import common_type
 from binlane.tables.ranges.log_file_facts import LogFileFacts, LoggedQuery
-from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.offset import Offset
-from binlane.tables.ranges.planner import Planner
+from binlane.tables.ranges.log_range import LogRange, Offset
+from binlane.tables.ranges.planner import Columns, Planner, columns_in
 from binlane.tables.ranges.stored_files import read_groups_of
-from binlane.tables.ranges.table_columns import Columns, columns_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from binlane.tables.ranges.log_range import Limits
-from binlane.tables.ranges.offset import Offset
+from binlane.tables.ranges.log_range import Limits, Offset
 from binlane.tables.spark.option_hints import hints_shown
 from binlane.tables.spark.pruning import Pruning
 from binlane.tables.spark.range_reader import cuts_of, new_planner, read_partition, tell

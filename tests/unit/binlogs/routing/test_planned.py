@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.planned import (
     CutGroup,
     Mismatch,
@@ -27,8 +28,7 @@ from binlane.binlogs.routing.planned_route import (
     route_planned,
     without_marks,
 )
-from binlane.binlogs.routing.queries import with_ddl_xid
-from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.query_events import with_ddl_xid
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObject, StoredObjectKind
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader

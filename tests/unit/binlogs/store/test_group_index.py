@@ -19,9 +19,9 @@ from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.binlogs.store.verify import verify
+from binlane.live.dump.dump_sending import serve_dump
 from binlane.live.dump.lookup import gtid_position_at, gtid_position_in
 from binlane.live.dump.request import ReplicaRequest
-from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.event import Event, decode_event
 from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.transaction import GtidListEvent

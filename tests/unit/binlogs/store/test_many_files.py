@@ -15,8 +15,8 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.binlogs.store.verify import verify
 from binlane.errors import CorruptStoreError
+from binlane.live.dump.dump_sending import serve_dump
 from binlane.live.dump.request import ReplicaRequest
-from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import ErrPacket
 from binlane.positions import GtidPosition

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.live import LiveBinlog
+from binlane.live.dump.dump_sending import serve_dump
 from binlane.live.dump.left_out import OmissionPlace, OmittedTransactions, empty_transactions
-from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.packing import Packer
 from binlane.live.dump.raw_gtids import RawGtids
+from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.start import FileBeginning
-from binlane.live.dump.transport import serve_dump
 from binlane.log.codec.control import IncidentEvent, RotateEvent
 from binlane.log.codec.event import Event, EventHeader, decode_event
 from binlane.log.codec.mysql_transaction import MysqlGtidEvent
@@ -233,7 +233,7 @@ def test_a_dump_tells_all_that_is_done(
     has_index: bool,
 ) -> None:
     if has_index:
-        monkeypatch.setattr("binlane.live.dump.transport._places", _places)
+        monkeypatch.setattr("binlane.live.dump.dump_sending._places", _places)
     binlog = Binlog(tmp_path_factory.mktemp("log"))
     packets = bytearray()
 

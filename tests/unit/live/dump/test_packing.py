@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from binlane.errors import CodecError
-from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.packing import SLICE_BYTES, Packer, can_pack
+from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.event import encode_event

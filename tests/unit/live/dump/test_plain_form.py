@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from binlane.errors import CodecError
-from binlane.live.dump.machine import ReplicaDump
 from binlane.live.dump.packing import SLICE_BYTES, Packer
 from binlane.live.dump.plain_form import plain_event
+from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.compression import compress_record

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.live.dump.machine import ReplicaDump
+from binlane.live.dump.replica_dump import ReplicaDump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.live.dump.start import FileBeginning
 from binlane.log.codec.event import Event, decode_event

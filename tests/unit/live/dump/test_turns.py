@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from binlane.live.dump.transport import DumpTurns
+from binlane.live.dump.dump_sending import DumpTurns
 
 
 def test_one_at_a_time_in_order_with_others_in_between() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from binlane.errors import CodecError
-from binlane.live.gateway.machine import Relay
+from binlane.live.gateway.relay import Relay
 from binlane.live.gateway.replica_statements import INSPECTED_MAX
 from binlane.log.codec.packets.commands import (
     BinlogDump,

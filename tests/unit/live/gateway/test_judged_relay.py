@@ -25,8 +25,8 @@ from binlane.live.gateway.judge import (
     TextReading,
     Verdict,
 )
-from binlane.live.gateway.machine import Relay
-from binlane.live.gateway.questions import (
+from binlane.live.gateway.relay import Relay
+from binlane.live.gateway.relay_questions import (
     Following,
     Judging,
     Learning,

@@ -9,8 +9,8 @@ import pytest
 from binlane.client.settings import SslMode
 from binlane.errors import CodecError, StatementError
 from binlane.live.gateway.login import LoginRules
-from binlane.live.gateway.machine import Relay, TlsSide
-from binlane.live.gateway.questions import Entering
+from binlane.live.gateway.relay import Relay, TlsSide
+from binlane.live.gateway.relay_questions import Entering
 from binlane.live.gateway.socket_accounts import is_by_system_user
 from binlane.log.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
 from binlane.log.codec.packets.framing import Packet, PacketSplitter, frame, frames

@@ -69,7 +69,7 @@ _THREAD = 7
 _PATIENCE_S = 0.2
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

@@ -430,3 +430,141 @@ async def test_a_command_that_was_not_sent_makes_no_group() -> None:
         assert await client.answer() == 0
         await client.run(INSERT.format(2), client.wrote(insert_id=2))
         assert texts_in(plan_of(port, 12)) == [INSERT.format(2)]
+
+
+@in_a_loop
+async def test_a_text_in_another_character_set_is_read_in_it() -> None:
+    async with session() as (client, port):
+        client.client.values |= {
+            "@@character_set_client": "latin1",
+            "@@collation_connection": "latin1_swedish_ci",
+        }
+        await client.judge.learn()
+        reading = client.judge.reading
+        assert reading is not None
+        assert reading.character_set == "latin1"
+        # The letter has one byte, which is no UTF-8.
+        text = INSERT.format("\udce9")
+        assert await client.run(text, client.wrote(insert_id=1)) == AS_IT_IS
+        plan = plan_of(port, 11)
+        assert isinstance(plan, GroupPlan)
+        (part,) = plan.binlogs["statements"]
+        assert isinstance(part, TextPart)
+        assert part.events[-1].body.endswith(b"('\xe9')")
+
+
+@in_a_loop
+async def test_values_of_prepared_statements_that_are_not_known_go_as_rows() -> None:
+    async with session() as (client, port):
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        statement = ClientStatement("INSERT INTO items (v) VALUES (?)", True, False)
+        assert client.judge.judge([statement]) is None
+        assert await client.judge.judge_later([statement]) == AS_IT_IS
+        await client.answer(client.wrote(insert_id=2))
+        plan = plan_of(port, 12)
+        assert texts_in(plan) == []
+        bulk = statement._replace(is_bulk=True)
+        verdict = await client.judge.judge_later([bulk])
+        assert isinstance(verdict, Refuse)
+        assert verdict.error.errno == 4033
+
+
+@in_a_loop
+async def test_a_file_of_the_client_is_in_the_binlog() -> None:
+    async with session(STATEMENTS) as (client, port):
+        text = "LOAD DATA LOCAL INFILE 'x' INTO TABLE kept"
+        assert isinstance(await client.verdict(text), RunVerdict)
+        client.judge.local_data(b"one\n")
+        client.judge.local_data(b"")
+        await client.answer(client.wrote())
+        plan = plan_of(port, 11)
+        assert isinstance(plan, GroupPlan)
+        (part,) = plan.binlogs["statements"]
+        assert isinstance(part, TextPart)
+        assert any(event.body.endswith(b"one\n") for event in part.events)
+
+
+@in_a_loop
+async def test_a_value_that_the_source_has_to_tell() -> None:
+    async with session() as (client, _):
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        await client.run("SET @a = 'row'", QUIET)
+        client.client.values["(@a)"] = "row"
+        verdict = await client.run("SET binlog_format = @a", QUIET)
+        assert verdict == RunVerdict(text="SET binlog_format = ROW")
+        several = ["SET binlog_format = @a", "SELECT 1"]
+        with pytest.raises(StatementError, match="doesn't yet support"):
+            await client.verdict(*several)
+        several[0] = "SET binlog_format = 'MIXED'"
+        verdict = await client.verdict(*several)
+        assert isinstance(verdict, RunVerdict)
+        assert verdict.text == "SET binlog_format = ROW\n;SELECT 1"
+        await client.answer(QUIET, ROWS_REPLY)
+        rows = result(["Variable_name", "Value"], ["binlog_format", "ROW"])
+        shown = await client.judge.shown("SHOW VARIABLES LIKE 'binlog_format'", rows)
+        assert shown.rows == [(b"binlog_format", b"MIXED")]
+
+
+@in_a_loop
+async def test_replies_to_several_statements_that_cannot_be_told_apart() -> None:
+    async with session() as (client, port):
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        texts = ["EXECUTE IMMEDIATE 'DELETE FROM items'", INSERT.format(2)]
+        if isinstance(await client.verdict(*texts), RunVerdict):
+            await client.answer(client.wrote(), client.wrote(insert_id=2))
+        assert client.judge.judge([ClientStatement(INSERT.format(3))]) is None
+        await client.run(INSERT.format(3), client.wrote(insert_id=3))
+        # They may have made temporary tables.
+        assert isinstance(plan_of(port, 14), Unattributed)
+
+
+@in_a_loop
+async def test_what_is_not_understood_goes_as_rows_where_binlogs_take_them() -> None:
+    async with session(replace(STATEMENTS, logging_mode=LoggingMode.MIXED)) as (client, port):
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        client.source.tables[TableName("d", "odd")] = "CREATE TABLE odd (this is none"
+        assert isinstance(await client.run("INSERT INTO odd VALUES (1)"), RunVerdict)
+        assert isinstance(plan_of(port, 12), Unattributed)
+        # Its diagnostics are read before anything is asked.
+        asked = len(client.client.statements)
+        assert client.judge.judge([ClientStatement("SHOW WARNINGS")]) == AS_IT_IS
+        await client.answer(ROWS_REPLY)
+        assert len(client.client.statements) == asked
+        await client.run(INSERT.format(3), client.wrote(insert_id=3))
+        assert texts_in(plan_of(port, 13), "statements") == [INSERT.format(3)]
+
+
+@in_a_loop
+async def test_the_state_of_a_session_is_told_where_it_is_followed() -> None:
+    async with session() as (client, port):
+        judge = client.judge
+        assert isinstance(judge, PortSession)
+        state = await judge.state_now()
+        assert state is not None
+        assert state[1].database == "d"
+        judge.stumbled()
+        state = await judge.state_now()
+        assert state is not None, "it has begun anew"
+        await client.run("BEGIN", StatementReply(status=IN_TRANSACTION))
+        judge.stumbled()
+        assert await judge.state_now() is None
+        assert judge.reading is None
+        assert judge.reads_long_texts
+        port.is_set_up = False
+        await client.run("COMMIT", QUIET)
+        assert await judge.state_now() is None
+
+
+@in_a_loop
+async def test_user_variables_are_asked_for_before_a_refusal() -> None:
+    async with session() as (client, _):
+        client.client.answers = lambda text: (
+            result(["a", "b"], ["DELETE FROM items", "utf8mb4_general_ci"])
+            if "@`a`" in text
+            else None
+        )
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        await client.run("SET @a = f()", QUIET)
+        await client.run("PREPARE p FROM @a", QUIET)
+        await client.run("EXECUTE p", client.wrote())
+        assert client.sent[-1].startswith("EXECUTE p")

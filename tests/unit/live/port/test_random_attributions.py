@@ -17,10 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from binlane.live.port.attribution_messages import (
+    AttributionListener,
+    AttributionReceiver,
+    AttributionSender,
+)
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
-from binlane.live.port.sayings import Hearing, Sayings, SentSayings
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, MysqlGtid, Position
@@ -149,7 +153,7 @@ class World:
         self.has_failed = False
         self.feeds = [0]
         self.attributions = Attributions(folder, self.flavor, self.settings)
-        self.hearing: Hearing | None = None
+        self.hearing: AttributionListener | None = None
         self.sayings = self.begin_to_speak()
         self.attributions.begin(self.position(0))
 
@@ -164,15 +168,15 @@ class World:
             self.hearing.close()
             self.sayings.close()
 
-    def begin_to_speak(self) -> Sayings:
+    def begin_to_speak(self) -> AttributionReceiver:
         """What sessions speak by from now on."""
         if not self.is_relayed:
             return self.attributions
         there, here = socket.socketpair()
-        self.hearing = Hearing(self.attributions)
+        self.hearing = AttributionListener(self.attributions)
         self.hearing.add(here)
         self.attributions.hear = self.hearing.hear
-        return SentSayings(there)
+        return AttributionSender(there)
 
     def position(self, end: int) -> Position:
         """What is done once so many groups were read."""

@@ -12,7 +12,7 @@ import pytest
 from binlane.errors import StatementError
 from binlane.live.port.context_reader import ContextReader, reads_diagnostics
 from binlane.live.port.context_use import PLAIN, ContextUse
-from binlane.live.port.session_values import asked_values
+from binlane.live.port.context_values import asked_values
 from binlane.live.port.statement_context import (
     FILE_BYTES_MAX,
     StatementContext,

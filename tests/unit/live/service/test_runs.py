@@ -42,7 +42,7 @@ SETS = (
 _SCOPES = ("LOG ALL", "LOG(shop.t)", "IGNORE(shop.a)", "LOG(crm)")
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

@@ -24,10 +24,10 @@ from binlane.live.answers.access import Access
 from binlane.live.answers.statements import PortAnswers
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.answers import RowsAnswer
-from binlane.live.gateway.counts import LoginOutcome, PortCounts
 from binlane.live.gateway.handler import SessionAge
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.port_counts import LoginOutcome, PortCounts
 from binlane.live.gateway.settings import GatewaySettings
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.port_settings import PortSettings
 from binlane.live.service.config import ServeSettings

@@ -14,9 +14,9 @@ from aiohttp import ClientSession
 from binlane.errors import ConfigError
 from binlane.live.web.application import application
 from binlane.live.web.guard import Guard, is_loopback
-from binlane.live.web.port import serve_http
+from binlane.live.web.port_card import serve_http
 from binlane.live.web.settings import HttpSettings
-from binlane.live.web.status import Status
+from binlane.live.web.status_values import Status
 from tests.shown import BINLOG, STOPPED, status
 
 NAMES = HttpSettings(address="page.internal", hosts=("Monitor.example.com", "grafana"))

@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 
 from binlane.errors import ConfigError
-from binlane.live.web.landing import landing_metrics, landing_port
+from binlane.live.web.landing_card import landing_metrics, landing_port
 from binlane.live.web.prometheus import render
 from binlane.live.web.settings import HttpSettings
 from binlane.tables.landing.landing_progress import LandingProgress, TableReport

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from binlane.live.web.metrics import LABELS_MAX, render_metrics
-from binlane.live.web.status import ShownState, Status, WorkerStatus
+from binlane.live.web.status_values import ShownState, Status, WorkerStatus
 from tests.prometheus_text import read_metrics
 from tests.shown import BINLOG, INCIDENT, READER, STATUS, STOPPED, status
 

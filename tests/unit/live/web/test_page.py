@@ -9,7 +9,7 @@ import pytest
 
 from binlane.live.web.binlog_card import READERS_MAX
 from binlane.live.web.page import _STYLE, OPEN_MAX, POLICY, SCRIPT, render_page
-from binlane.live.web.status import (
+from binlane.live.web.status_values import (
     IncidentStatus,
     PortStatus,
     ReaderState,

@@ -4,8 +4,8 @@ import json
 from dataclasses import fields, replace
 
 from binlane.live.web.application import binlogs_json, status_json
-from binlane.live.web.history import STEP_S, WINDOW_S
-from binlane.live.web.status import (
+from binlane.live.web.rate_history import STEP_S, WINDOW_S
+from binlane.live.web.status_values import (
     BinlogStatus,
     PortStatus,
     ProcessStatus,

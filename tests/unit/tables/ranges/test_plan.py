@@ -17,8 +17,7 @@ from binlane.log.codec.event import decode_event, encode_event
 from binlane.log.codec.format import MAGIC
 from binlane.positions import FilePosition, GtidPosition, parse_position
 from binlane.tables.ranges.cutting import RANGE_BYTES_MIN, Cuts, Part
-from binlane.tables.ranges.log_range import Limits, LogRange
-from binlane.tables.ranges.offset import Offset
+from binlane.tables.ranges.log_range import Limits, LogRange, Offset
 from binlane.tables.ranges.planner import Planner, PlanOptions
 from binlane.tables.ranges.stored_files import read_groups_of
 from tests import build

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.cat.fast_text.buffers import TextBuffers
-from binlane.binlogs.cat.text.print_progress import Progress
 from binlane.binlogs.cat.text.text_lines import TextLines
+from binlane.binlogs.cat.text.text_options import Progress
 from binlane.log.codec.event import Event
 from binlane.log.kernels import text_layout as lay
 

@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from binlane.binlogs.cat.text.load_files import LoadFiles
-from binlane.binlogs.cat.text.print_progress import Progress
 from binlane.binlogs.cat.text.row_text import row_lines
 from binlane.binlogs.cat.text.session_text import END, WrittenSettings
-from binlane.binlogs.cat.text.text_options import TextOptions
+from binlane.binlogs.cat.text.text_options import Progress, TextOptions
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, encode_event

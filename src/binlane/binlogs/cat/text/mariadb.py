@@ -20,11 +20,10 @@ from binlane.binlogs.cat.text.event_text import (
 )
 from binlane.binlogs.cat.text.hexdump import mariadb_dump
 from binlane.binlogs.cat.text.load_files import LoadFiles
-from binlane.binlogs.cat.text.print_progress import Progress
 from binlane.binlogs.cat.text.row_text import row_count
 from binlane.binlogs.cat.text.session_text import END
 from binlane.binlogs.cat.text.table_text import table_lines
-from binlane.binlogs.cat.text.text_options import Base64Output, TextOptions
+from binlane.binlogs.cat.text.text_options import Base64Output, Progress, TextOptions
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, encode_event
 from binlane.log.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent

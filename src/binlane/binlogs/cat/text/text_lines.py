@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from binlane.binlogs.cat.text.event_text import EventText
 from binlane.binlogs.cat.text.load_files import LoadFiles
-from binlane.binlogs.cat.text.print_progress import Progress
-from binlane.binlogs.cat.text.text_options import TextOptions
+from binlane.binlogs.cat.text.text_options import Progress, TextOptions
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.routing.statements import names_only
+from binlane.binlogs.routing.statement_verdicts import names_only
 from binlane.binlogs.store.verify.contents import ChangeKind, GroupChanges, LoggedChange, contents
 from binlane.binlogs.store.verify.cursors import ScopedLog
 from binlane.binlogs.store.verify.faults import Fault

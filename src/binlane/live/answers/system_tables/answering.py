@@ -30,7 +30,7 @@ from binlane.live.answers.system_tables.schema import (
 from binlane.live.answers.system_tables.translate import translate
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.handler import HandlerSession
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.statements.scope.scope import SYSTEM_DATABASE
 
 _SESSION: Final = "SELECT @@SESSION.sql_mode, DATABASE(), USER(), VERSION(), CURRENT_USER() LIMIT 1"

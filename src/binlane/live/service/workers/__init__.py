@@ -3,5 +3,5 @@
 A worker has what a client's session needs: the gateway, the judges, the source's objects. All that
 is there once stays with the process that started them: the store, the routing loop, dumps, who may
 see what, and the journal. Between them go a link of calls, and what sessions say of their
-statements (`port.sayings`).
+statements (`port.attribution_messages`).
 """

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Final
 
-from binlane.live.gateway.counts import PortCounts
 from binlane.live.gateway.handler import HandlerSession, SessionAge
+from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.service.config import ServeSettings
 from binlane.log.codec.packets.commands import RegisterSlave
 from binlane.log.codec.packets.flags import Capability

@@ -19,11 +19,11 @@ from copy import deepcopy
 from typing import Any, Final
 
 from binlane.live.answers.port import Port
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.transport import Gateway
+from binlane.live.port.attribution_messages import AttributionSender
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import Change, LiveCatalog
-from binlane.live.port.sayings import SentSayings
 from binlane.live.provision.certificates import port_context
 from binlane.live.service import logs
 from binlane.live.service.config import ServeSettings
@@ -49,7 +49,7 @@ class Worker:
     def __init__(
         self, sayings: socket.socket, listening: Sequence[socket.socket], memory: memoryview
     ) -> None:
-        self._sayings = SentSayings(sayings)
+        self._sayings = AttributionSender(sayings)
         self._listening = listening
         self._memory = memory
         self._link: ProcessLink | None = None

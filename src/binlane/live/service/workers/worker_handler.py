@@ -14,7 +14,7 @@ from binlane.live.answers.port import Port
 from binlane.live.gateway.answers import Answer, RowsInParts
 from binlane.live.gateway.handler import Handler, HandlerSession, Send
 from binlane.live.gateway.judge import Judge
-from binlane.live.gateway.privileges import SourcePrivilege
+from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import BinlogsNow, RowsToCome, SessionFacts
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid

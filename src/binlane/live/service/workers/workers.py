@@ -20,14 +20,14 @@ from binlane.live.answers.access import Access
 from binlane.live.answers.port import Port
 from binlane.live.answers.statements import PortAnswers
 from binlane.live.gateway.answers import RowsInParts
-from binlane.live.gateway.counts import PortCounts
-from binlane.live.gateway.crowd import ClientCounts
+from binlane.live.gateway.client_counts import ClientCounts
+from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import cannot_listen
 from binlane.live.loop.binlogs import Binlogs
+from binlane.live.port.attribution_messages import AttributionListener
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import changes_in
-from binlane.live.port.sayings import Hearing
 from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import cpu_and_memory
 from binlane.live.service.workers.link import ProcessLink
@@ -40,7 +40,7 @@ from binlane.live.service.workers.messages import (
 )
 from binlane.live.service.workers.remote_session import RemoteSession
 from binlane.live.service.workers.spares import Spares
-from binlane.live.web.status import WorkerStatus
+from binlane.live.web.status_values import WorkerStatus
 from binlane.log.grouping.raw import Item
 from binlane.statements.sql.servers import Dialect
 
@@ -155,7 +155,9 @@ class Workers:
         self._port = parts.port
         self._attributions = parts.attributions
         self._news = news
-        self._hearing = None if parts.attributions is None else Hearing(parts.attributions)
+        self._hearing = (
+            None if parts.attributions is None else AttributionListener(parts.attributions)
+        )
         self._workers = [_Worker(number) for number in range(settings.port.workers)]
         self._memory = os.memfd_create("binlane-workers")
         os.ftruncate(self._memory, ClientCounts.bytes_for(len(self._workers)))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binlane.client.text_rows import Cells
+from binlane.client.text_results import Cells
 from binlane.log.codec.charsets import BINARY, TextDecoder, charset_of, text_decoder
 from binlane.log.codec.columns import Column
 from binlane.log.codec.types import ColumnType

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from binlane.client.session import ServerSession
-from binlane.client.text_rows import Cells
+from binlane.client.text_results import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
 from binlane.tables.landing.range_work import DataFile, Mode
 from binlane.tables.landing.snapshot.cells import cell_converter

@@ -26,7 +26,7 @@ from binlane.tables.landing.snapshot.chunk_work import ChunkResult
 from binlane.tables.landing.snapshot.snapshot_place import SnapshotPlace
 from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.tables.landing.target_files import resolve, snapshot_uri
-from binlane.tables.ranges.offset import Offset
+from binlane.tables.ranges.log_range import Offset
 
 _SUFFIX: Final = ".jsonl"
 

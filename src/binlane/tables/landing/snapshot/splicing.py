@@ -29,7 +29,7 @@ from binlane.tables.landing.steps import (
     tables_of,
 )
 from binlane.tables.landing.target_files import snapshot_uri
-from binlane.tables.ranges.offset import Offset
+from binlane.tables.ranges.log_range import Offset
 
 _MADE_OVER = "its definition changed while its snapshot was read"
 

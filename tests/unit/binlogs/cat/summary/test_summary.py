@@ -9,11 +9,17 @@ import pytest
 
 from binlane.binlogs.cat.summary import Summary
 from binlane.binlogs.cat.summary.collect import statement_kind
-from binlane.binlogs.cat.summary.counts import GroupSummary, GtidRanges, Timeline, Top
+from binlane.binlogs.cat.summary.counts import (
+    GroupSummary,
+    GtidRanges,
+    Timeline,
+    Top,
+    duration_text,
+    size_text,
+)
 from binlane.binlogs.cat.summary.html import summary_html
 from binlane.binlogs.cat.summary.summary_json import summary_json
 from binlane.binlogs.cat.summary.summary_text import sparkline, summary_text
-from binlane.binlogs.cat.summary.summary_words import duration_text, size_text
 from binlane.errors import CodecError
 from binlane.log.codec.event import Event
 from binlane.log.codec.query import QueryEvent

@@ -1,0 +1,299 @@
+"""Messages of sessions on their statements, from one process to the one that routes.
+
+The messages are the journal's records, in their form, so that they are written as they came. A session's
+message is in the other process's hands before the statement is sent: no group is read before the messages on
+its statement can be heard.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Final, Protocol, overload
+
+from binlane.live.port.attributions import Attributions
+from binlane.live.port.journal import journal_records as records
+from binlane.live.port.session_groups import ends_of
+from binlane.log.codec.buffer import Reader
+from binlane.positions import Position
+from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import decode_plans, encode_plans
+
+_FRAME: Final = Struct("<IB")
+_READ_BYTES: Final = 256 << 10
+_BUFFER_BYTES: Final = 4 << 20
+
+logger = logging.getLogger(__name__)
+
+
+class AttributionReceiver(Protocol):
+    """Receiver of the sessions' messages; `Attributions` hears them at once."""
+
+    def intend(
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
+        is_for_all: bool = False,
+    ) -> None:
+        """Say which groups a statement will make, before it is sent; same as in `Attributions`."""
+        ...
+
+    def done(
+        self,
+        thread_id: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
+    ) -> None:
+        """Say which groups a statement's reply told."""
+        ...
+
+    def lost(self, thread_id: int) -> None:
+        """Say that a session ended with a statement under way."""
+        ...
+
+    def taken(self, thread_id: int, position: Position | None = None) -> None:
+        """Say that a session is followed from now on."""
+        ...
+
+    def given(self, thread_id: int) -> None:
+        """Say that a session ended."""
+        ...
+
+    def close(self) -> None:
+        """Say nothing any more."""
+        ...
+
+
+class AttributionSender:
+    """Sends the messages to another process.
+
+    Args:
+        connection: To it; blocking, so that whoever is not heard waits.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._intended: dict[int, tuple[int, Sequence[GroupPlan]]] = {}
+        widen(connection)
+
+    def intend(
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
+        is_for_all: bool = False,
+    ) -> None:
+        """Send the message of `AttributionReceiver.intend`.
+
+        Raises:
+            OSError: If the other process is gone, as in all methods here.
+        """
+        self._intended[thread_id] = number, plans
+        if encoded is None:
+            encoded = encode_plans(plans)
+        bits = is_split * records.IS_SPLIT | is_for_all * records.IS_FOR_ALL
+        body = records.statement_body(thread_id, number, bits, "", encoded)
+        self._say(records.INTENT, body)
+
+    def done(
+        self,
+        thread_id: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
+    ) -> None:
+        """Send the message of `AttributionReceiver.done`."""
+        is_known = bool(last) or plans is None or len(plans) > 0
+        if encoded is None and plans is not None:
+            intended = self._intended.get(thread_id)
+            is_same = is_known and intended == (number, plans)
+            encoded = b"" if is_same else encode_plans(plans)
+        bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
+        body = records.statement_body(thread_id, number, bits, last or "", encoded or b"")
+        self._say(records.ANSWER, body)
+
+    def lost(self, thread_id: int) -> None:
+        """Send the message of `AttributionReceiver.lost`."""
+        self._say(records.LOST, records.dump(thread_id))
+
+    def taken(self, thread_id: int, position: Position | None = None) -> None:
+        """Send the message of `AttributionReceiver.taken`."""
+        start = {} if position is None else ends_of(position)
+        self._say(records.TAKEN, records.dump((thread_id, 0, start)))
+
+    def given(self, thread_id: int) -> None:
+        """Send the message of `AttributionReceiver.given`."""
+        self._intended.pop(thread_id, None)
+        self._say(records.GIVEN, records.dump(thread_id))
+
+    def close(self) -> None:
+        """Send no more messages; those that were sent are heard."""
+        self._connection.close()
+
+    def _say(self, kind: int, body: bytes) -> None:
+        self._connection.sendall(_FRAME.pack(len(body), kind) + body)
+
+
+@dataclass(slots=True)
+class _Speaker:
+    """Another process.
+
+    Attributes:
+        kept: Bytes of its messages that do not make a whole record yet.
+        threads: Threads of its sessions that are followed.
+    """
+
+    kept: bytearray = field(default_factory=bytearray)
+    threads: set[int] = field(default_factory=set)
+
+
+class AttributionListener:
+    """Hears the messages of the sessions of other processes, for an `Attributions`.
+
+    Any thread may `hear`: the reader of groups does so before it says what it read, others when something
+    comes.
+
+    Args:
+        attributions: Gets the messages that were heard.
+    """
+
+    def __init__(self, attributions: Attributions) -> None:
+        self._attributions = attributions
+        self._lock = attributions.saying
+        self._speakers: dict[socket.socket, _Speaker] = {}
+
+    def add(self, connection: socket.socket) -> None:
+        """Hear another process from now on."""
+        connection.setblocking(False)  # the standard library's
+        widen(connection)
+        with self._lock:
+            self._speakers[connection] = _Speaker()
+
+    def remove(self, connection: socket.socket) -> frozenset[int]:
+        """Hear the last messages of a process that is gone; give the threads of its sessions."""
+        with self._lock:
+            self._hear(connection)
+            threads = frozenset(self._speakers.pop(connection).threads)
+            for thread_id in threads:
+                self._attributions.lost(thread_id)
+                self._attributions.given(thread_id)
+        connection.close()
+        return threads
+
+    def close(self) -> None:
+        """Hear no more messages, nor those that were sent and not heard."""
+        with self._lock:
+            for connection in self._speakers:
+                connection.close()
+            self._speakers.clear()
+
+    def hear(self) -> None:
+        """Take in all that was said up to now."""
+        with self._lock:
+            for connection in self._speakers:
+                self._hear(connection)
+
+    def _hear(self, connection: socket.socket) -> None:
+        speaker = self._speakers[connection]
+        while True:
+            try:
+                data = connection.recv(_READ_BYTES)
+            except OSError:  # BlockingIOError is one: nothing more was said
+                data = b""
+            if not data:
+                return
+            speaker.kept += data
+            self._take(speaker)
+
+    def _take(self, speaker: _Speaker) -> None:
+        start, kept = 0, speaker.kept
+        while len(kept) - start >= _FRAME.size:
+            length, kind = _FRAME.unpack_from(kept, start)
+            end = start + _FRAME.size + length
+            if len(kept) < end:
+                break
+            self._tell(speaker, kind, bytes(kept[start + _FRAME.size : end]))
+            start = end
+        del kept[:start]
+
+    def _tell(self, speaker: _Speaker, kind: int, body: bytes) -> None:
+        attributions = self._attributions
+        if kind == records.INTENT:
+            intent = records.read_statement(body)
+            plans = _Plans(intent.encoded, intent.plan_count or 0)
+            attributions.intend(
+                *(intent.thread_id, intent.number, plans, intent.encoded),
+                is_split=bool(intent.bits & records.IS_SPLIT),
+                is_for_all=bool(intent.bits & records.IS_FOR_ALL),
+            )
+        elif kind == records.ANSWER:
+            self._tell_answer(records.read_statement(body))
+        elif kind == records.TAKEN:
+            thread_id, _, start = records.load(body)
+            speaker.threads.add(thread_id)
+            attributions.taken_from(thread_id, start)
+        elif kind == records.LOST:
+            attributions.lost(records.load(body))
+        else:
+            thread_id = records.load(body)
+            speaker.threads.discard(thread_id)
+            attributions.given(thread_id)
+
+    def _tell_answer(self, answer: records.StatementRecord) -> None:
+        attributions, (thread_id, number, bits, text, count, encoded) = self._attributions, answer
+        last, is_bound = text or None, bool(bits & records.IS_BOUND)
+        try:
+            if count is None:
+                attributions.done(thread_id, number, last, is_bound=is_bound)
+            else:
+                plans = _Plans(encoded, count)
+                attributions.done(thread_id, number, last, plans, encoded, is_bound=is_bound)
+        except ValueError as error:
+            logger.warning("the GTID in a reply cannot be read: %s", error)
+            attributions.done(thread_id, number, None, [])
+
+
+class _Plans(Sequence[GroupPlan]):
+    """Plans that are decoded once somebody looks at them."""
+
+    __slots__ = ("_count", "_encoded", "_plans")
+
+    def __init__(self, encoded: bytes, count: int) -> None:
+        self._encoded = encoded
+        self._count = count
+        self._plans: tuple[GroupPlan, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> GroupPlan: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
+    def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
+        if self._plans is None:
+            self._plans = decode_plans(Reader(self._encoded))
+        return self._plans[index]
+
+
+def widen(connection: socket.socket) -> None:
+    """Let much be said before anybody hears it."""
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        connection.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)

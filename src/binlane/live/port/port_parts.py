@@ -1,0 +1,85 @@
+"""State that all sessions of the port share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from binlane.live.gateway.handler import HandlerSession
+from binlane.live.port.attribution_messages import AttributionReceiver
+from binlane.live.port.context_use import KnownUses
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.statements.scope.definition import Definition
+from binlane.statements.session.server_errors import NO_ERRORS, SessionErrors
+
+Seen = Callable[[HandlerSession], Awaitable[Collection[str] | None]]
+"""Gives the names of the binlogs that a session's account may see; None for all."""
+
+
+async def _all_seen(_session: HandlerSession) -> None:
+    """Show every binlog: the default of `seen`."""
+
+
+class SourceMarks(Protocol):
+    """Makes groups at the source for changes of which the source logs nothing; see `marks.Marker`."""
+
+    async def open(self) -> None:
+        """See that the source can be reached: marks are made for sessions that begin behind that."""
+        ...
+
+    async def mark(self, thread_id: int, there_s: float) -> str:
+        """Have the source log a group for a session; gives its GTID.
+
+        Raises:
+            StatementError: If the source cannot be asked.
+        """
+        ...
+
+    async def executed(self) -> str:
+        """The GTIDs that a source of MySQL has executed up to now.
+
+        Raises:
+            StatementError: If the source cannot be asked.
+        """
+        ...
+
+    def close(self) -> None:
+        """Go away."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortParts:
+    """State that all sessions of the port share.
+
+    Attributes:
+        definitions: Gives the binlogs as they are now; the same tuple as long as they are the same.
+        catalog: Catalog of the source's objects.
+        attributions: Gets the plans of the groups that sessions make.
+        marker: Makes groups for changes of which the source logs nothing.
+        has_marks: True if the source has the table `binlane.marks`, which marks need.
+        global_values: Gives the values that `SET GLOBAL` or the settings gave to the binlogs'
+            variables.
+        seen: Gives the binlogs that a session's account may see; None for all.
+        uses: Known uses of context by statements.
+        set_global_values: Keeps values of `SET GLOBAL`, None for those that are taken back; blocks.
+        tells_tables: True if binlogs say which tables statements concern.
+        program_errors: Gives the prediction of errors inside of programs, which the source tells nobody.
+    """
+
+    definitions: Callable[[], tuple[Definition, ...]]
+    catalog: LiveCatalog
+    attributions: AttributionReceiver
+    marker: SourceMarks
+    has_marks: bool = True
+    global_values: Callable[[], Mapping[str, str]] = dict
+    seen: Seen = _all_seen
+    uses: KnownUses = field(default_factory=KnownUses)
+    set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
+    tells_tables: bool = False
+    program_errors: Callable[[], SessionErrors] = lambda: NO_ERRORS
+
+
+FindParts = Callable[[], Awaitable[PortParts | None]]
+"""Gives what sessions share; None where the source was not set up to be judged: all is relayed then."""

@@ -1,0 +1,413 @@
+"""Event groups as bytes → the part of them that one binlog gets, as bytes.
+
+Rows are never looked into: which spans stay is decided by table map and text, each known by its
+number, and spans are copied with the end position, checksum and flags that they have at their new
+place. `routing.event_routing` is the reference; a group with anything else in it is left to that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from numba.extending import register_jitable
+
+from binlane.log.kernels import route_layout as lay
+from binlane.log.kernels.layout import (
+    EVENT_END,
+    EVENT_MAP,
+    EVENT_OFFSET,
+    EVENT_TYPE,
+    GROUP_END,
+    GROUP_FIRST,
+)
+from binlane.log.kernels.memory import (
+    Bytes,
+    copy_bytes,
+    crc32,
+    load_i64,
+    load_u16,
+)
+from binlane.log.kernels.text_shapes import (
+    RUN_TYPE,
+    TEXTS_TYPE,
+    Numbers,
+    Run,
+    Small,
+    Texts,
+)
+
+View = tuple[Bytes, Numbers]
+"""A binlog's treatment of each table, as bits, and its verdict on each text."""
+
+_HEADER: Final = 19
+_CHECKSUM: Final = 4
+_STATEMENT_END: Final = 1
+_CONTEXT: Final = 8
+"""Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
+_NOT_CASCADED: Final = 0x12
+"""Flags of rows: foreign keys are not looked at, or what they do is logged."""
+_LAST_COMMITTED: Final = 26
+_SEQUENCE: Final = 34
+_TIMES: Final = 42
+_MASK32: Final = 0xFFFFFFFF
+
+
+@register_jitable
+def _is_xa(data: Bytes, body: int, end: int) -> bool:
+    """True if a QUERY is about an XA transaction."""
+    if end - body < 14:
+        return False
+    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
+    return bool(end - at > 3 and load_u16(data, at) == 0x4158 and data[at + 2] == 32)
+
+
+@register_jitable
+def _is_named(run: Run, start: int, end: int, number: int, texts: Texts, keep: Bytes) -> bool:
+    """True if every name that a text has without a database is that of a table that stays.
+
+    Where a table goes, it may be the one that is meant.
+    """
+    _, events, _, roles = run
+    _, table_of_texts, _, needs, names = texts
+    first = table_of_texts[lay.NEEDS_START, number]
+    for need in range(first, first + table_of_texts[lay.NEEDS_COUNT, number]):
+        is_there = False
+        for event in range(start, end):
+            if roles[events[EVENT_TYPE, event]] == lay.MAP:
+                table = events[EVENT_MAP, event]
+                if not keep[table] & lay.KEEP:
+                    return False
+                if names[table] == needs[need]:
+                    is_there = True
+        if not is_there:
+            return False
+    return True
+
+
+@register_jitable
+def _end_statement(
+    run: Run,
+    statement: tuple[int, int, int],
+    view: View,
+    texts: Texts,
+    actions: Bytes,
+    state: Numbers,
+) -> bool:
+    """Decide on the maps and texts of a statement whose rows were looked at; False if we cannot.
+
+    The statement is given by its first event, the one behind it, and its last rows that stay.
+    """
+    _, events, _, roles = run
+    keep, verdicts = view
+    start, end, last_rows = statement
+    for event in range(start, end):
+        role = roles[events[EVENT_TYPE, event]]
+        if role == lay.MAP:
+            if last_rows < 0:
+                actions[event] = lay.DROP
+        elif role == lay.TEXT or role == lay.LENGTH_TEXT:
+            number = events[EVENT_MAP, event]
+            if number < 0 and last_rows >= 0:
+                return False
+            stays = last_rows >= 0 and verdicts[lay.ACTION, number] == lay.COPY
+            if stays:
+                stays = _is_named(run, start, end, number, texts, keep)
+            if last_rows >= 0 and not stays:
+                state[lay.TEXTS_LEFT_OUT] += 1
+            actions[event] = lay.COPY if stays else lay.DROP
+    if last_rows >= 0 and last_rows != end - 1:
+        actions[last_rows] = lay.COPY_END
+    return True
+
+
+@register_jitable
+def _may_cascade(type_code: int, bits: int) -> bool:
+    """True if rows of a type, of a table with these bits, may change others in scope."""
+    if type_code in (25, 32, 168, 171):
+        return bits & lay.PARENT != 0
+    return type_code in (24, 31, 39, 167, 170) and bits & lay.UPDATED_PARENT != 0
+
+
+@register_jitable
+def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes) -> bool:
+    """True if a statement maps a table of which too little is known, and has no rows of it."""
+    for event in range(start, end):
+        number = events[EVENT_MAP, event]
+        if roles[events[EVENT_TYPE, event]] != lay.MAP or not keep[number] & lay.UNKNOWN:
+            continue
+        is_lone = True
+        for other in range(event + 1, end):
+            if roles[events[EVENT_TYPE, other]] == lay.ROWS:
+                is_lone = is_lone and events[EVENT_MAP, other] != number
+        if is_lone:
+            return True
+    return False
+
+
+@register_jitable
+def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state: Numbers) -> int:
+    """Decide what stays of a group: 1 if anything does, 0 if nothing, -1 if it is not for us."""
+    data, events, groups, roles = run
+    keep, verdicts = view
+    first, last = groups[GROUP_FIRST, group], groups[GROUP_END, group]
+    has_effect = 0
+    outside = 0
+    start = first
+    last_rows = -1
+    for event in range(first, last):
+        role = roles[events[EVENT_TYPE, event]]
+        number = events[EVENT_MAP, event]
+        if role == lay.ROWS:
+            actions[event] = lay.DROP
+            flags = load_u16(data, events[EVENT_OFFSET, event] + _HEADER + 6)
+            if number >= 0:
+                if keep[number] & lay.KEEP:
+                    actions[event] = lay.COPY
+                    last_rows = event
+                elif not flags & _NOT_CASCADED:
+                    outside = 1
+                if keep[number] & lay.MERGE:
+                    return -1
+                may_cascade = _may_cascade(events[EVENT_TYPE, event], keep[number])
+                if may_cascade and not flags & _NOT_CASCADED:
+                    return -1
+            if flags & _STATEMENT_END:
+                if outside and _has_lone_map(events, start, event + 1, roles, keep):
+                    return -1
+                outside = 0
+                statement = (start, event + 1, last_rows)
+                is_decided = _end_statement(run, statement, view, texts, actions, state)
+                if not is_decided:
+                    return -1
+                if last_rows >= 0:
+                    has_effect = 1
+                start = event + 1
+                last_rows = -1
+        elif role == lay.MAP:
+            actions[event] = lay.COPY if keep[number] & lay.KEEP else lay.DROP
+        elif role == lay.QUERY:
+            if number < 0:
+                return -1
+            actions[event] = verdicts[lay.ACTION, number]
+        elif role == lay.OTHER or role == lay.REFERENCE:
+            return -1
+        else:
+            actions[event] = lay.COPY
+    if last_rows >= 0:
+        return -1
+    for event in range(start, last):
+        role = roles[events[EVENT_TYPE, event]]
+        if role == lay.MAP or role == lay.TEXT or role == lay.LENGTH_TEXT:
+            actions[event] = lay.DROP
+    return has_effect
+
+
+@register_jitable
+def _packed_length(value: int) -> int:
+    if value < 251:
+        return 1
+    if value < 0x10000:
+        return 3
+    return 4 if value < 0x1000000 else 9
+
+
+@register_jitable
+def _length_place(data: Bytes, at: int, end: int) -> int:
+    """Return the place of the transaction's length in MySQL's GTID event; -1 if it has none."""
+    place = at + _HEADER + _TIMES
+    if place + 7 > end:
+        return -1
+    place += 14 if data[place + 6] & 0x80 else 7
+    return place if place < end else -1
+
+
+@register_jitable
+def _told_length(data: Bytes, place: int) -> int:
+    """Return the number of bytes that the number at `place` takes."""
+    first = int(data[place])
+    return 1 if first < 251 else (3 if first == 252 else (4 if first == 253 else 9))
+
+
+@register_jitable
+def _store(out: Bytes, at: int, value: int, length: int) -> None:
+    for place in range(length):
+        out[at + place] = (value >> (8 * place)) & 255
+
+
+@register_jitable
+def _kept_length(events: Small, event: int, action: int, verdicts: Numbers) -> int:
+    """Bytes of an event at its new place, but for its checksum."""
+    if action == lay.PUT:
+        return int(_HEADER + _CONTEXT + verdicts[lay.PLACE_LENGTH, events[EVENT_MAP, event]])
+    return int(events[EVENT_END, event] - events[EVENT_OFFSET, event])
+
+
+@register_jitable
+def _seal(out: Bytes, at: int, length: int, state: Numbers) -> None:
+    """Set length, end and checksum of an event that was copied."""
+    total = length + _CHECKSUM
+    state[lay.POSITION] += total
+    _store(out, at + 9, total, 4)
+    _store(out, at + 13, state[lay.POSITION] & _MASK32, 4)
+    _store(out, at + length, crc32(state[lay.CRC32], out, at, length), 4)
+    state[lay.OUT_LENGTH] += total
+    state[lay.EVENTS_KEPT] += 1
+
+
+@register_jitable
+def _write_mysql_gtid(
+    data: Bytes, at: int, end: int, others: int, out: Bytes, state: Numbers
+) -> None:
+    """Write MySQL's GTID event with the length and the clock that it has at its new place."""
+    to = state[lay.OUT_LENGTH]
+    length = end - at
+    place = _length_place(data, at, end)
+    if place < 0:
+        copy_bytes(out, to, data, at, length)
+    else:
+        before, width = place - at, _told_length(data, place)
+        rest = length - before - width
+        wanted = width
+        total = others + before + wanted + rest + _CHECKSUM
+        while _packed_length(total) != wanted:
+            wanted = _packed_length(total)
+            total = others + before + wanted + rest + _CHECKSUM
+        copy_bytes(out, to, data, at, before)
+        if wanted == 1:
+            out[to + before] = total
+        else:
+            out[to + before] = 252 if wanted == 3 else (253 if wanted == 4 else 254)
+            _store(out, to + before + 1, total, wanted - 1)
+        copy_bytes(out, to + before + wanted, data, place + width, rest)
+        length = before + wanted + rest
+    if end - at >= _HEADER + _TIMES and out[to + _HEADER + 25] == 2:
+        sequence = load_i64(data, at + _HEADER + _SEQUENCE)
+        if sequence:
+            committed = load_i64(data, at + _HEADER + _LAST_COMMITTED) + state[lay.CLOCK_BASE]
+            sequence += state[lay.CLOCK_BASE]
+            _store(out, to + _HEADER + _LAST_COMMITTED, committed, 8)
+            _store(out, to + _HEADER + _SEQUENCE, sequence, 8)
+            state[lay.CLOCK] = max(state[lay.CLOCK], sequence)
+    _seal(out, to, length, state)
+
+
+@register_jitable
+def _write(
+    run: Run, event: int, action: int, contexts: tuple[Numbers, Bytes], out: Bytes, state: Numbers
+) -> None:
+    """Write an event that stays; `contexts` are those that stand in for others."""
+    data, events, _, _ = run
+    verdicts, arena = contexts
+    at = events[EVENT_OFFSET, event]
+    to = state[lay.OUT_LENGTH]
+    length = _kept_length(events, event, action, verdicts)
+    if action == lay.PUT:
+        number = events[EVENT_MAP, event]
+        copy_bytes(out, to, data, at, _HEADER + _CONTEXT)
+        copy_bytes(
+            out,
+            to + _HEADER + _CONTEXT,
+            arena,
+            verdicts[lay.PLACE_START, number],
+            verdicts[lay.PLACE_LENGTH, number],
+        )
+    else:
+        copy_bytes(out, to, data, at, length)
+        if action == lay.COPY_END:
+            out[to + _HEADER + 6] |= _STATEMENT_END
+    _seal(out, to, length, state)
+
+
+def copy_groups(
+    run: Run, last: int, view: View, texts: Texts, room: tuple[Bytes, Bytes], state: Numbers
+) -> int:
+    """Copy what one binlog gets of the groups from `state[NEXT_GROUP]` on.
+
+    Args:
+        run: The run, with the numbers of tables and texts in the index of its events.
+        last: The number of all groups.
+        view: The binlog's treatment of tables and texts.
+        texts: The texts that are known, with the contexts that stand in for others.
+        room: Receives the events that stay; room for one byte an event.
+        state: The numbers that live between two calls, and the counts.
+
+    Returns:
+        DONE, ASK, ROTATE or FULL.
+    """
+    data, events, groups, roles = run
+    _, verdicts = view
+    out, actions = room
+    contexts = (verdicts, texts[2])
+    for group in range(state[lay.NEXT_GROUP], last):
+        state[lay.NEXT_GROUP] = group
+        first, end = groups[GROUP_FIRST, group], groups[GROUP_END, group]
+        left_out = state[lay.TEXTS_LEFT_OUT]
+        stays = 1
+        if state[lay.KEEPS_ALL]:
+            for event in range(first, end):
+                actions[event] = lay.COPY
+                role = roles[events[EVENT_TYPE, event]]
+                at = events[EVENT_OFFSET, event] + _HEADER
+                if (
+                    state[lay.KEEPS_ALL] == lay.ASKS
+                    and role == lay.QUERY
+                    and events[EVENT_MAP, event] >= 0
+                ):
+                    actions[event] = verdicts[lay.ACTION, events[EVENT_MAP, event]]
+                if (
+                    role == lay.REFERENCE
+                    or (role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event])))
+                    or (
+                        state[lay.KEEPS_ALL] == lay.ASKS
+                        and (
+                            role == lay.OTHER
+                            or (role == lay.QUERY and events[EVENT_MAP, event] == lay.UNREAD)
+                        )
+                    )
+                ):
+                    stays = -1
+        else:
+            stays = _plan(run, group, view, texts, actions, state)
+        if stays < 0:
+            state[lay.TEXTS_LEFT_OUT] = left_out
+            return lay.ASK
+        if stays == 0:
+            continue
+        if state[lay.POSITION] >= state[lay.LIMIT]:
+            state[lay.TEXTS_LEFT_OUT] = left_out
+            return lay.ROTATE
+        size = 0
+        for event in range(first, end):
+            if actions[event] != lay.DROP:
+                size += _CHECKSUM + _kept_length(events, event, actions[event], verdicts)
+        if state[lay.OUT_LENGTH] + size + 64 > out.shape[0] - 64:
+            state[lay.TEXTS_LEFT_OUT] = left_out
+            state[lay.NEEDED] = size + 128
+            return lay.FULL
+        for event in range(first, end):
+            action = int(actions[event])
+            if action == lay.DROP:
+                continue
+            role = roles[events[EVENT_TYPE, event]]
+            if role == lay.MYSQL_GTID:
+                at, stop = int(events[EVENT_OFFSET, event]), int(events[EVENT_END, event])
+                others = size - (stop - at) - _CHECKSUM
+                _write_mysql_gtid(data, at, stop, others, out, state)
+            else:
+                _write(run, event, action, contexts, out, state)
+                if role == lay.ROWS:
+                    state[lay.ROWS_KEPT] += 1
+        state[lay.GROUPS_KEPT] += 1
+    state[lay.NEXT_GROUP] = last
+    return lay.DONE
+
+
+EXPORTS: Final = (
+    (
+        copy_groups,
+        (
+            f"int64({RUN_TYPE}, int64, Tuple((uint8[::1], int64[:, ::1])), {TEXTS_TYPE}, "
+            "UniTuple(uint8[::1], 2), int64[::1])"
+        ),
+    ),
+)

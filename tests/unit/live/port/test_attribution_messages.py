@@ -1,0 +1,183 @@
+"""What sessions of other processes say is heard as if they were here."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
+from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.session_groups import RowsReason, Unattributed
+from binlane.log.codec.types import Flavor
+from binlane.positions import GtidSet
+from tests.unit.live.port.test_attributions import (
+    OTHER,
+    THREAD,
+    UUID,
+    at,
+    group,
+    gtid,
+    mysql_group,
+    plan,
+    rows,
+    unnamed,
+)
+
+SETTINGS = AttributionSettings(wait_s=0.0, is_relayed=True)
+
+
+@contextmanager
+def spoken(
+    folder: Path | None = None,
+) -> Iterator[tuple[AttributionSender, Attributions, AttributionListener]]:
+    """What sessions speak by, and who hears it, from position 0 on."""
+    attributions = Attributions(folder, Flavor.MARIADB, SETTINGS)
+    attributions.begin(at(0))
+    there, here = socket.socketpair()
+    hearing = AttributionListener(attributions)
+    hearing.add(here)
+    attributions.hear = hearing.hear
+    with there:
+        yield AttributionSender(there), attributions, hearing
+    hearing.close()
+    attributions.close()
+
+
+def test_a_group_is_not_looked_at_before_what_was_said_is_heard() -> None:
+    with spoken() as (sayings, attributions, _):
+        sayings.intend(THREAD, 1, [plan("one")])
+        sayings.done(THREAD, 1, str(gtid(1)))
+        assert attributions.find(group(1)) == plan("one")
+
+
+def test_plans_of_a_reply_take_the_place_of_those_intended() -> None:
+    with spoken() as (sayings, attributions, _):
+        sayings.intend(THREAD, 1, [plan("one")])
+        sayings.done(THREAD, 1, str(gtid(1)), [plan("other")])
+        sayings.intend(THREAD, 2, [plan("two")])
+        sayings.done(THREAD, 2, str(gtid(2)), [plan("two")])
+        groups = [group(number) for number in (1, 2)]
+        attributions.read(groups, at(2))
+        assert [attributions.find(group(number)) for number in (1, 2)] == [
+            plan("other"),
+            plan("two"),
+        ]
+
+
+def test_a_reply_of_which_nothing_is_known_leaves_rows() -> None:
+    with spoken() as (sayings, attributions, _):
+        sayings.intend(THREAD, 1, [])
+        sayings.done(THREAD, 1, None, [])
+        sayings.intend(THREAD, 2, [plan("two"), plan("three")])
+        sayings.done(THREAD, 2, str(gtid(3)))
+        attributions.read([group(number) for number in (1, 2, 3)], at(3))
+        assert isinstance(attributions.find(group(2)), Unattributed)
+
+
+def test_a_reply_without_a_gtid_that_can_be_read_ends_nothing() -> None:
+    with spoken() as (sayings, attributions, _):
+        sayings.intend(THREAD, 1, [plan("one")])
+        sayings.done(THREAD, 1, "nonsense")
+        sayings.intend(THREAD, 2, [plan("two")])
+        sayings.done(THREAD, 2, str(gtid(1)))
+        assert attributions.find(group(1)) == plan("two")
+
+
+def test_a_saying_larger_than_a_connection_holds() -> None:
+    long = "x" * (16 << 20)
+    with spoken() as (sayings, attributions, hearing):
+        thread = threading.Thread(target=sayings.intend, args=(THREAD, 1, [plan(long)]))
+        thread.start()
+        while thread.is_alive():
+            hearing.hear()
+        sayings.done(THREAD, 1, str(gtid(1)))
+        assert attributions.find(group(1)) == plan(long)
+
+
+def test_sessions_come_and_go() -> None:
+    with spoken() as (sayings, attributions, _):
+        sayings.taken(THREAD, at(3))
+        sayings.intend(THREAD, 1, [plan("one")])
+        attributions.read([group(3), group(4)], at(4))
+        # What was there before the session is not its own.
+        assert attributions.find(group(3)) == rows(RowsReason.STRANGER)
+        assert attributions.is_pending(gtid(4))
+        sayings.lost(THREAD)
+        sayings.given(THREAD)
+        assert attributions.find(group(4)) == plan("one")
+        attributions.read([group(5)], at(5))
+        assert attributions.find(group(5)) == rows(RowsReason.NO_STATEMENT, THREAD)
+
+
+def test_up_to_where_groups_are_is_heard() -> None:
+    """Else the reply would name a group that is another session's."""
+    attributions = Attributions(None, Flavor.MYSQL, SETTINGS)
+    attributions.begin(GtidSet.parse(f"{UUID}:1-5"))
+    there, here = socket.socketpair()
+    hearing = AttributionListener(attributions)
+    hearing.add(here)
+    attributions.hear = hearing.hear
+    with there:
+        sayings = AttributionSender(there)
+        sayings.taken(THREAD, GtidSet.parse(f"{UUID}:1-5"))
+        sayings.intend(THREAD, 1, [plan("one")])
+        sayings.done(THREAD, 1, f"{UUID}:1-7", [plan("other")], is_bound=True)
+        sayings.intend(THREAD, 2, [plan("two")])
+        sayings.done(THREAD, 2, f"{UUID}:1-8", is_bound=True)
+        groups = [mysql_group(6), mysql_group(7, OTHER), mysql_group(8)]
+        attributions.read(groups, GtidSet.parse(f"{UUID}:1-8"))
+        found = [attributions.find(each) for each in groups]
+    assert found == [plan("other"), rows(RowsReason.STRANGER), plan("two")]
+    hearing.close()
+    attributions.close()
+
+
+def test_a_process_that_is_gone_takes_its_sessions_with_it() -> None:
+    with spoken() as (sayings, attributions, hearing):
+        there, here = socket.socketpair()
+        hearing.add(here)
+        gone = AttributionSender(there)
+        for speaker, thread_id in ((gone, THREAD), (sayings, OTHER)):
+            speaker.taken(thread_id, at(0))
+            speaker.intend(thread_id, 1, [plan("one")])
+        attributions.read([unnamed(1, "one"), group(2)], at(2))
+        gone.close()
+        hearing.remove(here)
+        assert attributions.find(group(2)) == plan("one")
+        assert attributions.is_pending(gtid(1))
+        sayings.done(OTHER, 1, str(gtid(1)))
+        assert attributions.find(unnamed(1, "one")) == plan("one")
+
+
+def test_what_a_process_said_is_heard_though_it_is_gone() -> None:
+    attributions = Attributions(None, Flavor.MARIADB, SETTINGS)
+    attributions.begin(at(0))
+    there, here = socket.socketpair()
+    hearing = AttributionListener(attributions)
+    hearing.add(here)
+    sayings = AttributionSender(there)
+    sayings.intend(THREAD, 1, [plan("one")])
+    sayings.done(THREAD, 1, str(gtid(1)))
+    sayings.close()
+    hearing.remove(here)
+    assert attributions.find(group(1)) == plan("one")
+    attributions.close()
+
+
+def test_what_was_not_heard_before_a_kill_makes_rows_of_nothing_else(tmp_path: Path) -> None:
+    """The first statement made nothing, as nobody heard; the group is the second one's."""
+    with spoken(tmp_path / "port") as (sayings, _, hearing):
+        sayings.taken(THREAD, at(0))
+        sayings.intend(THREAD, 1, [plan("one")])
+        hearing.hear()
+        sayings.done(THREAD, 1, None)
+        sayings.intend(THREAD, 2, [plan("two")])
+        hearing.close()
+
+    again = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
+    again.begin(at(0))
+    assert again.find(group(1)) == rows(RowsReason.FORGOTTEN, THREAD)
+    again.close()
