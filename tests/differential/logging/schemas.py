@@ -18,7 +18,7 @@ import pytest
 from binlane.statements.sql import parser
 from binlane.statements.sql.script import decoded, statements
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tree.definitions import Column, CreateTable, KeyDefinition
+from binlane.statements.sql.tree.definitions import CreateTable, DefinedColumn, KeyDefinition
 from tests.differential.applications.scripts import Application, applications
 from tests.differential.logging.recorder import Recorder
 from tests.differential.logging.scripts import Script, Statement
@@ -60,17 +60,17 @@ class AppTable:
 
     name: str
     sql: str
-    columns: tuple[Column, ...]
+    columns: tuple[DefinedColumn, ...]
     keys: tuple[str, ...]
     parents: frozenset[str]
 
     @property
-    def written(self) -> tuple[Column, ...]:
+    def written(self) -> tuple[DefinedColumn, ...]:
         """Columns that take values."""
         return tuple(each for each in self.columns if each.generated is None and not each.storage)
 
     @property
-    def plain(self) -> tuple[Column, ...]:
+    def plain(self) -> tuple[DefinedColumn, ...]:
         """Columns that an UPDATE may set: no keys of one column."""
         return tuple(each for each in self.written if not each.key and not each.is_auto_increment)
 
@@ -99,7 +99,7 @@ def _table(sql: str, dialect: Dialect) -> AppTable | None:
         return None
     if not isinstance(node, CreateTable) or node.name.database or node.query or node.like:
         return None
-    columns = tuple(each for each in node.elements if isinstance(each, Column))
+    columns = tuple(each for each in node.elements if isinstance(each, DefinedColumn))
     keys = [each for each in node.elements if isinstance(each, KeyDefinition)]
     if len(sql) > _TEXT_MAX or not columns:
         return None
@@ -237,7 +237,7 @@ class _Statements:
             )
         )
 
-    def _change(self, table: AppTable, column: Column, number: int) -> str:
+    def _change(self, table: AppTable, column: DefinedColumn, number: int) -> str:
         name, quoted = f"`{table.name}`", f"`{column.name}`"
         return self._random.choice(
             (
@@ -273,7 +273,7 @@ class _Statements:
         return text
 
 
-def value(column: Column, number: int) -> str:
+def value(column: DefinedColumn, number: int) -> str:
     """A value of a column's type."""
     kind = column.type
     if kind is None:

@@ -49,7 +49,12 @@ from binlane.statements.sql.statement_kinds import (
 from binlane.statements.sql.table_definitions import string_of
 from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, names_in
 from binlane.statements.sql.tree.account_statements import AccountStatement
-from binlane.statements.sql.tree.definitions import CreateRoutine, CreateTrigger, Database, Event
+from binlane.statements.sql.tree.definitions import (
+    CreateEvent,
+    CreateRoutine,
+    CreateTrigger,
+    Database,
+)
 from binlane.statements.sql.tree.expressions import Literal, children
 from binlane.statements.sql.tree.statements import Prepare
 
@@ -280,7 +285,7 @@ class _Reader:
         if facts.effects.kind in (StatementKind.CREATE_PACKAGE, StatementKind.CREATE_LIBRARY):
             return True
         node = facts.tree
-        if not isinstance(node, CreateRoutine | CreateTrigger | Event):
+        if not isinstance(node, CreateRoutine | CreateTrigger | CreateEvent):
             return False
         if node.body is None or facts.dialect.is_oracle:
             return node.body_at >= 0  # of another language

@@ -20,7 +20,7 @@ from binlane.names import quote
 from binlane.positions import Position
 from binlane.statements.scope.statements import GrantRead, RevokeRead, ShowReadGrants
 from binlane.statements.sql.accounts import AccountName
-from binlane.statements.sql.tree.account_statements import Account
+from binlane.statements.sql.tree.account_statements import NamedAccount
 
 COLUMN: Final = "Grants on binlogs"
 _NO_ACCOUNT: Final = {Flavor.MARIADB: 1133, Flavor.MYSQL: 1410}
@@ -106,7 +106,7 @@ class GrantStatements:
         )
 
     async def _named(
-        self, session: HandlerSession, account: Account, granted: set[AccountName]
+        self, session: HandlerSession, account: NamedAccount, granted: set[AccountName]
     ) -> AccountName:
         """The account that a statement means: of a name without host the role, if that has a grant."""
         flavor = flavor_of(session.server_version)
@@ -120,7 +120,7 @@ class GrantStatements:
         return account_name(account, flavor, current=current)
 
     async def _there(
-        self, session: HandlerSession, accounts: Sequence[Account]
+        self, session: HandlerSession, accounts: Sequence[NamedAccount]
     ) -> tuple[list[AccountName], list[str]]:
         """Accounts and roles as the source has them; and what could not be found out.
 
@@ -194,5 +194,5 @@ def written(account: AccountName) -> str:
     return f"{quote(account.user)}@{quote(account.host)}"
 
 
-def _is_public(account: Account) -> bool:
+def _is_public(account: NamedAccount) -> bool:
     return account.host is None and account.user.upper() == PUBLIC.user

@@ -26,7 +26,7 @@ from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.statement_kinds import StatementKind
-from binlane.statements.sql.tree.account_statements import Account, AccountStatement
+from binlane.statements.sql.tree.account_statements import AccountStatement, NamedAccount
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class LoggedAccounts:
 
 
 def account_name(
-    account: Account, flavor: Flavor, *, current: AccountName | None = None
+    account: NamedAccount, flavor: Flavor, *, current: AccountName | None = None
 ) -> AccountName:
     """An account as the source keeps it: hosts in small letters, without one from everywhere.
 
@@ -121,7 +121,7 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
 
 
 def _logged_name(
-    account: Account, tree: AccountStatement, event: QueryEvent, flavor: Flavor
+    account: NamedAccount, tree: AccountStatement, event: QueryEvent, flavor: Flavor
 ) -> AccountName:
     is_role = tree.verb.endswith("ROLE") and flavor is Flavor.MARIADB and not account.is_current
     if is_role and account.host is None:

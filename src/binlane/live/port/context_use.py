@@ -41,7 +41,7 @@ from binlane.statements.sql.schema import Routine, Trigger
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.statement_kinds import CREATE_TABLE_KINDS, StatementKind
 from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, quoted_name, tokenise
-from binlane.statements.sql.tree.definitions import Column, CreateTable
+from binlane.statements.sql.tree.definitions import CreateTable, DefinedColumn
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 
@@ -439,7 +439,7 @@ def _names_charset(facts: StatementFacts) -> bool:
 def _creates_timestamps(facts: StatementFacts) -> bool:
     tree = facts.tree
     return isinstance(tree, CreateTable) and any(
-        isinstance(one, Column) and one.type is not None and one.type.name == "TIMESTAMP"
+        isinstance(one, DefinedColumn) and one.type is not None and one.type.name == "TIMESTAMP"
         for one in tree.elements
     )
 

@@ -34,7 +34,7 @@ from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.evaluation.evaluator import content_of
+from binlane.statements.sql.evaluation.literal_values import content_of
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text
 from binlane.statements.sql.executable_comments import server_text
 from binlane.statements.sql.facts import StatementFacts

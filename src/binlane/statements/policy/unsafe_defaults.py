@@ -22,7 +22,7 @@ from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.statement_kinds import INSERTING_KINDS, StatementKind
 from binlane.statements.sql.table_definitions import TableColumn
-from binlane.statements.sql.tree.definitions import AlterTable, Column, CreateTable
+from binlane.statements.sql.tree.definitions import AlterTable, CreateTable, DefinedColumn
 from binlane.statements.sql.tree.expressions import Expression
 from binlane.statements.sql.tree.statements import Insert
 
@@ -117,7 +117,9 @@ def _new_defaults(facts: StatementFacts) -> Iterator[tuple[StatementFacts, int, 
     tree = facts.tree
     expressions: list[tuple[Expression | None, bool]] = []
     if isinstance(tree, CreateTable):
-        expressions += ((one.default, False) for one in tree.elements if isinstance(one, Column))
+        expressions += (
+            (one.default, False) for one in tree.elements if isinstance(one, DefinedColumn)
+        )
     elif isinstance(tree, AlterTable):
         for action in tree.actions:
             is_added = action.kind == "ADD COLUMN"
@@ -152,7 +154,7 @@ def used_columns(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
     if created is not None:
         # CREATE … SELECT: the columns that it defines itself count, also where its query gives them.
         given = {column.name.lower() for column in table.definition.columns}
-        given -= {e.name.lower() for e in created.elements if isinstance(e, Column)}
+        given -= {e.name.lower() for e in created.elements if isinstance(e, DefinedColumn)}
     is_insert = facts.effects.kind in INSERTING_KINDS or created is not None
     for column in table.definition.columns:
         name = column.name.lower()

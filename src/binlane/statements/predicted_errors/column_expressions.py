@@ -19,7 +19,12 @@ from binlane.statements.sql.evaluation.functions import is_made
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.servers import Dialect, Fact
-from binlane.statements.sql.tree.definitions import AlterTable, Check, Column, CreateTable
+from binlane.statements.sql.tree.definitions import (
+    AlterTable,
+    CheckDefinition,
+    CreateTable,
+    DefinedColumn,
+)
 from binlane.statements.sql.tree.expressions import (
     Call,
     Default,
@@ -242,7 +247,7 @@ def named_in_columns(facts: StatementFacts, server: Server) -> list[tuple[str, s
 
 def _expressions(
     facts: StatementFacts,
-) -> Iterator[tuple[Column, str, Expression, Check | None]]:
+) -> Iterator[tuple[DefinedColumn, str, Expression, CheckDefinition | None]]:
     """The expressions of new columns, and where they stand; of a CHECK of the table in no column."""
     tree = facts.tree
     elements: list[object] = []
@@ -251,11 +256,11 @@ def _expressions(
     elif isinstance(tree, AlterTable):
         for action in tree.actions:
             elements += (*action.columns, *action.checks, *filter(None, (action.check,)))
-    no_column = Column(0, 0, "", None)
+    no_column = DefinedColumn(0, 0, "", None)
     for one in elements:
-        if isinstance(one, Check):
+        if isinstance(one, CheckDefinition):
             yield no_column, _CHECK, one.condition, one
-        if not isinstance(one, Column):
+        if not isinstance(one, DefinedColumn):
             continue
         if one.generated is not None:
             yield one, _GENERATED, one.generated, None

@@ -30,6 +30,7 @@ from binlane.statements.sql.tree.expressions import (
     DerivedTable,
     Join,
     Name,
+    NamedTable,
     Node,
     Operation,
     Query,
@@ -40,7 +41,6 @@ from binlane.statements.sql.tree.expressions import (
     Subquery,
     SystemVariable,
     TableReference,
-    TableUse,
     children,
     told,
 )
@@ -151,7 +151,7 @@ class _ColumnReader:
         if isinstance(tree, Insert):
             self.insert(tree)
         elif isinstance(tree, Update):
-            is_select = len(tree.tables) > 1 or not isinstance(tree.tables[0], TableUse)
+            is_select = len(tree.tables) > 1 or not isinstance(tree.tables[0], NamedTable)
             is_select = is_select or self.server.has(Fact.UPDATES_AS_QUERIES)
             scope = self.scope(tree.tables, self.with_common(tree, None), is_changed=True)
             for one in tree.assignments:
@@ -347,7 +347,7 @@ class _ColumnReader:
                 for name in reference.using:
                     if not _TablesInScope(side).has((name,), by_alias=False):
                         raise self.unknown(Name(reference.at, reference.at, (name,)), _IN_FROM)
-        elif isinstance(reference, TableUse):
+        elif isinstance(reference, NamedTable):
             # MariaDB looks only for those columns of a view that it needs.
             self.view_inside(reference, scope.outer, is_lazy=is_changed and self.server.is_mariadb)
             name = (reference.alias or reference.name.name).lower()
@@ -362,17 +362,17 @@ class _ColumnReader:
         else:
             scope.tables.append(((reference.alias or "").lower(), None))
 
-    def table(self, use: TableUse) -> Table | None:
+    def table(self, use: NamedTable) -> Table | None:
         table = self.objects.table(self.full_name(use))
         if table is None or not table.is_complete or table.is_sequence:
             return None
         return table
 
-    def full_name(self, use: TableUse) -> TableName:
+    def full_name(self, use: NamedTable) -> TableName:
         return TableName(use.name.database or self.database, use.name.name)
 
     def view_inside(
-        self, use: TableUse, outer: _TablesInScope | None, *, is_lazy: bool = False
+        self, use: NamedTable, outer: _TablesInScope | None, *, is_lazy: bool = False
     ) -> None:
         """Look at a view's own query."""
         if is_lazy or (
@@ -406,7 +406,7 @@ class _ColumnReader:
         )
 
     def columns_of(
-        self, use: TableUse, outer: _TablesInScope | None, *, is_changed: bool = False
+        self, use: NamedTable, outer: _TablesInScope | None, *, is_changed: bool = False
     ) -> frozenset[str] | None:
         """The columns of a table, in small letters; None if they are not known."""
         table = None if self.is_common(use, outer) else self.table(use)
@@ -419,12 +419,12 @@ class _ColumnReader:
                 return None
         return _known(self.table_names(use, outer) or None)
 
-    def is_common(self, use: TableUse, outer: _TablesInScope | None) -> bool:
+    def is_common(self, use: NamedTable, outer: _TablesInScope | None) -> bool:
         if use.name.database is not None or outer is None:
             return False
         return outer.common_table(use.name.name.lower())[0]
 
-    def table_names(self, use: TableUse, outer: _TablesInScope | None) -> list[str] | None:
+    def table_names(self, use: NamedTable, outer: _TablesInScope | None) -> list[str] | None:
         """The columns that `*` gives of a table or view; None if they are not known."""
         if self.is_common(use, outer):
             assert outer is not None
@@ -473,7 +473,7 @@ class _ColumnReader:
         names: list[str] = []
         wanted = star.qualifier[-1].lower() if star.qualifier else None
         for table in tables:
-            if isinstance(table, TableUse):
+            if isinstance(table, NamedTable):
                 alias, found = table.alias or table.name.name, self.table_names(table, outer)
             elif isinstance(table, DerivedTable):
                 alias = table.alias or ""

@@ -20,7 +20,12 @@ from binlane.statements.sql.schema import ForeignKey, Table, made_up_reference
 from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.table_changes import column_references, foreign_key_of
 from binlane.statements.sql.table_definitions import TableColumn
-from binlane.statements.sql.tree.definitions import AlterTable, Column, CreateTable, KeyDefinition
+from binlane.statements.sql.tree.definitions import (
+    AlterTable,
+    CreateTable,
+    DefinedColumn,
+    KeyDefinition,
+)
 from binlane.statements.sql.tree.expressions import Node
 
 # Foreign keys -------------------------------------------------------------------------------------
@@ -112,7 +117,7 @@ def _new_references(
             key = foreign_key_of(one, table)
             # MySQL gives the name of an index to the index alone.
             yield key if server.is_mariadb else replace(key, name=one.constraint)
-        elif isinstance(one, Column) and server.has(Fact.COLUMN_REFERENCES):
+        elif isinstance(one, DefinedColumn) and server.has(Fact.COLUMN_REFERENCES):
             yield from column_references([one], table)
 
 

@@ -19,7 +19,7 @@ from binlane.statements.sql.table_definitions import (
     names_in,
     renamed_columns,
 )
-from binlane.statements.sql.tree.definitions import AlterTable, Column, CreateTable
+from binlane.statements.sql.tree.definitions import AlterTable, CreateTable, DefinedColumn
 
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN"))
 _KEY_DROPS: Final = frozenset(("DROP KEY", "DROP CONSTRAINT"))
@@ -181,11 +181,11 @@ def _is_later(other: TableColumn, at: int, own: int, *, is_generated: bool) -> b
     return is_other_generated == is_generated and at >= own
 
 
-def _new_columns(facts: StatementFacts) -> Iterator[Column]:
+def _new_columns(facts: StatementFacts) -> Iterator[DefinedColumn]:
     """The columns that a statement defines."""
     tree = facts.tree
     if isinstance(tree, CreateTable):
-        yield from (one for one in tree.elements if isinstance(one, Column))
+        yield from (one for one in tree.elements if isinstance(one, DefinedColumn))
     elif isinstance(tree, AlterTable):
         for action in tree.actions:
             yield from action.columns

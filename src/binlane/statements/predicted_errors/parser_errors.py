@@ -19,10 +19,10 @@ from binlane.statements.sql.tree.definitions import CreateTable
 from binlane.statements.sql.tree.expressions import (
     DerivedTable,
     Join,
+    NamedTable,
     ObjectName,
     Select,
     TableReference,
-    TableUse,
     walk,
 )
 from binlane.statements.sql.tree.statements import Administration, Delete, Update
@@ -98,14 +98,14 @@ def _first_twice(names: Iterable[TableName]) -> str | None:
     return None
 
 
-def _of_list(table: TableReference) -> Iterator[TableUse]:
+def _of_list(table: TableReference) -> Iterator[NamedTable]:
     """The tables of one entry of FROM, without those of subqueries."""
     left = [table]
     while left:
         table = left.pop()
         if isinstance(table, Join):
             left += (table.right, table.left)
-        elif isinstance(table, TableUse):
+        elif isinstance(table, NamedTable):
             yield table
 
 
@@ -138,7 +138,7 @@ def _wrong_target(delete: Delete, statement: SessionStatement) -> Refusal | None
         node
         for table in delete.tables
         for node in walk(table)
-        if isinstance(node, TableUse | DerivedTable)
+        if isinstance(node, NamedTable | DerivedTable)
     ]
     is_folded = statement.facts.dialect.lower_case_names
     seen: set[tuple[str | None, str]] = set()
@@ -154,7 +154,7 @@ def _wrong_target(delete: Delete, statement: SessionStatement) -> Refusal | None
     return None
 
 
-def _means(target: ObjectName, use: TableUse | DerivedTable, statement: SessionStatement) -> bool:
+def _means(target: ObjectName, use: NamedTable | DerivedTable, statement: SessionStatement) -> bool:
     """Return True if a target may be a table of FROM: by its alias, which has no database, or its name."""
     fold = folded if statement.facts.dialect.lower_case_names else str
     if isinstance(use, DerivedTable) or use.alias is not None:

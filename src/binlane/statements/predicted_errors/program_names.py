@@ -22,6 +22,7 @@ from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.tree.definitions import (
     AlterTable,
+    CreateEvent,
     CreateIndex,
     CreateRoutine,
     CreateTable,
@@ -30,7 +31,6 @@ from binlane.statements.sql.tree.definitions import (
     Database,
     DropIndex,
     DropTables,
-    Event,
     RenameTables,
 )
 from binlane.statements.sql.tree.expressions import Name, Node, walk
@@ -59,7 +59,7 @@ from binlane.statements.sql.tree.statements import (
     Return,
     Set,
     SetItem,
-    Transaction,
+    TransactionStatement,
     VariableDeclaration,
     While,
 )
@@ -131,7 +131,7 @@ def wrong_program(
     try:
         if isinstance(tree, CreateRoutine):
             checks.routine(tree, database)
-        elif isinstance(tree, Event):
+        elif isinstance(tree, CreateEvent):
             checks.statements((tree.body,) if tree.body is not None else (), _NamesInScope())
         elif isinstance(tree, CreateTrigger):
             checks.is_function, checks.kind = True, "trigger"
@@ -365,7 +365,7 @@ class _ProgramReader:
 
 def _commits(node: Node) -> bool:
     """Return True if a statement commits the open transaction."""
-    if isinstance(node, Transaction):
+    if isinstance(node, TransactionStatement):
         return node.verb in _TRANSACTIONS
     if isinstance(node, CreateTable | DropTables):
         return not node.is_temporary

@@ -35,9 +35,9 @@ from binlane.statements.sql.table_changes import (
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
     AlterTable,
-    Column,
     CreateIndex,
     CreateTable,
+    DefinedColumn,
     DropIndex,
     KeyDefinition,
     TableOption,
@@ -136,7 +136,7 @@ def _definition_of(table: Table) -> _Definition:
 def _created(
     tree: CreateTable, facts: StatementFacts, engine: str, selected: Sequence[str] | None
 ) -> _Definition:
-    columns = [one for one in tree.elements if isinstance(one, Column)]
+    columns = [one for one in tree.elements if isinstance(one, DefinedColumn)]
     given = {name.lower() for name in selected or ()}
     made = _Definition(
         [_column(one) for one in columns if one.name.lower() not in given],
@@ -151,7 +151,7 @@ def _created(
         column = own.get(name.lower())
         made.columns.append((name, column is not None and column.is_auto_increment))
     for one in tree.elements:
-        if isinstance(one, Column):
+        if isinstance(one, DefinedColumn):
             made.keys += column_keys([one])
         elif isinstance(one, KeyDefinition):
             _add_key(made, one, facts)
@@ -163,7 +163,7 @@ def _hidden(options: Iterable[TableOption]) -> frozenset[str]:
     return frozenset(("row_start", "row_end")) if is_versioned else frozenset()
 
 
-def _column(node: Column) -> tuple[str, bool]:
+def _column(node: DefinedColumn) -> tuple[str, bool]:
     return node.name, node.is_auto_increment
 
 

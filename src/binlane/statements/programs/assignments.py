@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from binlane.statements.programs.environment import RoutineEnvironment, SessionEnvironment
-from binlane.statements.programs.ways import Condition
+from binlane.statements.programs.ways import DataCondition
 from binlane.statements.sql.evaluation.evaluator import evaluate, has_aggregate, possible_values
 from binlane.statements.sql.evaluation.statements import (
     user_variables_assigned,
@@ -13,7 +13,7 @@ from binlane.statements.sql.evaluation.statements import (
     user_variables_read,
 )
 from binlane.statements.sql.evaluation.values import UNKNOWN, Value
-from binlane.statements.sql.facts import Assignment, StatementFacts, VariableScope
+from binlane.statements.sql.facts import StatementFacts, VariableAssignment, VariableScope
 from binlane.statements.sql.tree.expressions import (
     Assign,
     Into,
@@ -35,7 +35,7 @@ from binlane.statements.sql.tree.statements import (
 
 def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> None:
     """Carry out SET for local and user variables; system variables are left out."""
-    waiting: list[tuple[Assignment, Value]] = []
+    waiting: list[tuple[VariableAssignment, Value]] = []
     for assignment in facts.assignments:
         if not is_variable(assignment, environment):
             continue
@@ -49,7 +49,7 @@ def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> Non
         assign(assignment, value, facts, environment)
 
 
-def is_variable(assignment: Assignment, environment: SessionEnvironment) -> bool:
+def is_variable(assignment: VariableAssignment, environment: SessionEnvironment) -> bool:
     """True if a local or user variable is set, not a system variable."""
     if assignment.scope is not VariableScope.UNSAID or assignment.name.startswith("@@"):
         return False
@@ -59,7 +59,7 @@ def is_variable(assignment: Assignment, environment: SessionEnvironment) -> bool
 
 
 def assigned_value(
-    assignment: Assignment, facts: StatementFacts, environment: SessionEnvironment
+    assignment: VariableAssignment, facts: StatementFacts, environment: SessionEnvironment
 ) -> Value:
     """Return the value of an assignment."""
     if assignment.node is None:
@@ -68,7 +68,10 @@ def assigned_value(
 
 
 def assign(
-    assignment: Assignment, value: Value, facts: StatementFacts, environment: SessionEnvironment
+    assignment: VariableAssignment,
+    value: Value,
+    facts: StatementFacts,
+    environment: SessionEnvironment,
 ) -> None:
     """Give a variable its value, or all that it can be."""
     if assignment.name.startswith("@"):
@@ -232,7 +235,7 @@ def call_of(facts: StatementFacts) -> CallProcedure:
     return tree
 
 
-def condition_of(node: Node, environment: RoutineEnvironment) -> Condition:
+def condition_of(node: Node, environment: RoutineEnvironment) -> DataCondition:
     """Return the condition for a node of a body whose value depends on data."""
     text = environment.text
-    return Condition(text.text_of(node), environment.program, text.place(node.at))
+    return DataCondition(text.text_of(node), environment.program, text.place(node.at))

@@ -43,7 +43,7 @@ _Declared = TypeVar("_Declared")
 
 
 @dataclass(frozen=True, slots=True)
-class Body(OwnText):
+class ProgramBody(OwnText):
     """The text of a body with its tree; a compound statement's is in its facts."""
 
     tree: Node
@@ -156,7 +156,7 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Cursor:
+class OpenCursor:
     """A cursor: how often a row was fetched since it was opened, and if the last FETCH had one."""
 
     declaration: CursorDeclaration
@@ -178,7 +178,7 @@ class BlockScope:
     """The declarations of a block."""
 
     variables: dict[str, Variable] = field(default_factory=dict)
-    cursors: dict[str, Cursor] = field(default_factory=dict)
+    cursors: dict[str, OpenCursor] = field(default_factory=dict)
     conditions: dict[str, str] = field(default_factory=dict)
     handlers: list[HandlerDeclaration] = field(default_factory=list)
     is_handling: bool = False
@@ -209,7 +209,7 @@ class RoutineEnvironment(SessionEnvironment):
     ) -> None:
         """Start without scopes."""
         super().__init__(host, database, call_stored)
-        self.text: Body | StatementFacts = Body("", host.dialect, _NOTHING)
+        self.text: ProgramBody | StatementFacts = ProgramBody("", host.dialect, _NOTHING)
         self.routine = routine
         self.program = program
         self.running: list[int] = []
@@ -362,7 +362,7 @@ class RoutineEnvironment(SessionEnvironment):
         row, _, field_name = name.rpartition(".")
         return bool(row and field_name) and self.find(f"{row}.*") is not None
 
-    def cursor(self, name: str) -> Cursor | None:
+    def cursor(self, name: str) -> OpenCursor | None:
         """The cursor of a name."""
         return self._innermost(name, [scope.cursors for scope in self.scopes])
 

@@ -17,7 +17,7 @@ from binlane.statements.policy.refusals import Outcome, Refusal
 from binlane.statements.policy.resolution import ResolvedStatement
 from binlane.statements.policy.server import Server
 from binlane.statements.policy.server_errors import ServerErrors
-from binlane.statements.programs.ways import NoWays, Ways
+from binlane.statements.programs.ways import Paths, SinglePath
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.values import UNKNOWN, Temporal, Value, number_text
@@ -223,7 +223,7 @@ class ProgramState:
     remembered: dict[tuple[TableName, int], Remembered] = field(default_factory=dict)
     tables: dict[TableName | None, int] = field(default_factory=dict)
     effort: Effort = field(default_factory=Effort)
-    ways: Ways | NoWays = field(default_factory=NoWays)
+    ways: Paths | SinglePath = field(default_factory=SinglePath)
     expected: Expected | None = None
     possible: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     hides_prepared: bool = False

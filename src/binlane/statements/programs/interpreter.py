@@ -16,12 +16,12 @@ from binlane.statements.programs.assignments import condition_of
 from binlane.statements.programs.environment import (
     INTEGER,
     BlockScope,
-    Body,
-    Cursor,
+    OpenCursor,
+    ProgramBody,
     RoutineEnvironment,
 )
 from binlane.statements.programs.host import CHARACTERS_OF_STEP, NO_DATA, handles
-from binlane.statements.programs.ways import Condition
+from binlane.statements.programs.ways import DataCondition
 from binlane.statements.sql.evaluation.values import (
     UNKNOWN,
     Unknown,
@@ -128,7 +128,7 @@ class Actions(Protocol):
         """
 
 
-def read_body(sql: str, dialect: Dialect) -> Body | None:
+def read_body(sql: str, dialect: Dialect) -> ProgramBody | None:
     """Read a body; None if its text is not understood."""
     try:
         return _read_body(sql, dialect)
@@ -137,9 +137,9 @@ def read_body(sql: str, dialect: Dialect) -> Body | None:
 
 
 @lru_cache(_CACHE_SIZE)
-def _read_body(sql: str, dialect: Dialect) -> Body | None:
+def _read_body(sql: str, dialect: Dialect) -> ProgramBody | None:
     try:
-        return Body(sql, dialect, parse_body(sql, dialect))
+        return ProgramBody(sql, dialect, parse_body(sql, dialect))
     except (Stopped, SqlSyntaxError):
         return None
 
@@ -279,7 +279,7 @@ class Interpreter:
                 for name in names:
                     environment.declare(name, data_type, value)
             case CursorDeclaration(name=name):
-                scope.cursors[name.lower()] = Cursor(declaration)
+                scope.cursors[name.lower()] = OpenCursor(declaration)
             case ConditionDeclaration(name=name, value=condition):
                 scope.conditions[name.lower()] = condition
             case HandlerDeclaration():
@@ -386,7 +386,7 @@ class Interpreter:
             if undecided < _ROUNDS_MAX or ways.repeats > repeats:
                 continue
             if not is_any_round:
-                is_any_round = ways.choose(Condition(_FURTHER_ROUNDS, environment.program)) == 1
+                is_any_round = ways.choose(DataCondition(_FURTHER_ROUNDS, environment.program)) == 1
             if is_any_round:
                 environment.forget_changes(at_first)
             else:
@@ -422,7 +422,7 @@ class Interpreter:
             return self._handle(refused, environment)
 
         def following(rounds: int) -> Value | None:
-            has_row = Condition(f"another row for {statement.variable}", environment.program)
+            has_row = DataCondition(f"another row for {statement.variable}", environment.program)
             ways = environment.host.programs.ways
             return UNKNOWN if ways.choose(has_row, usual=min(rounds, 1)) == 0 else None
 
@@ -493,7 +493,7 @@ class Interpreter:
         cursor = environment.cursor(statement.cursor)
         if cursor is None or not cursor.is_open:
             return _NOT_OPEN
-        has_row = Condition(f"FETCH {statement.cursor}", environment.program)
+        has_row = DataCondition(f"FETCH {statement.cursor}", environment.program)
         cursor.has_row = ways.choose(has_row, usual=min(cursor.fetched, 1)) == 0
         if not cursor.has_row:
             # sql_mode ORACLE asks for `cursor%NOTFOUND` instead.
@@ -509,7 +509,7 @@ class Interpreter:
     def _fetch_of_group(self, environment: RoutineEnvironment) -> Refusal | None:
         if environment.is_behind_group:
             return _NOTHING_RETURNED
-        has_row = Condition("FETCH GROUP NEXT ROW", environment.program)
+        has_row = DataCondition("FETCH GROUP NEXT ROW", environment.program)
         usual = min(environment.fetched, 1)
         environment.fetched += 1
         if environment.host.programs.ways.choose(has_row, usual=usual) == 0:

@@ -24,7 +24,7 @@ from binlane.statements.programs.interpreter import (
     read_body,
     why_unread,
 )
-from binlane.statements.programs.ways import NoWays, Undecided
+from binlane.statements.programs.ways import SinglePath, Undecided
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.statements import with_constants
@@ -263,7 +263,7 @@ class _SilentFunctions:
         before = programs.user_variables, programs.possible, programs.ways
         variables, possible = self._left or before[:2]
         programs.user_variables, programs.possible = variables.copy(), possible.copy()
-        programs.ways = NoWays()
+        programs.ways = SinglePath()
         self._running.append(routine.name)
         environment = RoutineEnvironment(host, routine.name.database, call_stored=self)
         try:

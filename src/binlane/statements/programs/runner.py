@@ -35,7 +35,7 @@ from binlane.statements.programs.routines import (
     silent,
     trimmed,
 )
-from binlane.statements.programs.ways import Condition
+from binlane.statements.programs.ways import DataCondition
 from binlane.statements.sql.evaluation.evaluator import evaluate, possible_values
 from binlane.statements.sql.evaluation.known_names import StatementText
 from binlane.statements.sql.evaluation.values import (
@@ -59,7 +59,7 @@ from binlane.statements.sql.tree.expressions import (
     Expression,
     Limit,
     Node,
-    Parameter,
+    ParameterMarker,
     Query,
     Subquery,
     SystemVariable,
@@ -305,7 +305,7 @@ class _Runner:
             with silent(environment):
                 possible = possible_values(source, facts, environment) or ()
             texts = [one for one in possible if isinstance(one, Text)]
-            condition = Condition(facts.text_of(source), "", facts.place(source.at))
+            condition = DataCondition(facts.text_of(source), "", facts.place(source.at))
             if texts:
                 value = texts[programs.ways.choose(condition, len(texts)) if texts[1:] else 0]
                 give(source, value, environment)
@@ -335,7 +335,7 @@ class _Runner:
             return _no_statement(name, verb)
         number = 0
         if len(found.statements) > 1:
-            condition = Condition(f"the text of {name}")
+            condition = DataCondition(f"the text of {name}")
             number = programs.ways.choose(condition, len(found.statements))
         if found.statements[number] is None:
             del programs.prepared[name.lower()]
@@ -501,18 +501,18 @@ def _is_stored(source: Expression, facts: StatementFacts) -> bool:
     return any(isinstance(node, Query) for node in walk(source)) or not runs_nothing_stored(facts)
 
 
-def _parameters(node: Node) -> Iterator[Parameter]:
-    if isinstance(node, Parameter):
+def _parameters(node: Node) -> Iterator[ParameterMarker]:
+    if isinstance(node, ParameterMarker):
         yield node
     for each in children(node):
         yield from _parameters(each)
 
 
-def _counts(node: Node) -> Iterator[Parameter]:
+def _counts(node: Node) -> Iterator[ParameterMarker]:
     """The parameters of LIMIT, which takes any value for a whole number."""
     for each in walk(node):
         if isinstance(each, Limit):
-            yield from (one for one in children(each) if isinstance(one, Parameter))
+            yield from (one for one in children(each) if isinstance(one, ParameterMarker))
 
 
 def _with_values(

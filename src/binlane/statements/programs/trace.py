@@ -20,7 +20,7 @@ from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.values import Value
 from binlane.statements.sql.facts import RowChange, StatementFacts
 from binlane.statements.sql.schema import ForeignKey, TriggerTime
-from binlane.statements.sql.tree.expressions import Select, Star, TableUse
+from binlane.statements.sql.tree.expressions import NamedTable, Select, Star
 from binlane.statements.sql.tree.statements import Delete, Insert, Update
 
 
@@ -100,7 +100,7 @@ class Traced:
         """True if the statement has FOR PORTION OF."""
         tree = self.facts.tree
         tables = tree.tables if isinstance(tree, Update | Delete) else ()
-        return any(isinstance(one, TableUse) and one.portion is not None for one in tables)
+        return any(isinstance(one, NamedTable) and one.portion is not None for one in tables)
 
     @property
     def is_of_history(self) -> bool:

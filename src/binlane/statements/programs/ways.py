@@ -30,7 +30,7 @@ class Undecided(Exception):  # noqa: N818  # caught where a value is wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class DataCondition:
     """A condition or value that depends on data.
 
     Attributes:
@@ -44,7 +44,7 @@ class Condition:
     offset: int = 0
 
 
-class Activity(Protocol):
+class ProgramActivity(Protocol):
     """A program that runs, or a statement that is followed row by row."""
 
     def place(self) -> object:
@@ -73,18 +73,18 @@ class _Stretch:
 class _Decision:
     """A place where data decides, in one state of all programs."""
 
-    condition: Condition
+    condition: DataCondition
     stretches: dict[int, _Stretch] = field(default_factory=dict)
 
 
-class NoWays:
-    """A stand-in for `Ways` where a value alone is wanted: conditions that depend on data have no value."""
+class SinglePath:
+    """A stand-in for `Paths` where a value alone is wanted: conditions that depend on data have no value."""
 
     def __init__(self) -> None:
-        self.activities: list[Activity] = []
+        self.activities: list[ProgramActivity] = []
         self.made = self.fresh = self.repeats = 0
 
-    def choose(self, condition: Condition, count: int = 2, *, usual: int = 0) -> int:
+    def choose(self, condition: DataCondition, count: int = 2, *, usual: int = 0) -> int:
         """Decide nothing.
 
         Raises:
@@ -100,7 +100,7 @@ class NoWays:
         """Note nothing."""
 
 
-class Ways:
+class Paths:
     """The ways of one statement of the client.
 
     Attributes:
@@ -132,7 +132,7 @@ class Ways:
         return not self._waiting
 
     @property
-    def waiting_for(self) -> Condition:
+    def waiting_for(self) -> DataCondition:
         """A condition whose ways were not all followed."""
         return next(
             decision.condition
@@ -161,7 +161,7 @@ class Ways:
         self._known: Found = Counter()
         self._passed: Found = Counter()
         self._ddl: list[str] = []
-        self.activities: list[Activity] = []
+        self.activities: list[ProgramActivity] = []
         self.made = self.fresh = self.repeats = 0
 
     def end(self) -> None:
@@ -181,7 +181,7 @@ class Ways:
         stretch.found, stretch.end, stretch.is_followed = found - self._known, end, True
         self._known = found
 
-    def choose(self, condition: Condition, count: int = 2, *, usual: int = 0) -> int:
+    def choose(self, condition: DataCondition, count: int = 2, *, usual: int = 0) -> int:
         """Make a decision that on a server depends on data.
 
         Args:
@@ -251,9 +251,9 @@ class Ways:
                     known[decision], is_stable = now, False
         return behind(self._root) or frozenset()
 
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[DataCondition, ...]:
         """Return the conditions that make a difference, in the order in which they were met."""
-        found: dict[Condition, None] = {}
+        found: dict[DataCondition, None] = {}
         for decision in self._decisions.values():
             first, *others = decision.stretches.values()
             if any(each.found != first.found for each in others) or any(

@@ -39,7 +39,7 @@ from binlane.statements.sql.parser.accounts import read_account
 from binlane.statements.sql.parser.cursor import Cursor
 from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage
 from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind
-from binlane.statements.sql.tree.account_statements import Account
+from binlane.statements.sql.tree.account_statements import NamedAccount
 
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
@@ -108,7 +108,7 @@ def _begins_like_ours(text: str, dialect: Dialect) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
+class BinlogGrammar:
     """Grammar of one kind of statement.
 
     Attributes:
@@ -129,7 +129,7 @@ def _skip_set_statement(cursor: Cursor) -> None:
         cursor.expect("FOR")
 
 
-def _grammar(cursor: Cursor) -> Grammar | None:
+def _grammar(cursor: Cursor) -> BinlogGrammar | None:
     """Find the grammar that the text begins like, and go behind the words it is known by."""
     try:
         _skip_set_statement(cursor)
@@ -395,7 +395,7 @@ def _binlog_names(cursor: Cursor) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _accounts(cursor: Cursor) -> tuple[Account, ...]:
+def _accounts(cursor: Cursor) -> tuple[NamedAccount, ...]:
     accounts = [read_account(cursor)]
     while cursor.accept_operator(","):
         accounts.append(read_account(cursor))
@@ -408,38 +408,38 @@ def _read_show_grants(cursor: Cursor) -> ShowReadGrants:
 
 
 GRAMMARS: Final = (
-    Grammar(("CREATE BINLOG",), _read_create, CREATE_GRAMMAR),
-    Grammar(("ALTER BINLOG",), _read_alter, ALTER_GRAMMAR),
-    Grammar(("DROP BINLOG",), _read_drop, "DROP BINLOG [IF EXISTS] 'name'"),
-    Grammar(("START BINLOG",), _read_start, "START BINLOG 'name' [FROM 'gtid position']"),
-    Grammar(("STOP BINLOG",), _read_stop, "STOP BINLOG 'name'"),
-    Grammar(("SHOW BINLOGS",), _read_show_binlogs, "SHOW BINLOGS"),
-    Grammar(
+    BinlogGrammar(("CREATE BINLOG",), _read_create, CREATE_GRAMMAR),
+    BinlogGrammar(("ALTER BINLOG",), _read_alter, ALTER_GRAMMAR),
+    BinlogGrammar(("DROP BINLOG",), _read_drop, "DROP BINLOG [IF EXISTS] 'name'"),
+    BinlogGrammar(("START BINLOG",), _read_start, "START BINLOG 'name' [FROM 'gtid position']"),
+    BinlogGrammar(("STOP BINLOG",), _read_stop, "STOP BINLOG 'name'"),
+    BinlogGrammar(("SHOW BINLOGS",), _read_show_binlogs, "SHOW BINLOGS"),
+    BinlogGrammar(
         ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"),
         _read_show_status,
         "SHOW MASTER STATUS ['name'], also SHOW BINARY LOG STATUS and SHOW BINLOG STATUS",
     ),
-    Grammar(
+    BinlogGrammar(
         ("SHOW BINARY LOGS", "SHOW MASTER LOGS"),
         _read_show_logs,
         "SHOW BINARY LOGS [FOR 'name']",
     ),
-    Grammar(
+    BinlogGrammar(
         ("SHOW BINLOG EVENTS",),
         _read_show_events,
         "SHOW BINLOG EVENTS [IN 'file'] [FROM position] [LIMIT [offset,] count]",
     ),
-    Grammar(
+    BinlogGrammar(
         ("SHOW BINLOG INCIDENTS",),
         _read_show_incidents,
         "SHOW BINLOG INCIDENTS [FOR 'name']",
     ),
-    Grammar(
+    BinlogGrammar(
         ("ACKNOWLEDGE BINLOG INCIDENTS",),
         _read_acknowledge,
         "ACKNOWLEDGE BINLOG INCIDENTS FOR 'name' [TO 'gtid or file:position']",
     ),
-    Grammar(
+    BinlogGrammar(
         (
             "FLUSH BINARY LOGS",
             "FLUSH LOCAL BINARY LOGS",
@@ -448,24 +448,24 @@ GRAMMARS: Final = (
         _read_flush,
         "FLUSH BINARY LOGS ['name']",
     ),
-    Grammar(
+    BinlogGrammar(
         ("PURGE BINARY LOGS", "PURGE MASTER LOGS"),
         _read_purge,
         "PURGE BINARY LOGS [FOR 'name'] {TO 'file' | BEFORE time}, where time is an expression",
     ),
-    Grammar(
+    BinlogGrammar(
         ("GRANT READ ON BINLOG",),
         _read_grant,
         "GRANT READ ON BINLOG 'name' [, …] TO account [, …]",
     ),
-    Grammar(("REVOKE READ ON BINLOG",), _read_revoke, REVOKE_GRAMMAR),
-    Grammar(("REVOKE IF EXISTS READ ON BINLOG",), _read_revoke_if_exists, REVOKE_GRAMMAR),
-    Grammar(
+    BinlogGrammar(("REVOKE READ ON BINLOG",), _read_revoke, REVOKE_GRAMMAR),
+    BinlogGrammar(("REVOKE IF EXISTS READ ON BINLOG",), _read_revoke_if_exists, REVOKE_GRAMMAR),
+    BinlogGrammar(
         ("SHOW GRANTS ON BINLOG",),
         _read_show_grants,
         "SHOW GRANTS ON BINLOG ['name'] [FOR account]",
     ),
-    Grammar(
+    BinlogGrammar(
         ("SHOW SLAVE HOSTS", "SHOW REPLICA HOSTS", "SHOW REPLICAS"),
         _read_show_replicas,
         "SHOW SLAVE HOSTS, SHOW REPLICA HOSTS, SHOW REPLICAS",

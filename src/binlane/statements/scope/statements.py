@@ -11,7 +11,7 @@ from enum import Enum
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.directives import Directive, altered_scope, created_scope
 from binlane.statements.sql.servers import LoggingMode, RowImage
-from binlane.statements.sql.tree.account_statements import Account
+from binlane.statements.sql.tree.account_statements import NamedAccount
 
 
 class DefaultFormat(Enum):
@@ -139,7 +139,7 @@ class GrantRead:
     """GRANT READ ON BINLOG; accounts as they are written."""
 
     names: tuple[str, ...]
-    accounts: tuple[Account, ...]
+    accounts: tuple[NamedAccount, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class RevokeRead:
     """REVOKE READ ON BINLOG; accounts as they are written."""
 
     names: tuple[str, ...]
-    accounts: tuple[Account, ...]
+    accounts: tuple[NamedAccount, ...]
     if_exists: bool = False
 
 
@@ -156,7 +156,7 @@ class ShowReadGrants:
     """SHOW GRANTS ON BINLOG; `name` None: on all; `account` None: of all."""
 
     name: str | None = None
-    account: Account | None = None
+    account: NamedAccount | None = None
 
 
 @dataclass(frozen=True, slots=True)

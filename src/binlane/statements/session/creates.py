@@ -34,7 +34,7 @@ from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.statements.sql.show_create import create_table_text
 from binlane.statements.sql.statement_kinds import TABLE_MAKING_KINDS, StatementKind
 from binlane.statements.sql.table_changes import has_invisible_key
-from binlane.statements.sql.tree.definitions import Column, CreateTable
+from binlane.statements.sql.tree.definitions import CreateTable, DefinedColumn
 
 _ENGINE_NAMES: Final = MappingProxyType(
     {"INNODB": "InnoDB", "MYISAM": "MyISAM", "ARIA": "Aria", "MRG_MYISAM": "MRG_MyISAM"}
@@ -206,7 +206,7 @@ class Creation:
             or not isinstance(node, CreateTable)
             or not has_invisible_key(created)
             or node.like is not None  # its key is the other table's
-            or any(isinstance(each, Column) and each.key for each in node.elements)
+            or any(isinstance(each, DefinedColumn) and each.key for each in node.elements)
         ):
             return self.statement.text
         is_transaction = begins_transaction(self.statement.facts)

@@ -16,7 +16,7 @@ from binlane.statements.policy.refusals import Outcome, Refusal
 from binlane.statements.policy.resolution import ResolvedStatement
 from binlane.statements.policy.server import Server
 from binlane.statements.programs.trace import Trace
-from binlane.statements.programs.ways import Condition, NoWays
+from binlane.statements.programs.ways import DataCondition, SinglePath
 from binlane.statements.session.decision import Decided, decide, give_notes
 from binlane.statements.session.lock_refusals import (
     fails_at_once,
@@ -129,9 +129,9 @@ def _traced(
     if not is_in_use or outcome != Outcome() or not may_find_none:
         return statement, trace
     ways, target = state.programs.ways, next(iter(own_targets(decided.resolved)), None)
-    if target is None or isinstance(ways, NoWays):
+    if target is None or isinstance(ways, SinglePath):
         return statement, trace
-    if not ways.choose(Condition(f"a row for {target.name.plain}")):
+    if not ways.choose(DataCondition(f"a row for {target.name.plain}")):
         return statement, trace
     state.programs.user_variables = variables
     statement = replace(statement, outcome=replace(outcome, rows=0))

@@ -22,25 +22,25 @@ from binlane.names import TableName, quote
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.accounts import AccountName
-from binlane.statements.sql.evaluation.evaluator import content_of
+from binlane.statements.sql.evaluation.literal_values import content_of
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.parser import cursor_over
 from binlane.statements.sql.servers import Fact
 from binlane.statements.sql.show_create import column_type
 from binlane.statements.sql.table_definitions import string_of, typed_column
 from binlane.statements.sql.tree.account_statements import (
-    Account,
     AccountClause,
     AccountStatement,
     Credential,
+    NamedAccount,
     Privilege,
 )
 from binlane.statements.sql.tree.definitions import (
+    CreateEvent,
     CreateLibrary,
     CreateRoutine,
     CreateTrigger,
     CreateView,
-    Event,
     ObjectStatement,
     UsedLibrary,
 )
@@ -88,7 +88,7 @@ class _DefinitionWriter:
         self.facts: StatementFacts = statement.facts
         self.database = statement.database
 
-    def definer(self, account: Account | None) -> str:
+    def definer(self, account: NamedAccount | None) -> str:
         return self.shown(
             self.state.identity.account if account is None else self.state.account(account)
         )
@@ -140,14 +140,18 @@ def _trigger(writer: _DefinitionWriter, node: CreateTrigger) -> str:
     return _from_its_kind(writer, node.name, node.definer, is_or_replace=node.is_or_replace)
 
 
-def _event(writer: _DefinitionWriter, node: Event) -> str | None:
+def _event(writer: _DefinitionWriter, node: CreateEvent) -> str | None:
     if not node.verb.startswith("CREATE"):
         return None
     return _from_its_kind(writer, node.name, node.definer, is_or_replace=node.is_or_replace)
 
 
 def _from_its_kind(
-    writer: _DefinitionWriter, name: ObjectName, definer: Account | None, *, is_or_replace: bool
+    writer: _DefinitionWriter,
+    name: ObjectName,
+    definer: NamedAccount | None,
+    *,
+    is_or_replace: bool,
 ) -> str:
     """Return a trigger or event: only the text before the word for its kind is written anew."""
     verb = "CREATE OR REPLACE" if is_or_replace else "CREATE"
@@ -277,7 +281,7 @@ _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | Non
         {
             CreateView: _view,
             CreateTrigger: _trigger,
-            Event: _event,
+            CreateEvent: _event,
             CreateRoutine: _routine,
             CreateLibrary: _library,
             ObjectStatement: _package,
@@ -423,7 +427,7 @@ class _AccountWriter:
     statement: SessionStatement
     tree: AccountStatement
 
-    def account(self, account: Account) -> str:
+    def account(self, account: NamedAccount) -> str:
         """An account with quotes."""
         user, host = account.user, account.host or "%"
         if account.is_current:
@@ -432,14 +436,14 @@ class _AccountWriter:
             return f"'{user}'@'{host}'"
         return f"{_string(user)}@{_string(host)}"
 
-    def accounts(self, accounts: Iterable[Account]) -> str:
+    def accounts(self, accounts: Iterable[NamedAccount]) -> str:
         """Return several accounts, with commas between them."""
         return ",".join(map(self.account, accounts))
 
     @property
     def subject(self) -> str:
         """The one account that a SET is about: the session's own where none is named."""
-        own = Account(0, 0, "CURRENT_USER", is_current=True)
+        own = NamedAccount(0, 0, "CURRENT_USER", is_current=True)
         return self.account(self.tree.accounts[0] if self.tree.accounts else own)
 
     def value(self, part: str | Literal) -> str:

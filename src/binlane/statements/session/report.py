@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import Outcome, Refusal, Why
 from binlane.statements.policy.server import Server
-from binlane.statements.programs.ways import Condition
+from binlane.statements.programs.ways import DataCondition
 from binlane.statements.session.group_plan import GroupPlan, TextPart
 from binlane.statements.session.log_events import Body, LoggedEvent, printed
 from binlane.statements.session.transaction import Runs
@@ -117,7 +117,7 @@ class StatementResult:
     binlogs: dict[str, BinlogResult] = field(default_factory=dict)
     unanalysed: Unanalysed | None = None
     ways: int = 1
-    depends_on: tuple[Condition, ...] = ()
+    depends_on: tuple[DataCondition, ...] = ()
 
 
 class StatementPlan(NamedTuple):

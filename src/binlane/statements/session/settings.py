@@ -32,7 +32,7 @@ from binlane.statements.sql.accounts import AccountName, Grantee, default_roles
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text, Value, plain_text
-from binlane.statements.sql.facts import Assignment, StatementFacts, VariableScope
+from binlane.statements.sql.facts import StatementFacts, VariableAssignment, VariableScope
 from binlane.statements.sql.servers import Fact, LoggingMode
 from binlane.statements.sql.tree.account_statements import AccountStatement
 from binlane.statements.sql.tree.expressions import Literal, Name
@@ -88,8 +88,11 @@ def _text(variables: Variables, name: str, *, is_global: bool) -> str:
 
 
 def with_value(
-    assignment: Assignment, facts: StatementFacts, host: Host, environment: Environment | None
-) -> Assignment:
+    assignment: VariableAssignment,
+    facts: StatementFacts,
+    host: Host,
+    environment: Environment | None,
+) -> VariableAssignment:
     """An assignment whose expression is replaced by its value; a literal or word stays.
 
     A value that only a server knows stands for the default: scripts keep a variable's value in
@@ -176,7 +179,7 @@ def _in_program(name: str) -> Refusal:
     )
 
 
-def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
+def refusal(state: SessionState, assignment: VariableAssignment) -> Refusal | None:
     """Return the refusal of an assignment; None if it is allowed."""
     name, is_active = assignment.name, state.transaction.is_active
     if name in _CHARACTERISTICS:
@@ -195,7 +198,7 @@ def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
     return _IN_TRANSACTION[name] if is_active else None
 
 
-def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
+def refusal_in_function(assignments: Iterable[VariableAssignment]) -> Refusal | None:
     """Return the refusal of a SET in a stored function or trigger; None if it is allowed."""
     for assignment in assignments:
         if assignment.name in _IN_FUNCTION and assignment.scope not in _GLOBAL:
@@ -203,7 +206,7 @@ def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
     return None
 
 
-def _temporary_refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
+def _temporary_refusal(state: SessionState, assignment: VariableAssignment) -> Refusal | None:
     """Return the refusal to change the format of a session with temporary tables."""
     if state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
         return _SESSION_FORMAT
@@ -217,8 +220,8 @@ def _temporary_refusal(state: SessionState, assignment: Assignment) -> Refusal |
 
 
 def checked(
-    state: SessionState, statement: SessionStatement, assignments: Iterable[Assignment]
-) -> tuple[Assignment, ...] | None:
+    state: SessionState, statement: SessionStatement, assignments: Iterable[VariableAssignment]
+) -> tuple[VariableAssignment, ...] | None:
     """A statement's assignments with the values of their expressions; None if one is refused."""
     found = tuple(
         with_value(assignment, statement.facts, state.host, statement.environment)
@@ -239,7 +242,7 @@ def checked(
     return found
 
 
-def _turns_autocommit_on(state: SessionState, assignment: Assignment) -> bool:
+def _turns_autocommit_on(state: SessionState, assignment: VariableAssignment) -> bool:
     """True if an assignment would commit the transaction by turning autocommit on."""
     if assignment.name != "autocommit" or assignment.scope in _GLOBAL:
         return False
@@ -248,13 +251,13 @@ def _turns_autocommit_on(state: SessionState, assignment: Assignment) -> bool:
     return after.settings.is_autocommit and not state.variables.settings.is_autocommit
 
 
-def carry_out(state: SessionState, assignments: Iterable[Assignment]) -> None:
+def carry_out(state: SessionState, assignments: Iterable[VariableAssignment]) -> None:
     """Carry out assignments to system variables that `checked` found right."""
     for assignment in assignments:
         _assign(state, assignment)
 
 
-def _assign(state: SessionState, assignment: Assignment) -> None:
+def _assign(state: SessionState, assignment: VariableAssignment) -> None:
     if assignment.name.startswith("@"):
         return
     if assignment.name in (_LEVEL, _MODE) and assignment.scope is VariableScope.UNSAID:
@@ -308,7 +311,9 @@ def statement_settings(state: SessionState, statement: SessionStatement) -> Iter
     _take_back(state, assignments, saved)
 
 
-def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Variables) -> None:
+def _take_back(
+    state: SessionState, assignments: Iterable[VariableAssignment], saved: Variables
+) -> None:
     """Take assignments back as SET would: values that a transaction forbids to set all stay."""
     for assignment in assignments:
         value = (
@@ -321,7 +326,7 @@ def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Va
     state.variables = saved
 
 
-def names_charset(assignment: Assignment) -> bool:
+def names_charset(assignment: VariableAssignment) -> bool:
     """True if an assignment is SET NAMES or SET CHARACTER SET."""
     return assignment.name in ("names", "character set") and bool(plain(assignment.value))
 
@@ -335,7 +340,7 @@ CONNECTION_NAMES: Final = frozenset(
 _COLLATE: Final = " collate "
 
 
-def connection_after(state: SessionState, assignment: Assignment) -> tuple[str, str]:
+def connection_after(state: SessionState, assignment: VariableAssignment) -> tuple[str, str]:
     """Character set and collation behind an assignment of one of `CONNECTION_NAMES`."""
     server_charset = state.server.default("character_set_server")
     value = assignment.value.strip().lower()
@@ -362,7 +367,7 @@ def execute_set(state: SessionState, statement: SessionStatement) -> None:
     if isinstance(tree, AccountStatement):
         _set_role(state, statement, tree)
         return
-    assignments: tuple[Assignment, ...] | None = ()
+    assignments: tuple[VariableAssignment, ...] | None = ()
     if statement.succeeds:
         assignments = checked(state, statement, facts.assignments)
     if assignments is None:
@@ -407,5 +412,5 @@ def _sets_user_variable(facts: StatementFacts) -> bool:
     return any(_is_user_variable(one) for one in facts.assignments)
 
 
-def _is_user_variable(assignment: Assignment) -> bool:
+def _is_user_variable(assignment: VariableAssignment) -> bool:
     return assignment.name.startswith("@") and not assignment.name.startswith("@@")

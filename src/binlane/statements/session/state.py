@@ -42,7 +42,7 @@ from binlane.statements.sql.keywords import needs_quotes
 from binlane.statements.sql.schema import Routine, Table, Trigger
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
 from binlane.statements.sql.statement_kinds import DDL_KINDS, VIEW_KINDS, StatementKind
-from binlane.statements.sql.tree.account_statements import Account
+from binlane.statements.sql.tree.account_statements import NamedAccount
 
 _NO_NAME: Final = "\U0010ffff"
 """Stands for a name that has none in a client's character set; none of those that differ has this."""
@@ -170,7 +170,7 @@ class SessionState:
             is_complete=self.knows_accounts or is_complete,
         )
 
-    def account(self, account: Account) -> AccountName:
+    def account(self, account: NamedAccount) -> AccountName:
         """The account that a statement names."""
         return named(account, self.objects.accounts, self.account_situation())
 

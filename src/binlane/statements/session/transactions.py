@@ -34,7 +34,7 @@ from binlane.statements.sql.statement_kinds import (
 )
 from binlane.statements.sql.table_changes import engine_name, named_engine
 from binlane.statements.sql.tree.definitions import CreateTable
-from binlane.statements.sql.tree.statements import Transaction as TransactionNode
+from binlane.statements.sql.tree.statements import TransactionStatement as TransactionNode
 
 
 def begin(state: SessionState, statement: SessionStatement) -> None:

@@ -16,7 +16,7 @@ from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.facts import RowChange, StatementFacts
 from binlane.statements.sql.schema import Table
-from binlane.statements.sql.tree.expressions import Name, Node, Select, TableUse, walk
+from binlane.statements.sql.tree.expressions import Name, NamedTable, Node, Select, walk
 from binlane.statements.sql.tree.statements import Delete, Insert, Update
 
 _REMOVES: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
@@ -75,7 +75,7 @@ def tries_unchanged(
         return False
     if fails_foreign_keys(state, facts, resolved):
         return False
-    if not all(isinstance(table, TableUse) for table in tree.tables):
+    if not all(isinstance(table, NamedTable) for table in tree.tables):
         return False
     named = [access for access in resolved.accesses if not access.is_prelocked]
     if any(is_taken_for_empty(state, access.name) for access in named):

@@ -11,7 +11,7 @@ from typing import Final
 from binlane.log.codec.charsets import charset_of
 from binlane.statements.policy.server import Characteristics, Isolation, Server
 from binlane.statements.session.log_events import OPTION_BITS, status_vars
-from binlane.statements.sql.facts import Assignment, VariableScope
+from binlane.statements.sql.facts import VariableAssignment, VariableScope
 from binlane.statements.sql.lexis import lexed_as
 from binlane.statements.sql.schema import CreationContext
 from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage, charset_of_collation
@@ -166,7 +166,7 @@ class Variables:
         self._settings = None
         self.global_values |= values
 
-    def assign(self, assignment: Assignment) -> None:
+    def assign(self, assignment: VariableAssignment) -> None:
         """Carry out one assignment of SET that was found right."""
         name, value = assignment.name, plain(assignment.value)
         if name == "transaction isolation level":

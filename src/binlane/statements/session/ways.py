@@ -10,7 +10,7 @@ from typing import Final
 from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import Outcome, Refusal
 from binlane.statements.programs.host import Prepared, ProgramState, Remembered
-from binlane.statements.programs.ways import AlreadyFollowed, Found, NoWays, Ways
+from binlane.statements.programs.ways import AlreadyFollowed, Found, Paths, SinglePath
 from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.statements.session.state import SessionState
 from binlane.statements.sql.evaluation.values import UNKNOWN, Value
@@ -55,7 +55,7 @@ def follow(
         outcome: The stated outcome of the statement.
         before: The session's state before the statement.
     """
-    ways = Ways(lambda: _found(state), lambda: _digest(state))
+    ways = Paths(lambda: _found(state), lambda: _digest(state))
     state.programs.ways = ways
     followed: list[_Way] = []
     effort = state.programs.effort
@@ -76,7 +76,7 @@ def follow(
             is_ended = False
         if not followed and ways.is_complete:
             told = result()
-            state.programs.ways, state.programs.expected = NoWays(), None
+            state.programs.ways, state.programs.expected = SinglePath(), None
             return told
         expected = state.programs.expected
         followed.append(
@@ -88,14 +88,14 @@ def follow(
         )
         if effort.is_spent:
             break
-    state.programs.ways, state.programs.expected = NoWays(), None
+    state.programs.ways, state.programs.expected = SinglePath(), None
     if len(followed) == 1:
         return followed[0].result
     followed = _agreeing(followed, outcome)
     chosen = _chosen(followed)
     if chosen.after is not None:
         state.restore(chosen.after)
-    state.programs.ways, state.programs.expected = NoWays(), None
+    state.programs.ways, state.programs.expected = SinglePath(), None
     others = [way.after for way in followed if way.after is not None and way is not chosen]
     _forget_differences(state, others, before)
     found = _joined(chosen.result, [way.result for way in followed], ways)
@@ -105,7 +105,7 @@ def follow(
     return replace(found, unanalysed=Unanalysed(reason=reason, offset=0, length=0))
 
 
-def _begin(state: SessionState, before: SessionState, ways: Ways) -> None:
+def _begin(state: SessionState, before: SessionState, ways: Paths) -> None:
     effort = state.programs.effort
     state.restore(before)
     state.programs.effort, state.programs.ways = effort, ways
@@ -214,7 +214,7 @@ def _join_prepared(own: ProgramState, other: ProgramState) -> None:
 
 
 def _joined(
-    chosen: StatementResult, results: Sequence[StatementResult], ways: Ways
+    chosen: StatementResult, results: Sequence[StatementResult], ways: Paths
 ) -> StatementResult:
     common = ways.common()
     conditions = ways.conditions()

@@ -16,12 +16,12 @@ from binlane.statements.session.log_events import Body
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.transaction import XaPhase
-from binlane.statements.sql.evaluation.evaluator import content_of
+from binlane.statements.sql.evaluation.literal_values import content_of
 from binlane.statements.sql.facts import (
     StatementFacts,
 )
 from binlane.statements.sql.tree.expressions import Literal, LiteralKind
-from binlane.statements.sql.tree.statements import Transaction as TransactionNode
+from binlane.statements.sql.tree.statements import TransactionStatement as TransactionNode
 
 
 def refusal_in_xa(state: SessionState) -> Refusal:

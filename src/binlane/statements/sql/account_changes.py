@@ -22,7 +22,7 @@ from binlane.statements.sql.accounts import (
     named,
     roles_of,
 )
-from binlane.statements.sql.tree.account_statements import Account, AccountStatement, Privilege
+from binlane.statements.sql.tree.account_statements import AccountStatement, NamedAccount, Privilege
 
 
 class Changed(NamedTuple):
@@ -88,10 +88,10 @@ class _Changing:
     def is_mariadb(self) -> bool:
         return self.situation.is_mariadb
 
-    def name(self, account: Account) -> AccountName:
+    def name(self, account: NamedAccount) -> AccountName:
         return named(account, self.accounts, self.situation)
 
-    def role(self, account: Account) -> AccountName:
+    def role(self, account: NamedAccount) -> AccountName:
         """A name that stands where only a role can."""
         if self.is_mariadb and account.host is None and not account.is_current:
             return AccountName(account.user, "")
@@ -136,7 +136,7 @@ class _Changing:
                 given = dict.fromkeys(roles, False)
                 self.accounts[name] = Grantee(roles=given, default_roles=frozenset(roles))
 
-    def plain(self, account: Account) -> AccountName:
+    def plain(self, account: NamedAccount) -> AccountName:
         """A name that stands where only a user can."""
         if account.is_current:
             return self.situation.current
@@ -216,7 +216,7 @@ class _Changing:
                 else:
                     self.grant_role(role, name, admin=admin)
 
-    def unknown(self, accounts: Iterable[Account]) -> _Results:
+    def unknown(self, accounts: Iterable[NamedAccount]) -> _Results:
         """MySQL's error of what is neither user nor role."""
         for account in () if self.is_mariadb else accounts:
             name = self.name(account)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from binlane.statements.sql.tree.account_statements import Account
+from binlane.statements.sql.tree.account_statements import NamedAccount
 
 Level = tuple[str, ...]
 """Level of privileges: nothing for all databases, a pattern of databases, `TABLE`, `FUNCTION` or
@@ -182,7 +182,7 @@ def is_dynamic(privilege: str) -> bool:
     return privilege in _MYSQL_PRIVILEGES - _STATIC
 
 
-def named(account: Account, accounts: Accounts, situation: Situation) -> AccountName:
+def named(account: NamedAccount, accounts: Accounts, situation: Situation) -> AccountName:
     """The account or role that a statement means."""
     if account.is_current:
         return situation.current

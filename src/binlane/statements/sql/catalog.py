@@ -20,7 +20,7 @@ from binlane.statements.sql.evaluation.known_names import Environment
 from binlane.statements.sql.executable_comments import server_text
 from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.logged_statements import first_word
-from binlane.statements.sql.object_changes import LOG_HANDLERS, SERVER_HANDLERS, ObjectChange
+from binlane.statements.sql.object_changes import SERVER_HANDLERS, ObjectChange
 from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import CreationContext, Table
@@ -30,6 +30,7 @@ from binlane.statements.sql.servers import Dialect, Version
 from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import engine_name
 from binlane.statements.sql.table_definitions import TableDefinition
+from binlane.statements.sql.table_effects import LOG_HANDLERS
 from binlane.statements.sql.tokens import SqlSyntaxError, line_of
 from binlane.statements.sql.tree.statements import Administration
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from binlane.statements.sql.table_definitions import dropped_columns
-from binlane.statements.sql.tree.definitions import AlterAction, Check, Column
+from binlane.statements.sql.tree.definitions import AlterAction, CheckDefinition, DefinedColumn
 from binlane.statements.sql.tree.expressions import Name, Node, walk
 
 
@@ -109,11 +109,11 @@ def copied_checks(checks: Sequence[CheckName], new: str) -> tuple[CheckName, ...
     return tuple(replace(one, name=f"{new}_chk_{at}") for at, one in enumerate(checks, 1))
 
 
-def _checks(elements: Iterable[Node], *, of_columns: bool) -> Iterator[Check]:
+def _checks(elements: Iterable[Node], *, of_columns: bool) -> Iterator[CheckDefinition]:
     for one in elements:
-        if isinstance(one, Check):
+        if isinstance(one, CheckDefinition):
             yield one
-        elif isinstance(one, Column) and of_columns:
+        elif isinstance(one, DefinedColumn) and of_columns:
             yield from one.checks
 
 

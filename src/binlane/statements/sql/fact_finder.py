@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from binlane.names import ACCOUNT_DATABASE, TableName, folded
 from binlane.statements.sql.facts import (
-    Assignment,
     FunctionUse,
     RowChange,
     StatementEffects,
     StatementFacts,
     UserVariableUse,
+    VariableAssignment,
     VariableScope,
 )
 from binlane.statements.sql.name_finder import (
@@ -344,7 +344,7 @@ class FactFinder(StatementFinder):
         self.write(self.name_table(node.table))
         self.define_program(node.body, node.body_at, name)
 
-    def event(self, node: definitions.Event) -> None:
+    def event(self, node: definitions.CreateEvent) -> None:
         """CREATE EVENT and ALTER EVENT."""
         name = self.resolve(node.name)
         self.change_objects(name)
@@ -370,7 +370,9 @@ class FactFinder(StatementFinder):
         """Note a statement on users and roles."""
         if node.verb == "SET ROLE":
             role = self.text_of(node).split(None, 2)[-1]
-            self.assignments.append(Assignment(name="role", scope=VariableScope.UNSAID, value=role))
+            self.assignments.append(
+                VariableAssignment(name="role", scope=VariableScope.UNSAID, value=role)
+            )
             return
         self.kind = StatementKind.ACCOUNT
         self.note(is_or_replace="OR REPLACE" in node.options)
@@ -396,7 +398,7 @@ STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingPro
         statements.CallProcedure: FactFinder.call_procedure,
         statements.HandlerStatement: FactFinder.handler,
         statements.Set: FactFinder.set,
-        statements.Transaction: FactFinder.transaction,
+        statements.TransactionStatement: FactFinder.transaction,
         statements.Prepare: FactFinder.prepare,
         statements.Lock: FactFinder.lock,
         statements.Administration: FactFinder.administration,
@@ -414,7 +416,7 @@ STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingPro
         definitions.CreateView: FactFinder.view,
         definitions.CreateRoutine: FactFinder.routine,
         definitions.CreateTrigger: FactFinder.trigger,
-        definitions.Event: FactFinder.event,
+        definitions.CreateEvent: FactFinder.event,
         definitions.CreateLibrary: FactFinder.library,
         definitions.ObjectStatement: FactFinder.object,
         AccountStatement: FactFinder.account,

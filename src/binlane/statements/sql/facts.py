@@ -212,7 +212,7 @@ class UserVariableUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class LimitUse:
     """LIMIT, FETCH FIRST or LIMIT ROWS EXAMINED, anywhere; `is_zero` for the constant LIMIT 0."""
 
     offset: int
@@ -221,7 +221,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class VariableAssignment:
     """One assignment of a SET statement.
 
     Attributes:
@@ -316,7 +316,7 @@ class StatementFacts:
     body_functions: tuple[FunctionUse, ...] = ()
     system_variables: tuple[SystemVariableUse, ...] = ()
     user_variables: tuple[UserVariableUse, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[LimitUse, ...] = ()
     skip_locked: int | None = None
     nowait: int | None = None
     is_ignore: bool = False
@@ -335,8 +335,8 @@ class StatementFacts:
     row_count: int = 0
     defaults: bool = False
     set_columns: tuple[SetColumn, ...] = ()
-    assignments: tuple[Assignment, ...] = ()
-    statement_assignments: tuple[Assignment, ...] = ()
+    assignments: tuple[VariableAssignment, ...] = ()
+    statement_assignments: tuple[VariableAssignment, ...] = ()
     name: str = ""
     options: frozenset[str] = frozenset()
     engine: str | None = None
@@ -480,7 +480,7 @@ def _made(facts: StatementFacts, name: str) -> object:
     return tuple([_moved(use, facts) for use in known])
 
 
-_Use = TypeVar("_Use", TableUse, FunctionUse, SystemVariableUse, UserVariableUse, Limit)
+_Use = TypeVar("_Use", TableUse, FunctionUse, SystemVariableUse, UserVariableUse, LimitUse)
 
 
 def _moved(use: _Use, facts: StatementFacts) -> _Use:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 from binlane.names import TableName
 from binlane.statements.sql.facts import (
     FunctionUse,
-    Limit,
+    LimitUse,
     RowChange,
     SystemVariableUse,
     TableUse,
@@ -32,7 +32,7 @@ SCOPES: Final = MappingProxyType(
     {scope.value: scope for scope in VariableScope} | {"persist_only": VariableScope.PERSIST}
 )
 _LEAVES: Final = frozenset(
-    (tree.Literal, tree.Name, tree.Parameter, tree.Star, tree.DataType, ObjectName)
+    (tree.Literal, tree.Name, tree.ParameterMarker, tree.Star, tree.DataType, ObjectName)
 )
 
 
@@ -62,7 +62,7 @@ class CommonTables(NamedTuple):
         return False
 
 
-class Scope(NamedTuple):
+class NameScope(NamedTuple):
     """Surroundings of a node in its statement.
 
     Attributes:
@@ -76,14 +76,14 @@ class Scope(NamedTuple):
     is_outermost: bool = True
     locked: frozenset[str] | None = None
 
-    def unlocked(self) -> Scope:
+    def unlocked(self) -> NameScope:
         """Give this scope without the meaning of FOR UPDATE."""
         return self if self.locked is None else self._replace(locked=None)
 
 
-OUTERMOST: Final = Scope()
-Step = tuple[Node, Scope]
-_Reader: TypeAlias = "Callable[[NameFinder, Any, Scope], list[Step] | None]"
+OUTERMOST: Final = NameScope()
+Step = tuple[Node, NameScope]
+_Reader: TypeAlias = "Callable[[NameFinder, Any, NameScope], list[Step] | None]"
 
 
 class NameFinder:
@@ -101,7 +101,7 @@ class NameFinder:
         self.functions: list[FunctionUse] = []
         self.system_variables: list[SystemVariableUse] = []
         self.user_variables: list[UserVariableUse] = []
-        self.limits: list[Limit] = []
+        self.limits: list[LimitUse] = []
         self.others: dict[str, Any] = {}
         """Facts that few statements have, by their names."""
 
@@ -167,7 +167,7 @@ class NameFinder:
 
     # Queries and expressions ------------------------------------------------------------------
 
-    def walk(self, nodes: Iterable[Node | None], scope: Scope = OUTERMOST) -> None:
+    def walk(self, nodes: Iterable[Node | None], scope: NameScope = OUTERMOST) -> None:
         """Go through queries, tables and expressions, without the depth of Python's own stack."""
         waiting = [(node, scope) for node in nodes if node is not None]
         waiting.reverse()
@@ -182,7 +182,7 @@ class NameFinder:
                 inside.reverse()
                 waiting += inside
 
-    def with_(self, node: tree.With | None, scope: Scope = OUTERMOST) -> Scope:
+    def with_(self, node: tree.With | None, scope: NameScope = OUTERMOST) -> NameScope:
         """Go through WITH; the scope of what stands behind it."""
         if node is None:
             return scope
@@ -190,10 +190,10 @@ class NameFinder:
         for number, table in enumerate(node.tables):
             numbers.setdefault(table.name, number)
             seen = number + node.is_recursive
-            self.walk((table.query,), Scope(CommonTables(numbers, seen, scope.common), False))
+            self.walk((table.query,), NameScope(CommonTables(numbers, seen, scope.common), False))
         return scope._replace(common=CommonTables(numbers, len(node.tables), scope.common))
 
-    def _query(self, node: tree.Query, scope: Scope) -> list[Step]:
+    def _query(self, node: tree.Query, scope: NameScope) -> list[Step]:
         outer = inner = self.with_(node.with_, scope).unlocked()
         for lock in node.locks:
             if lock.is_for_update:
@@ -215,7 +215,7 @@ class NameFinder:
             if isinstance(target, tree.UserVariable):
                 self._user_variable(target, is_assigned=True)
 
-    def _select(self, node: tree.Select, scope: Scope) -> list[Step]:
+    def _select(self, node: tree.Select, scope: NameScope) -> list[Step]:
         if node.procedure is not None:
             self.add_options("PROCEDURE")
         plain = scope.unlocked()
@@ -225,7 +225,7 @@ class NameFinder:
             inside[start : start + len(node.tables)] = [(table, scope) for table in node.tables]
         return inside
 
-    def _table(self, node: tree.TableUse, scope: Scope) -> list[Step] | None:
+    def _table(self, node: tree.NamedTable, scope: NameScope) -> list[Step] | None:
         name = node.name
         common = scope.common
         if common is not None and name.database is None and common.has(name.name):
@@ -242,41 +242,41 @@ class NameFinder:
             return None
         return [(child, scope) for child in children(node) if child is not name]
 
-    def _join(self, node: tree.Join, scope: Scope) -> list[Step]:
+    def _join(self, node: tree.Join, scope: NameScope) -> list[Step]:
         sides = (node.left, node.right, node.on)
         return [(each, scope) for each in sides if each is not None]
 
-    def _limit(self, node: tree.Limit, scope: Scope) -> list[Step]:
+    def _limit(self, node: tree.Limit, scope: NameScope) -> list[Step]:
         is_zero = isinstance(node.count, tree.Literal) and self.text_of(node.count) == "0"
-        self.limits.append(Limit(offset=node.at, length=node.end - node.at, is_zero=is_zero))
+        self.limits.append(LimitUse(offset=node.at, length=node.end - node.at, is_zero=is_zero))
         return _inside(node, scope)
 
-    def _subquery(self, node: tree.Subquery | tree.DerivedTable, scope: Scope) -> list[Step]:
-        return [(node.query, Scope(scope.common, is_outermost=False))]
+    def _subquery(self, node: tree.Subquery | tree.DerivedTable, scope: NameScope) -> list[Step]:
+        return [(node.query, NameScope(scope.common, is_outermost=False))]
 
-    def _default(self, node: tree.Default, _: Scope) -> None:
+    def _default(self, node: tree.Default, _: NameScope) -> None:
         if node.column is None and node.word == "DEFAULT":
             self.note(defaults=True)
 
     def _user_variable(
-        self, node: tree.UserVariable, _: Scope = OUTERMOST, *, is_assigned: bool = False
+        self, node: tree.UserVariable, _: NameScope = OUTERMOST, *, is_assigned: bool = False
     ) -> None:
         length = node.end - node.at
         self.user_variables.append(
             UserVariableUse(name=node.name, is_assigned=is_assigned, offset=node.at, length=length)
         )
 
-    def _assignment(self, node: tree.Assign, scope: Scope) -> list[Step]:
+    def _assignment(self, node: tree.Assign, scope: NameScope) -> list[Step]:
         self._user_variable(node.target, is_assigned=True)
         return [(node.value, scope)]
 
-    def _system_variable(self, node: tree.SystemVariable, _: Scope) -> None:
+    def _system_variable(self, node: tree.SystemVariable, _: NameScope) -> None:
         scope, length = SCOPES[node.scope], node.end - node.at
         self.system_variables.append(
             SystemVariableUse(name=node.name, scope=scope, offset=node.at, length=length)
         )
 
-    def _call(self, node: tree.Call, scope: Scope) -> list[Step]:
+    def _call(self, node: tree.Call, scope: NameScope) -> list[Step]:
         name = node.upper_name
         inside = _inside(node, scope)
         if name in _NO_FUNCTIONS and not node.is_quoted:
@@ -312,7 +312,7 @@ class NameFinder:
         {
             tree.Query: _query,
             tree.Select: _select,
-            tree.TableUse: _table,
+            tree.NamedTable: _table,
             tree.Join: _join,
             tree.Limit: _limit,
             tree.Subquery: _subquery,
@@ -326,7 +326,7 @@ class NameFinder:
     )
 
 
-def _inside(node: Node, scope: Scope) -> list[Step]:
+def _inside(node: Node, scope: NameScope) -> list[Step]:
     return [(child, scope) for child in children(node)]
 
 

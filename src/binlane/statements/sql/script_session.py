@@ -13,7 +13,7 @@ from typing import Final
 from binlane.log.codec.types import Flavor
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text, Value, plain_text
-from binlane.statements.sql.facts import Assignment, StatementFacts, VariableScope
+from binlane.statements.sql.facts import StatementFacts, VariableAssignment, VariableScope
 from binlane.statements.sql.schema import CreationContext
 from binlane.statements.sql.servers import Dialect, Version, default_collation
 from binlane.statements.sql.tree.expressions import Name
@@ -66,7 +66,7 @@ class ScriptSession:
                 self._assign(one.name, value)
         self.variables |= kept
 
-    def _assigned(self, assignment: Assignment, facts: StatementFacts) -> Value:
+    def _assigned(self, assignment: VariableAssignment, facts: StatementFacts) -> Value:
         node = assignment.node
         if node is None or isinstance(node, Name):  # a word
             return Text(assignment.value, _COLLATION)

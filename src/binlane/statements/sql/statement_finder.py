@@ -7,16 +7,16 @@ from typing import Final
 
 from binlane.names import TableName, folded
 from binlane.statements.sql.facts import (
-    Assignment,
     FunctionUse,
     RowChange,
     SetColumn,
+    VariableAssignment,
 )
 from binlane.statements.sql.name_finder import (
     OUTERMOST,
     SCOPES,
     NameFinder,
-    Scope,
+    NameScope,
 )
 from binlane.statements.sql.parser.cursor import TooMuch
 from binlane.statements.sql.servers import Dialect
@@ -65,8 +65,8 @@ class StatementFinder(NameFinder):
         self.is_temporary = False
         self.if_exists = False
         self.body_functions: list[FunctionUse] = []
-        self.assignments: list[Assignment] = []
-        self.statement_assignments: list[Assignment] = []
+        self.assignments: list[VariableAssignment] = []
+        self.statement_assignments: list[VariableAssignment] = []
         self.set_columns: list[SetColumn] = []
 
     def outer_place(self, query: tree.Query) -> int:
@@ -103,7 +103,9 @@ class StatementFinder(NameFinder):
             has_returning=node.returning is not None,
         )
 
-    def _set(self, assignments: Sequence[statements.Assignment], scope: Scope = OUTERMOST) -> None:
+    def _set(
+        self, assignments: Sequence[statements.Assignment], scope: NameScope = OUTERMOST
+    ) -> None:
         """Note the columns and values that UPDATE and ON DUPLICATE KEY UPDATE set."""
         if len(assignments) > PARTS_MAX:
             raise self._too_much(assignments[PARTS_MAX], f"it sets more than {PARTS_MAX:,} columns")
@@ -121,7 +123,9 @@ class StatementFinder(NameFinder):
         changed = ((item.column.parts[:-1], item.column) for item in node.assignments)
         self._change(targets, changed, RowChange.UPDATE)
         self._clauses(node, scope)
-        self.note(is_multi_table=len(node.tables) > 1 or type(node.tables[0]) is not tree.TableUse)
+        self.note(
+            is_multi_table=len(node.tables) > 1 or type(node.tables[0]) is not tree.NamedTable
+        )
 
     def delete(self, node: statements.Delete) -> None:
         """DELETE of one or several tables."""
@@ -140,11 +144,11 @@ class StatementFinder(NameFinder):
         if "HISTORY" in node.modifiers:
             self.add_options("HISTORY")
 
-    def _clauses(self, node: statements.Update | statements.Delete, scope: Scope) -> None:
+    def _clauses(self, node: statements.Update | statements.Delete, scope: NameScope) -> None:
         self.walk((node.where, *node.order_by, node.limit, *(node.returning or ())), scope)
         self.note(has_where=node.where is not None, has_returning=node.returning is not None)
 
-    def _outermost(self, tables: Sequence[tree.TableReference], scope: Scope) -> list[int]:
+    def _outermost(self, tables: Sequence[tree.TableReference], scope: NameScope) -> list[int]:
         """Go through the tables of a statement; those that it names itself, no subquery."""
         before = len(self.tables)
         self.walk(tables, scope)
@@ -239,11 +243,11 @@ class StatementFinder(NameFinder):
         """SET."""
         self._assign(node.items, self.assignments)
 
-    def _assign(self, items: Sequence[statements.SetItem], found: list[Assignment]) -> None:
+    def _assign(self, items: Sequence[statements.SetItem], found: list[VariableAssignment]) -> None:
         for item in items:
             self.walk((item.value,))
             found.append(
-                Assignment(
+                VariableAssignment(
                     name=item.name,
                     scope=SCOPES[item.scope],
                     value=item.words or "DEFAULT"
@@ -253,7 +257,7 @@ class StatementFinder(NameFinder):
                 )
             )
 
-    def transaction(self, node: statements.Transaction) -> None:
+    def transaction(self, node: statements.TransactionStatement) -> None:
         """BEGIN, COMMIT, SAVEPOINT, XA and the like."""
         self.note(name=node.name)
         self.add_options(*(node.options - {"AND NO CHAIN", "NO RELEASE"}))

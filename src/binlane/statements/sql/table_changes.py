@@ -27,10 +27,10 @@ from binlane.statements.sql.table_definitions import (
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
     AlterTable,
-    Check,
-    Column,
+    CheckDefinition,
     CreateIndex,
     CreateTable,
+    DefinedColumn,
     DropIndex,
     KeyDefinition,
     KeyPart,
@@ -44,7 +44,7 @@ FOREIGN_KEY_ENGINES: Final = frozenset({"INNODB", "NDBCLUSTER", "NDB"})
 """Others read foreign keys and forget them."""
 
 
-def column_keys(columns: Iterable[Column]) -> list[Key]:
+def column_keys(columns: Iterable[DefinedColumn]) -> list[Key]:
     """Keys that stand in the definitions of columns, names left empty."""
     keys = []
     for column in columns:
@@ -56,7 +56,7 @@ def column_keys(columns: Iterable[Column]) -> list[Key]:
     return keys
 
 
-def column_references(columns: Iterable[Column], table: TableName) -> list[ForeignKey]:
+def column_references(columns: Iterable[DefinedColumn], table: TableName) -> list[ForeignKey]:
     """Foreign keys that stand in the definitions of columns."""
     return [
         _foreign_key(column.references, table, (column.name,), name="")
@@ -302,7 +302,7 @@ def created(
     node = facts.tree
     assert isinstance(node, CreateTable)
     is_mariadb = facts.dialect.may_be_mariadb
-    columns = [each for each in node.elements if isinstance(each, Column)]
+    columns = [each for each in node.elements if isinstance(each, DefinedColumn)]
     keys = column_keys(columns)
     references = column_references(columns, name)
     for each in node.elements:
@@ -318,9 +318,11 @@ def created(
         is_temporary=is_temporary,
         create_statement=facts.text,
         dialect=facts.dialect,
-        checks=tuple(facts.text_of(each) for each in node.elements if isinstance(each, Check)),
+        checks=tuple(
+            facts.text_of(each) for each in node.elements if isinstance(each, CheckDefinition)
+        ),
     )
-    checks = [each for each in node.elements if isinstance(each, Check)]
+    checks = [each for each in node.elements if isinstance(each, CheckDefinition)]
     checks += [check for column in columns for check in column.checks]
     unenforced = frozenset(each.name.lower() for each in checks if each.is_unenforced)
     names = named_checks(node.elements, name.table, is_mariadb=is_mariadb)

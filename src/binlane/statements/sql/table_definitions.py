@@ -31,8 +31,8 @@ from binlane.statements.sql.tokens import SqlSyntaxError, string_value
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
     AlterTable,
-    Column,
     CreateTable,
+    DefinedColumn,
     KeyDefinition,
     TableOption,
 )
@@ -156,7 +156,7 @@ def create_table(
     own = named_charset(node.options)
     default = charset if own is None else own
     collation = named_collation(node.options)
-    columns = [each for each in node.elements if isinstance(each, Column)]
+    columns = [each for each in node.elements if isinstance(each, DefinedColumn)]
     defined = tuple(defined_column(each, facts, default, collation) for each in columns)
     has_history = any(option.name == _VERSIONED for option in node.options)
     if not has_history and (kept := {each.name for each in columns if _VERSIONED in each.words}):
@@ -224,7 +224,7 @@ def alter_table(
 
 
 def defined_column(
-    node: Column, facts: StatementFacts, default: str | None, collation: str | None = None
+    node: DefinedColumn, facts: StatementFacts, default: str | None, collation: str | None = None
 ) -> TableColumn:
     """The column that a part of a statement defines.
 
@@ -371,7 +371,7 @@ def altered_default(column: TableColumn, action: AlterAction, facts: StatementFa
     )
 
 
-def _generated(node: Column, facts: StatementFacts) -> str | None:
+def _generated(node: DefinedColumn, facts: StatementFacts) -> str | None:
     if node.storage.startswith("ROW"):
         return node.storage
     if node.generated is None:
@@ -390,7 +390,7 @@ def _modes(dialect: Dialect) -> tuple[str, ...]:
     return tuple(name for name in _MODES if getattr(dialect, name))
 
 
-def _check(node: Column, facts: StatementFacts) -> str | None:
+def _check(node: DefinedColumn, facts: StatementFacts) -> str | None:
     if not node.checks:
         return None
     found = node.checks[-1]
@@ -518,7 +518,7 @@ def _find(columns: Sequence[TableColumn], name: str) -> int | None:
     return next((i for i, column in enumerate(columns) if column.name.lower() == lower), None)
 
 
-def _is_row_start(column: Column) -> bool:
+def _is_row_start(column: DefinedColumn) -> bool:
     return column.storage == "ROW START"
 
 
@@ -526,7 +526,7 @@ def _has_unique_key(elements: Iterable[object]) -> bool:
     """True if some key is UNIQUE: rather too often, the log then must still have more columns."""
     return any(
         (isinstance(each, KeyDefinition) and each.kind == "UNIQUE")
-        or (isinstance(each, Column) and "UNIQUE" in each.words)
+        or (isinstance(each, DefinedColumn) and "UNIQUE" in each.words)
         for each in elements
     )
 

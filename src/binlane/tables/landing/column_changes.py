@@ -16,7 +16,12 @@ import pyarrow as pa
 
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.table_definitions import TableColumn, constant, defined_column, is_now
-from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, Column, CreateTable
+from binlane.statements.sql.tree.definitions import (
+    AlterAction,
+    AlterTable,
+    CreateTable,
+    DefinedColumn,
+)
 from binlane.tables.landing.column_conversions import Conversion
 from binlane.tables.landing.column_families import family_of, first_number
 from binlane.tables.landing.column_values import UnknownValuesError, instead_of_null
@@ -125,7 +130,7 @@ def created_columns(facts: StatementFacts) -> tuple[TableColumn, ...]:
     """The columns of a CREATE TABLE in order, without those of a SELECT; none of LIKE."""
     node = facts.tree
     assert isinstance(node, CreateTable)
-    columns = (each for each in node.elements if isinstance(each, Column))
+    columns = (each for each in node.elements if isinstance(each, DefinedColumn))
     return tuple(defined_column(each, facts, None) for each in columns)
 
 
@@ -160,7 +165,7 @@ def _renamed(old: str, new: str) -> Iterator[RenameColumn]:
         yield RenameColumn(old=old, new=new)
 
 
-def _added(node: Column, action: AlterAction, facts: StatementFacts) -> AddColumn:
+def _added(node: DefinedColumn, action: AlterAction, facts: StatementFacts) -> AddColumn:
     value, has_value = None, True
     try:
         value = constant(node.default, facts)

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binlane.statements.sql.evaluation.evaluator import content_of, number_value
 from binlane.statements.sql.evaluation.known_names import StatementText
+from binlane.statements.sql.evaluation.literal_values import content_of, number_value
 from binlane.statements.sql.tree.expressions import (
     Call,
     Case,

@@ -27,8 +27,8 @@ from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
     AlterTable,
-    Column,
     CreateTable,
+    DefinedColumn,
     KeyDefinition,
 )
 from binlane.tables.columnar.arrow_types import arrow_type
@@ -274,7 +274,7 @@ def _is_versioned_by(node: CreateTable) -> bool:
     """True if a CREATE TABLE says WITH SYSTEM VERSIONING, of the table or a column."""
     words = "WITH SYSTEM VERSIONING"
     return any(option.name == words for option in node.options) or any(
-        isinstance(each, Column) and words in each.words for each in node.elements
+        isinstance(each, DefinedColumn) and words in each.words for each in node.elements
     )
 
 

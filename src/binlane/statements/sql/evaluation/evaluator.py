@@ -16,10 +16,14 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias
 
-from binlane.log.codec.client_text import told_text
 from binlane.log.codec.types import Flavor
 from binlane.statements.sql.evaluation.functions import FUNCTIONS, Context, call_built_in
 from binlane.statements.sql.evaluation.known_names import Environment, Given, StatementText
+from binlane.statements.sql.evaluation.literal_values import (
+    bytes_value,
+    number_value,
+    string_content,
+)
 from binlane.statements.sql.evaluation.stored_types import StoredType
 from binlane.statements.sql.evaluation.values import (
     BINARY,
@@ -39,8 +43,6 @@ from binlane.statements.sql.evaluation.values import (
     scale_of,
     truth,
 )
-from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tokens import TokenKind, tokenise, value_of
 from binlane.statements.sql.tree.expressions import (
     Assign,
     Call,
@@ -99,30 +101,6 @@ def selected_alone(query: Query) -> Expression | None:
     return value if len(select.items) == 1 and not isinstance(value, Star) else None
 
 
-# Literals -----------------------------------------------------------------------------------------
-
-
-def string_content(text: str, dialect: Dialect) -> str:
-    """Give the content of a string literal: of several strings side by side, of one with a prefix."""
-    inside = text[1:-1]
-    if text[:1] == "$":  # $$ … $$
-        return value_of(TokenKind.STRING, text, dialect)
-    if text[:1] == "'" == text[-1:] and "'" not in inside and "\\" not in inside:
-        return told_text(inside, dialect.charset) if dialect.charset else inside
-    tokens = tokenise(text, dialect)
-    return "".join(token.value for token in tokens if token.kind is TokenKind.STRING)
-
-
-def content_of(node: Literal, text: StatementText) -> str:
-    """The characters of a literal; of hexadecimal digits and bits the bytes, one a character."""
-    written = text.text_of(node)
-    if node.kind in (LiteralKind.HEX, LiteralKind.BIT):
-        return bytes_value(written, is_hexadecimal=node.kind is LiteralKind.HEX)
-    if node.kind is LiteralKind.NUMBER:
-        return written
-    return string_content(written, text.dialect)
-
-
 _OTHERWISE_IN_ORACLE: Final = frozenset(
     (
         *("CONCAT", "INSTR", "LENGTH", "LPAD", "LTRIM", "REGEXP_REPLACE", "REPLACE", "RPAD"),
@@ -130,7 +108,11 @@ _OTHERWISE_IN_ORACLE: Final = frozenset(
     )
 )
 """Functions that do something else in sql_mode ORACLE."""
+
+
 _WORDS: Final = {LiteralKind.NULL: None, LiteralKind.TRUE: 1, LiteralKind.FALSE: 0}
+
+
 _MOMENTS: Final = {
     LiteralKind.DATE: TemporalKind.DATE,
     LiteralKind.TIME: TemporalKind.TIME,
@@ -138,27 +120,16 @@ _MOMENTS: Final = {
 }
 
 
-def number_value(text: str) -> int | Decimal | float:
-    """Give the number that a literal stands for."""
-    if text.isdecimal():
-        return int(text)
-    return float(text) if "e" in text.lower() else Decimal(text)
-
-
-def bytes_value(text: str, *, is_hexadecimal: bool) -> str:
-    """The bytes of `0x41`, `x'41'`, `0b1` or `b'1'`, behind an introducer or not."""
-    digits = text.rsplit(maxsplit=1)[-1].rstrip("'").rpartition("'")[2]
-    if digits[:2].lower() in {"0x", "0b"}:
-        digits = digits[2:]
-    if is_hexadecimal:
-        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)).decode("latin-1")
-    return int(digits or "0", 2).to_bytes((len(digits) + 7) // 8, "big").decode("latin-1")
-
-
 Operands: TypeAlias = Sequence[Expression]
+
+
 _VALUES_MAX: Final = 64
 """More than so many are as good as not known."""
+
+
 _COALESCING: Final = frozenset(("IFNULL", "COALESCE", "NVL"))
+
+
 _AGGREGATES: Final = frozenset(
     (
         *("COUNT", "SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT", "BIT_AND", "BIT_OR", "BIT_XOR"),
@@ -166,6 +137,8 @@ _AGGREGATES: Final = frozenset(
         *("JSON_ARRAYAGG", "JSON_OBJECTAGG", "ANY_VALUE"),
     )
 )
+
+
 Values = tuple[Value, ...]
 """Each once, in the order of the text."""
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from binlane.statements.sql.evaluation.evaluator import string_content
+from binlane.statements.sql.evaluation.literal_values import string_content
 from binlane.statements.sql.evaluation.operator_types import (
-    Scope,
+    TypeScope,
     Untyped,
     as_bytes,
     as_number,
@@ -133,7 +133,7 @@ def _of_first(call: TypedCall) -> Type:
     return replace(made, is_nullable=True, is_literal=False, column=column)
 
 
-def of_one_row(made: Type, scope: Scope) -> Type:
+def of_one_row(made: Type, scope: TypeScope) -> Type:
     """A value of another row, or of a subquery's."""
     made = replace(made, is_nullable=True, column=without_default(made.column), is_literal=False)
     if made.kind is TypeKind.TEXT:
@@ -265,7 +265,7 @@ def _moved(call: TypedCall) -> Type:
     return moved(call.first, unit.upper(), call.scope)
 
 
-def cast_type(node: Cast, value: Type, scope: Scope) -> Type:
+def cast_type(node: Cast, value: Type, scope: TypeScope) -> Type:
     """The type of CAST or CONVERT.
 
     Raises:
@@ -297,7 +297,7 @@ def cast_type(node: Cast, value: Type, scope: Scope) -> Type:
     raise Untyped(f"CAST AS {name}")
 
 
-def _charset(name: str, scope: Scope) -> tuple[str, str]:
+def _charset(name: str, scope: TypeScope) -> tuple[str, str]:
     """A character set that a text names, and its collation."""
     charset = {"utf8": "utf8mb3"}.get(name.lower(), name.lower())
     return charset, default_collation(charset, scope.flavor)
@@ -306,7 +306,7 @@ def _charset(name: str, scope: Scope) -> tuple[str, str]:
 _CAST_NUMBERS: Final = frozenset(("DECIMAL", "DEC", "NUMERIC", "DOUBLE", "REAL", "FLOAT"))
 
 
-def _as_inexact(name: str, sizes: Sequence[int], value: Type, scope: Scope) -> Type:
+def _as_inexact(name: str, sizes: Sequence[int], value: Type, scope: TypeScope) -> Type:
     if name in {"DECIMAL", "DEC", "NUMERIC"}:
         precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
         return decimal(precision, scale).as_nullable(value.is_nullable)
@@ -314,7 +314,7 @@ def _as_inexact(name: str, sizes: Sequence[int], value: Type, scope: Scope) -> T
     return made.as_nullable() if scope.is_mariadb else made
 
 
-def _as_integer(value: Type, scope: Scope, *, is_unsigned: bool) -> Type:
+def _as_integer(value: Type, scope: TypeScope, *, is_unsigned: bool) -> Type:
     if not scope.is_mariadb:
         return replace(integer(20, scope, is_unsigned=is_unsigned), field_type="BIGINT")
     is_whole = value.kind is TypeKind.INTEGER
@@ -539,7 +539,7 @@ _WRITTEN: Final = re.compile(
 )
 
 
-def fixed(written: str, arguments: Sequence[Type], scope: Scope) -> Type:
+def fixed(written: str, arguments: Sequence[Type], scope: TypeScope) -> Type:
     """The type of a call, from how the table writes it."""
     found = _WRITTEN.match(written)
     assert found is not None, written

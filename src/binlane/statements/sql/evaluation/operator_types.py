@@ -60,7 +60,7 @@ Columns = tuple[tuple[str, Type], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class TypeSource:
     """A table of a FROM clause.
 
     Attributes:
@@ -78,9 +78,9 @@ class Source:
         """The columns that `*` gives."""
         return self.columns if self.starred is None else self.starred
 
-    def as_nullable(self) -> Source:
+    def as_nullable(self) -> TypeSource:
         """Give the table as it is on the side of an outer join that may have no row."""
-        return Source(
+        return TypeSource(
             alias=self.alias,
             columns=_nullable(self.columns),
             starred=None if self.starred is None else _nullable(self.starred),
@@ -92,7 +92,7 @@ def _nullable(columns: Columns) -> Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class TypeScope:
     """Surroundings of an expression: its text, server, session and tables.
 
     Attributes:
@@ -113,7 +113,7 @@ class Scope:
     database: str
     connection: tuple[str, str]
     environment: Environment | None = None
-    sources: tuple[Source, ...] = ()
+    sources: tuple[TypeSource, ...] = ()
     common: Mapping[str, Columns] = field(default_factory=dict)
     views: tuple[TableName, ...] = ()
 
@@ -171,7 +171,7 @@ def real(*types: Type) -> Type:
     )
 
 
-def integer(length: int, scope: Scope, *, is_unsigned: bool = False) -> Type:
+def integer(length: int, scope: TypeScope, *, is_unsigned: bool = False) -> Type:
     """A whole number whose length decides its type."""
     wide = _MARIADB_BIGINT_LENGTH if scope.is_mariadb else _MYSQL_BIGINT_LENGTH
     return Type(
@@ -192,7 +192,7 @@ def decimal(length: int, scale: int, *, is_unsigned: bool = False) -> Type:
     )
 
 
-def together(types: Sequence[Type], scope: Scope, *, is_kept: bool = False) -> Type:
+def together(types: Sequence[Type], scope: TypeScope, *, is_kept: bool = False) -> Type:
     """The type that holds all of some others; `is_kept` as of `aggregated`.
 
     Raises:
@@ -210,7 +210,7 @@ def together(types: Sequence[Type], scope: Scope, *, is_kept: bool = False) -> T
     return with_default(made, scope)
 
 
-def with_default(made: Type, scope: Scope) -> Type:
+def with_default(made: Type, scope: TypeScope) -> Type:
     """Give a type with the default that MySQL gives to results of functions on a column that is not NULL."""
     if made.column is None or scope.is_mariadb or made.is_nullable:
         return made
@@ -246,7 +246,7 @@ def as_number(operand: Type) -> Type:
     return operand
 
 
-def combined(left: Type, right: Type, operator: str, scope: Scope) -> Type:
+def combined(left: Type, right: Type, operator: str, scope: TypeScope) -> Type:
     """The result of `+` (and `-`), `*`, `/`, `DIV` or `%`.
 
     Raises:
@@ -262,7 +262,7 @@ def combined(left: Type, right: Type, operator: str, scope: Scope) -> Type:
     return made.as_nullable(is_nullable)
 
 
-def _result(left: Type, right: Type, operator: str, scope: Scope) -> Type:
+def _result(left: Type, right: Type, operator: str, scope: TypeScope) -> Type:
     kinds = {left.kind, right.kind}
     is_unsigned = left.is_unsigned if operator == "%" else False
     if TypeKind.REAL in kinds:
@@ -283,7 +283,7 @@ def _result(left: Type, right: Type, operator: str, scope: Scope) -> Type:
     return integer(digits + (not is_unsigned), scope, is_unsigned=is_unsigned)
 
 
-def _beside_null(left: Type, right: Type, operator: str, scope: Scope) -> Type:
+def _beside_null(left: Type, right: Type, operator: str, scope: TypeScope) -> Type:
     if operator == "/" and scope.is_mariadb:
         raise Untyped("NULL divided")
     scale = max(left.decimals, right.decimals) + (_DIVISION_SCALE if operator == "/" else 0)
@@ -297,7 +297,7 @@ def _quotient(left: Type, right: Type) -> Type:
     return decimal(length, left.decimals + _DIVISION_SCALE, is_unsigned=is_unsigned)
 
 
-def _divided_whole(left: Type, right: Type, scope: Scope) -> Type:
+def _divided_whole(left: Type, right: Type, scope: TypeScope) -> Type:
     number = left if left.kind is TypeKind.TEXT else as_number(left)
     is_unsigned = left.is_unsigned or right.is_unsigned
     length = number.length if number.kind in {TypeKind.TEXT, TypeKind.REAL} else 0
@@ -310,7 +310,7 @@ def _divided_whole(left: Type, right: Type, scope: Scope) -> Type:
     return made
 
 
-def _decimal(left: Type, right: Type, operator: str, scope: Scope) -> Type:
+def _decimal(left: Type, right: Type, operator: str, scope: TypeScope) -> Type:
     scale = max(left.decimals, right.decimals)
     length = max(left.integer_digits, right.integer_digits) + scale + 1
     if operator == "*":
@@ -323,7 +323,7 @@ def _decimal(left: Type, right: Type, operator: str, scope: Scope) -> Type:
     return decimal(length, scale, is_unsigned=left.is_unsigned and right.is_unsigned)
 
 
-def _negative(operand: Type, scope: Scope) -> Type:
+def _negative(operand: Type, scope: TypeScope) -> Type:
     if operand.kind in TEMPORALS:
         scale, length = operand.decimals, operand.length
         if scope.is_mariadb:
@@ -353,7 +353,7 @@ _MARIADB_MOMENT: Final = 19
 _MYSQL_MOMENT: Final = 29
 
 
-def moved(operand: Type, unit: str, scope: Scope) -> Type:
+def moved(operand: Type, unit: str, scope: TypeScope) -> Type:
     """A date or time plus or minus an interval."""
     decimals = max(operand.decimals, 6 if "MICROSECOND" in unit else 0)
     if operand.kind is TypeKind.DATE:
@@ -377,14 +377,14 @@ def _is_long_text(operand: Type) -> bool:
     return operand.kind is TypeKind.TEXT and not is_set and not is_number
 
 
-def as_bytes(operand: Type, scope: Scope) -> Type:
+def as_bytes(operand: Type, scope: TypeScope) -> Type:
     """A value as BINARY."""
     length = length_in(operand, "binary", scope.flavor)
     return text(length, BYTES, coercibility=Coercibility.NUMERIC, is_nullable=True)
 
 
 ARITHMETIC: Final = frozenset(("+", "-", "*", "/", "DIV", "%"))
-OPERATORS: Final[Mapping[str, Callable[[Sequence[Type], Scope], Type]]] = MappingProxyType(
+OPERATORS: Final[Mapping[str, Callable[[Sequence[Type], TypeScope], Type]]] = MappingProxyType(
     {
         **dict.fromkeys(("|", "&", "^", "<<", ">>", "~"), lambda types, _: bits(*types)),
         "NEG": lambda types, scope: _negative(types[0], scope),

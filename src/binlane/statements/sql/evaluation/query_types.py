@@ -15,15 +15,16 @@ from typing import Any, Final
 
 from binlane.names import TableName
 from binlane.statements.sql.column_charsets import collation_today
-from binlane.statements.sql.evaluation.evaluator import bytes_value, has_aggregate, string_content
+from binlane.statements.sql.evaluation.evaluator import has_aggregate
 from binlane.statements.sql.evaluation.function_types import call_type, cast_type, of_one_row
 from binlane.statements.sql.evaluation.known_names import StatementText
+from binlane.statements.sql.evaluation.literal_values import bytes_value, string_content
 from binlane.statements.sql.evaluation.operator_types import (
     ARITHMETIC,
     OPERATORS,
     Columns,
-    Scope,
-    Source,
+    TypeScope,
+    TypeSource,
     Untyped,
     combined,
     integer,
@@ -67,6 +68,7 @@ from binlane.statements.sql.tree.expressions import (
     LiteralKind,
     Match,
     Name,
+    NamedTable,
     Node,
     Operation,
     Query,
@@ -78,7 +80,6 @@ from binlane.statements.sql.tree.expressions import (
     SystemVariable,
     TableQuery,
     TableReference,
-    TableUse,
     UserVariable,
     Values,
 )
@@ -93,7 +94,7 @@ UNKNOWN_TYPE: Final = "?"
 """The name of a type that nobody knows; printed as it is."""
 
 
-def query_columns(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
+def query_columns(query: Query, scope: TypeScope) -> tuple[TableColumn, ...]:
     """The columns that CREATE TABLE makes of a query.
 
     Raises:
@@ -104,7 +105,7 @@ def query_columns(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
     )
 
 
-def columns_as_far_as_known(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
+def columns_as_far_as_known(query: Query, scope: TypeScope) -> tuple[TableColumn, ...]:
     """Give the columns of a query, with `UNKNOWN_TYPE` for unknown types, where one can stand.
 
     Raises:
@@ -132,7 +133,7 @@ def columns_as_far_as_known(query: Query, scope: Scope) -> tuple[TableColumn, ..
 # Queries ------------------------------------------------------------------------------------------
 
 
-def _columns(query: Query, scope: Scope) -> Columns:
+def _columns(query: Query, scope: TypeScope) -> Columns:
     """Names and types of a query's columns."""
     if query.with_ is not None:
         for table in query.with_.tables:
@@ -141,7 +142,7 @@ def _columns(query: Query, scope: Scope) -> Columns:
     return _of_body(query.body, scope)
 
 
-def _common(table: CommonTable, scope: Scope, *, is_recursive: bool) -> Columns:
+def _common(table: CommonTable, scope: TypeScope, *, is_recursive: bool) -> Columns:
     body = table.query.body
     if is_recursive and isinstance(body, SetOperation):
         # The first part alone decides; a later one may have no row.
@@ -151,7 +152,7 @@ def _common(table: CommonTable, scope: Scope, *, is_recursive: bool) -> Columns:
     return _renamed(_columns(table.query, scope), table.columns)
 
 
-def _of_body(body: Node, scope: Scope) -> Columns:
+def _of_body(body: Node, scope: TypeScope) -> Columns:
     if isinstance(body, Query):
         return _columns(body, scope)
     if isinstance(body, SetOperation):
@@ -167,16 +168,16 @@ def _of_body(body: Node, scope: Scope) -> Columns:
     return tuple(column for item in body.items for column in _item(item, inside, sources))
 
 
-def _from(select: Select, scope: Scope) -> list[Source]:
+def _from(select: Select, scope: TypeScope) -> list[TypeSource]:
     """The tables of a SELECT."""
-    sources: list[Source] = []
+    sources: list[TypeSource] = []
     for table in select.tables:
         inner = replace(scope, sources=(*sources, *scope.sources))  # for LATERAL
         sources += _sources(table, inner)
     return sources
 
 
-def _of_row(items: Sequence[Expression], scope: Scope) -> Columns:
+def _of_row(items: Sequence[Expression], scope: TypeScope) -> Columns:
     return tuple(
         (
             column_name(SelectItem(each.at, each.end, each), scope.text)
@@ -188,7 +189,7 @@ def _of_row(items: Sequence[Expression], scope: Scope) -> Columns:
     )
 
 
-def _united(branches: Sequence[Columns], scope: Scope) -> Columns:
+def _united(branches: Sequence[Columns], scope: TypeScope) -> Columns:
     made: list[tuple[str, Type]] = []
     for index, (name, _) in enumerate(branches[0]):
         types = [branch[index][1] for branch in branches if index < len(branch)]
@@ -209,7 +210,7 @@ def _stored(columns: Columns) -> Columns:
     return tuple((name, replace(each, is_stored=True)) for name, each in columns)
 
 
-def _item(item: SelectItem, scope: Scope, sources: Sequence[Source]) -> Columns:
+def _item(item: SelectItem, scope: TypeScope, sources: Sequence[TypeSource]) -> Columns:
     value = item.value
     if isinstance(value, Star):
         if not value.qualifier:
@@ -247,20 +248,20 @@ def _renamed(columns: Columns, names: Sequence[str]) -> Columns:
 # FROM ---------------------------------------------------------------------------------------------
 
 
-def _sources(table: TableReference, scope: Scope) -> list[Source]:
+def _sources(table: TableReference, scope: TypeScope) -> list[TypeSource]:
     if isinstance(table, Join):
         return _joined(table, scope)
     if isinstance(table, DerivedTable):
         columns = _renamed(_columns(table.query, scope), table.columns)
         if is_stored(table.query):
             columns = _stored(columns)
-        return [Source(alias=table.alias or "", columns=columns)]
-    if isinstance(table, TableUse):
+        return [TypeSource(alias=table.alias or "", columns=columns)]
+    if isinstance(table, NamedTable):
         return [_source(table, scope)]
     raise Untyped("JSON_TABLE")
 
 
-def _joined(join: Join, scope: Scope) -> list[Source]:
+def _joined(join: Join, scope: TypeScope) -> list[TypeSource]:
     left, right = _sources(join.left, scope), _sources(join.right, scope)
     shared = [name.lower() for name in join.using]
     if join.kind.startswith("NATURAL"):
@@ -275,8 +276,8 @@ def _joined(join: Join, scope: Scope) -> list[Source]:
 
 
 def _coalesced(
-    left: list[Source], right: list[Source], shared: Sequence[str], *, is_right: bool
-) -> list[Source]:
+    left: list[TypeSource], right: list[TypeSource], shared: Sequence[str], *, is_right: bool
+) -> list[TypeSource]:
     """Both sides of a join; `*` has columns that they share once, and first.
 
     A column is still found by its own table's name.
@@ -295,14 +296,14 @@ def _coalesced(
         replace(each, starred=tuple(c for c in each.in_star if c[0].lower() not in shared))
         for each in left + right
     ]
-    return [Source(alias="", columns=tuple(common)), *rest]
+    return [TypeSource(alias="", columns=tuple(common)), *rest]
 
 
-def _source(use: TableUse, scope: Scope) -> Source:
+def _source(use: NamedTable, scope: TypeScope) -> TypeSource:
     database, table = use.name.database, use.name.name
     alias = use.alias or table
     if database is None and (known := scope.common.get(table.lower())) is not None:
-        return Source(alias=alias, columns=known)
+        return TypeSource(alias=alias, columns=known)
     full = TableName(database or scope.database, table)
     found = scope.objects.table(full)
     if found is not None and found.is_complete:
@@ -312,14 +313,14 @@ def _source(use: TableUse, scope: Scope) -> Source:
             for column in found.definition.columns
             if column.is_visible
         )
-        return Source(alias=alias, columns=columns)
+        return TypeSource(alias=alias, columns=columns)
     view = scope.objects.view(full)
     if found is not None or view is None:
         raise Untyped(f"table {table}")
-    return Source(alias=alias, columns=_of_view(view, full, scope))
+    return TypeSource(alias=alias, columns=_of_view(view, full, scope))
 
 
-def _of_view(view: View, name: TableName, scope: Scope) -> Columns:
+def _of_view(view: View, name: TableName, scope: TypeScope) -> Columns:
     if name in scope.views:
         raise Untyped("a view of itself")
     statement = view.facts.tree
@@ -349,7 +350,7 @@ def is_stored(query: Query) -> bool:
 # Expressions --------------------------------------------------------------------------------------
 
 
-def expression_type(node: Expression, scope: Scope) -> Type:
+def expression_type(node: Expression, scope: TypeScope) -> Type:
     """The type of one expression.
 
     Raises:
@@ -361,7 +362,7 @@ def expression_type(node: Expression, scope: Scope) -> Type:
     return typed(node, scope)
 
 
-def _operation(node: Operation, scope: Scope) -> Type:
+def _operation(node: Operation, scope: TypeScope) -> Type:
     name = node.operator
     if name == "COLLATE":
         return _collated(node, scope)
@@ -381,7 +382,7 @@ def _operation(node: Operation, scope: Scope) -> Type:
     return truth(*operands) if typed is None else typed(operands, scope)
 
 
-def _members(node: Operation, scope: Scope) -> list[Type]:
+def _members(node: Operation, scope: TypeScope) -> list[Type]:
     found: list[Type] = []
     for each in node.operands:
         if isinstance(each, Subquery):
@@ -391,7 +392,7 @@ def _members(node: Operation, scope: Scope) -> list[Type]:
     return found
 
 
-def _collated(node: Operation, scope: Scope) -> Type:
+def _collated(node: Operation, scope: TypeScope) -> Type:
     name = node.operands[1]
     assert isinstance(name, Name)
     return replace(
@@ -410,7 +411,7 @@ _MOMENTS: Final = {
 }
 
 
-def _literal(node: Literal, scope: Scope) -> Type:
+def _literal(node: Literal, scope: TypeScope) -> Type:
     kind = node.kind
     written = scope.text.text_of(node)
     if kind is LiteralKind.NULL:
@@ -451,7 +452,7 @@ def _number(written: str) -> Type:
     return Type(kind=kind, length=len(digits), is_unsigned=is_unsigned, is_literal=True)
 
 
-def _case(node: Case, scope: Scope) -> Type:
+def _case(node: Case, scope: TypeScope) -> Type:
     conditions = [] if node.operand is None else [expression_type(node.operand, scope)]
     results = []
     for condition, result in node.branches:
@@ -464,7 +465,7 @@ def _case(node: Case, scope: Scope) -> Type:
     return made
 
 
-def _subquery(node: Subquery, scope: Scope) -> Type:
+def _subquery(node: Subquery, scope: TypeScope) -> Type:
     types = [each for _, each in _columns(node.query, scope)]
     body = node.query.body
     if len(types) != 1:
@@ -475,7 +476,7 @@ def _subquery(node: Subquery, scope: Scope) -> Type:
     return of_one_row(made, scope)
 
 
-def _assign(node: Assign, scope: Scope) -> Type:
+def _assign(node: Assign, scope: TypeScope) -> Type:
     made = expression_type(node.value, scope)
     if scope.is_mariadb and made.kind is TypeKind.INTEGER:
         whole = integer(made.length, scope, is_unsigned=made.is_unsigned)
@@ -483,7 +484,7 @@ def _assign(node: Assign, scope: Scope) -> Type:
     return replace(made, column=None, is_literal=False)
 
 
-def _user_variable(node: UserVariable, scope: Scope) -> Type:
+def _user_variable(node: UserVariable, scope: TypeScope) -> Type:
     """Give the type that the variable's value has when the statement begins."""
     if scope.environment is None:
         raise Untyped(f"@{node.name}")
@@ -502,7 +503,7 @@ def _user_variable(node: UserVariable, scope: Scope) -> Type:
     return replace(made, is_nullable=True, coercibility=Coercibility.IMPLICIT)
 
 
-def _system_variable(node: SystemVariable, scope: Scope) -> Type:
+def _system_variable(node: SystemVariable, scope: TypeScope) -> Type:
     if node.name in _SWITCHES:
         name = "BIGINT" if scope.is_mariadb else "INT"
         return Type(kind=TypeKind.INTEGER, length=1, is_nullable=True, field_type=name)
@@ -538,7 +539,7 @@ _COUNTS: Final = frozenset(
 )
 
 
-def _call(node: Call, scope: Scope) -> Type:
+def _call(node: Call, scope: TypeScope) -> Type:
     if node.database is None and not node.is_quoted:
         made = call_type(TypedCall(node, scope, expression_type))
         if made is not None:
@@ -550,7 +551,7 @@ def _call(node: Call, scope: Scope) -> Type:
     return replace(made, is_nullable=True, coercibility=Coercibility.IMPLICIT)
 
 
-def _returned(routine: Routine, scope: Scope) -> Type:
+def _returned(routine: Routine, scope: TypeScope) -> Type:
     """The type of what a stored function returns."""
     charset = routine.charset or scope.connection[0]
     try:
@@ -560,7 +561,7 @@ def _returned(routine: Routine, scope: Scope) -> Type:
     return type_of_column(typed_column(kind, charset), charset=charset, flavor=scope.flavor)
 
 
-_TYPED: Final[Mapping[type, Callable[[Any, Scope], Type]]] = MappingProxyType(
+_TYPED: Final[Mapping[type, Callable[[Any, TypeScope], Type]]] = MappingProxyType(
     {
         Literal: _literal,
         Name: lambda node, scope: scope.column(node.parts),

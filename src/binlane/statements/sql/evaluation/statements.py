@@ -31,6 +31,7 @@ from binlane.statements.sql.tree.expressions import (
     LiteralKind,
     Match,
     Name,
+    NamedTable,
     Node,
     Operation,
     Query,
@@ -38,7 +39,6 @@ from binlane.statements.sql.tree.expressions import (
     SetOperation,
     Star,
     Subquery,
-    TableUse,
     UserVariable,
     Values,
     children,
@@ -161,7 +161,7 @@ def is_multi_table(statement: Update | Delete) -> bool:
     """True if a statement has the form for several tables."""
     if isinstance(statement, Delete) and statement.targets is not None:
         return True
-    return len(statement.tables) > 1 or not isinstance(statement.tables[0], TableUse)
+    return len(statement.tables) > 1 or not isinstance(statement.tables[0], NamedTable)
 
 
 # Values of columns ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from binlane.statements.sql.evaluation.evaluator import string_content
+from binlane.statements.sql.evaluation.literal_values import string_content
 from binlane.statements.sql.evaluation.operator_types import (
     Untyped,
 )

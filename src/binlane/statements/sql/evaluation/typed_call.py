@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from binlane.statements.sql.evaluation.operator_types import (
-    Scope,
+    TypeScope,
     Untyped,
 )
 from binlane.statements.sql.evaluation.types import (
@@ -43,8 +43,8 @@ class TypedCall:
     """
 
     node: Call
-    scope: Scope
-    typed: Callable[[Expression, Scope], Type]
+    scope: TypeScope
+    typed: Callable[[Expression, TypeScope], Type]
 
     @cached_property
     def types(self) -> list[Type]:

@@ -14,10 +14,10 @@ from binlane.statements.sql.parser.forms import number, string
 from binlane.statements.sql.parser.literals import read_names, read_object_name
 from binlane.statements.sql.tokens import TokenKind
 from binlane.statements.sql.tree.account_statements import (
-    Account,
     AccountClause,
     AccountStatement,
     Credential,
+    NamedAccount,
     Privilege,
 )
 from binlane.statements.sql.tree.expressions import Literal, ObjectName
@@ -73,20 +73,20 @@ _KNOWN: Final = {
 }
 
 
-def read_account(cursor: Cursor) -> Account:
+def read_account(cursor: Cursor) -> NamedAccount:
     """Read `user@host`, with or without quotes and host, CURRENT_USER, or a role."""
     start = cursor.start
     if word := cursor.accept_any(("CURRENT_USER", "CURRENT_ROLE")):
         if cursor.accept_operator("("):
             cursor.expect_operator(")")
-        return Account(start, cursor.end, word, is_current=True)
+        return NamedAccount(start, cursor.end, word, is_current=True)
     user = _part(cursor)
     host = None
     if cursor.kind is TokenKind.USER_VARIABLE and cursor.start == cursor.end:
         host = _unquoted(cursor.advance().text[1:])
     elif cursor.accept_operator("@"):
         host = _part(cursor)
-    return Account(start, cursor.end, user, host)
+    return NamedAccount(start, cursor.end, user, host)
 
 
 def _part(cursor: Cursor) -> str:
@@ -101,7 +101,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _roles(cursor: Cursor) -> tuple[Account, ...]:
+def _roles(cursor: Cursor) -> tuple[NamedAccount, ...]:
     """Roles; MariaDB's have no host."""
     found = [_role(cursor)]
     while cursor.accept_operator(","):
@@ -109,15 +109,15 @@ def _roles(cursor: Cursor) -> tuple[Account, ...]:
     return tuple(found)
 
 
-def _role(cursor: Cursor) -> Account:
+def _role(cursor: Cursor) -> NamedAccount:
     start = cursor.start
     if cursor.dialect.flavor != "mariadb" or cursor.word == "CURRENT_ROLE":
         return read_account(cursor)
     user = _part(cursor)
-    return Account(start, cursor.end, user)
+    return NamedAccount(start, cursor.end, user)
 
 
-def _accounts(cursor: Cursor) -> tuple[Account, ...]:
+def _accounts(cursor: Cursor) -> tuple[NamedAccount, ...]:
     found = [read_account(cursor)]
     while cursor.accept_operator(","):
         found.append(read_account(cursor))
@@ -172,7 +172,7 @@ def alter_user(cursor: Cursor, at: int) -> AccountStatement:
         start = cursor.advance().offset
         cursor.expect_operator("(")
         cursor.expect_operator(")")
-        node.accounts = (Account(start, cursor.end, "CURRENT_USER", is_current=True),)
+        node.accounts = (NamedAccount(start, cursor.end, "CURRENT_USER", is_current=True),)
         node.credentials = (_credential(cursor),)
         return _ended(cursor, node)
     _users(cursor, node)
@@ -431,7 +431,7 @@ def _privilege_list(cursor: Cursor, node: AccountStatement) -> None:
     """Privileges, or roles: MariaDB takes one role, MySQL several, and names of privileges."""
     is_mariadb = cursor.dialect.flavor == "mariadb"
     privileges: list[Privilege] = []
-    roles: list[Account] = []
+    roles: list[NamedAccount] = []
     while True:
         start = cursor.start
         words = next((each for each in _KNOWN[cursor.dialect.flavor] if cursor.accept(*each)), None)

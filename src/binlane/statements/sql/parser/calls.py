@@ -29,7 +29,7 @@ from binlane.statements.sql.parser.literals import (
     read_literal,
     read_run,
 )
-from binlane.statements.sql.parser.notation import Notation, Reader
+from binlane.statements.sql.parser.notation import Notation, TokenReader
 from binlane.statements.sql.parser.notation_readers import Fields
 from binlane.statements.sql.parser.reserved_words import (
     NEVER_CALLED,
@@ -47,7 +47,7 @@ from binlane.statements.sql.tree.expressions import (
     Name,
     OrderItem,
     Star,
-    Window,
+    WindowDefinition,
 )
 
 _FORM_CALLS: Final = 8
@@ -247,11 +247,11 @@ _WINDOWED_IN_MARIADB: Final = frozenset(("MEDIAN", "PERCENTILE_CONT", "PERCENTIL
 _WINDOWED_ALONE: Final = _ONLY_WINDOWED | _WINDOWED_IN_MARIADB
 
 
-def read_window(c: Cursor) -> Window:
+def read_window(c: Cursor) -> WindowDefinition:
     """Read what stands behind OVER or WINDOW … AS, in parentheses."""
     at = c.start
     c.expect_operator("(")
-    window = Window(at, at)
+    window = WindowDefinition(at, at)
     c.deeper(3)
     if c.is_at_name and c.word not in ("PARTITION", "RANGE", "ROWS", "GROUPS"):
         window.base = c.identifier()
@@ -360,21 +360,21 @@ def _tags(c: Cursor) -> None:
         c.advance()
 
 
-_READERS: Final[Mapping[str, Reader]] = {
-    "charset": Reader(lambda c: read_charset(c).upper(), "a character set"),
-    "digits": Reader(read_digits, "a number", lambda c: c.word != ")"),
-    "expression": Reader(read_expression, "an expression"),
-    "interval": Reader(_interval, "INTERVAL"),
-    "interval_or_days": Reader(_interval_or_days, "an expression"),
-    "items": Reader(read_items, "an expression"),
-    "limit": Reader(lambda c: read_expression(c, UNARY), "a number"),
-    "literal": Reader(read_literal, "a literal"),
-    "order": Reader(read_order, "an expression"),
-    "simple_unit": Reader(_simple_unit, "a unit"),
-    "star": Reader(_star, "*", lambda c: c.word == "*"),
-    "tags": Reader(_tags, "tags"),
-    "unit": Reader(read_unit, "a unit of time"),
-    "value": Reader(lambda c: read_expression(c, BITS), "an expression"),
+_READERS: Final[Mapping[str, TokenReader]] = {
+    "charset": TokenReader(lambda c: read_charset(c).upper(), "a character set"),
+    "digits": TokenReader(read_digits, "a number", lambda c: c.word != ")"),
+    "expression": TokenReader(read_expression, "an expression"),
+    "interval": TokenReader(_interval, "INTERVAL"),
+    "interval_or_days": TokenReader(_interval_or_days, "an expression"),
+    "items": TokenReader(read_items, "an expression"),
+    "limit": TokenReader(lambda c: read_expression(c, UNARY), "a number"),
+    "literal": TokenReader(read_literal, "a literal"),
+    "order": TokenReader(read_order, "an expression"),
+    "simple_unit": TokenReader(_simple_unit, "a unit"),
+    "star": TokenReader(_star, "*", lambda c: c.word == "*"),
+    "tags": TokenReader(_tags, "tags"),
+    "unit": TokenReader(read_unit, "a unit of time"),
+    "value": TokenReader(lambda c: read_expression(c, BITS), "an expression"),
 }
 _NOTATION: Final = Notation((_FORMS,), _READERS, {})
 

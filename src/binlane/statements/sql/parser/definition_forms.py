@@ -43,7 +43,7 @@ created =
     | VIEW new_view
     | package @mariadb
     | EVENT if_exists:[IF NOT EXISTS] name:object ON SCHEDULE schedule [completion] [ability]
-      [COMMENT comment:string] DO body_at:^ body:body -> Event "CREATE EVENT"
+      [COMMENT comment:string] DO body_at:^ body:body -> CreateEvent "CREATE EVENT"
     | TRIGGER if_not_exists:[if_new] name:object
       time:{BEFORE | AFTER} trigger_event [{OR trigger_event} ... @mariadb>=12]
       ON table:object FOR EACH ROW [order_at:^ order:{FOLLOWS | PRECEDES} order:name]
@@ -171,7 +171,7 @@ ALTER = ALTER {
       [security] VIEW view -> CreateView "ALTER VIEW"
     | EVENT name:object &{ON RENAME ENABLE DISABLE COMMENT DO}
       [ON+SCHEDULE schedule] [completion] [RENAME TO new_name:object] [ability]
-      [COMMENT comment:string] [DO body_at:^ body:body] -> Event "ALTER EVENT" }
+      [COMMENT comment:string] [DO body_at:^ body:body] -> CreateEvent "ALTER EVENT" }
   | "a kind of object" }
 changed_routine = name:object [{
     words:COMMENT string | words:fixed | words:{LANGUAGE !SQL name} @mysql>=9

@@ -14,20 +14,20 @@ from binlane.statements.sql.parser.types import (
 from binlane.statements.sql.tree import definitions, statements
 from binlane.statements.sql.tree.definitions import (
     AlterAction,
-    Check,
-    Column,
+    CheckDefinition,
     CreateIndex,
+    DefinedColumn,
     KeyDefinition,
 )
 from binlane.statements.sql.tree.expressions import (
+    NamedTable,
     Node,
-    TableUse,
 )
 from binlane.statements.sql.tree.statements import (
     Administration,
     Block,
     Diagnostics,
-    Transaction,
+    TransactionStatement,
     VariableDeclaration,
 )
 
@@ -40,7 +40,7 @@ VERB_LENGTH: Final = 3
 NO_VERB_WORDS: Final = words_of("FROM IN LIKE WHERE FOR LIMIT TO WITH BEFORE")
 
 
-def _column(cursor: Cursor, at: int, found: Fields) -> Column:
+def _column(cursor: Cursor, at: int, found: Fields) -> DefinedColumn:
     """A column of its type and attributes; SERIAL stands for several."""
     (kind,) = found["type"]
     collations = found.pop("collation", [])
@@ -66,13 +66,13 @@ def _column(cursor: Cursor, at: int, found: Fields) -> Column:
         words.add("UNIQUE")
     if words:
         found["words"] = list(words)
-    return _of(Column, cursor, at, found)
+    return _of(DefinedColumn, cursor, at, found)
 
 
-def _check(cursor: Cursor, at: int, found: Fields) -> Check:
+def _check(cursor: Cursor, at: int, found: Fields) -> CheckDefinition:
     if "constraint" in found:
         found["name"] = found.pop("constraint")
-    return _of(Check, cursor, at, found)
+    return _of(CheckDefinition, cursor, at, found)
 
 
 def _key(cursor: Cursor, at: int, found: Fields) -> KeyDefinition:
@@ -107,7 +107,7 @@ def _changed(cursor: Cursor, at: int, found: Fields) -> AlterAction:
 def _added(cursor: Cursor, at: int, found: Fields) -> AlterAction:
     """ADD of one key or check."""
     (item,) = found["item"]
-    if isinstance(item, Check):
+    if isinstance(item, CheckDefinition):
         return AlterAction(
             at, cursor.end, "ADD CHECK", name=item.name, check=item, if_exists=item.if_not_exists
         )
@@ -119,16 +119,16 @@ def _added(cursor: Cursor, at: int, found: Fields) -> AlterAction:
 def _added_columns(cursor: Cursor, at: int, found: Fields) -> AlterAction:
     """ADD of columns, with keys and checks among them."""
     elements = found.pop("elements")
-    fields = {"columns": Column, "keys": KeyDefinition, "checks": Check}
+    fields = {"columns": DefinedColumn, "keys": KeyDefinition, "checks": CheckDefinition}
     for name, kind in fields.items():
         found[name] = [each for each in elements if isinstance(each, kind)]
     return _of(AlterAction, cursor, at, {"kind": ["ADD COLUMN"], **found})
 
 
-def _begun(cursor: Cursor, at: int, found: Fields) -> Transaction:
+def _begun(cursor: Cursor, at: int, found: Fields) -> TransactionStatement:
     if {"READ ONLY", "READ WRITE"} <= set(found.get("options", ())):
         raise cursor.stop("one access mode")
-    return _of(Transaction, cursor, at, {"verb": ["START TRANSACTION"], **found})
+    return _of(TransactionStatement, cursor, at, {"verb": ["START TRANSACTION"], **found})
 
 
 def _command(cursor: Cursor, at: int, found: Fields) -> Administration:
@@ -149,7 +149,7 @@ def _variables(cursor: Cursor, at: int, found: Fields) -> VariableDeclaration:
 def _locked(cursor: Cursor, at: int, found: Fields) -> Any:
     """A table with the words of its lock."""
     alias = found["alias"][0] if "alias" in found else None
-    return TableUse(at, cursor.end, found["name"][0], alias), found["words"][0]
+    return NamedTable(at, cursor.end, found["name"][0], alias), found["words"][0]
 
 
 def _diagnostics(cursor: Cursor, at: int, found: Fields) -> Diagnostics:

@@ -73,7 +73,7 @@ _TOLD_MAX: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class TokenReader:
     """A reader that is no rule.
 
     Attributes:
@@ -101,7 +101,7 @@ class Notation:
     def __init__(
         self,
         texts: Sequence[str],
-        readers: Mapping[str, Reader],
+        readers: Mapping[str, TokenReader],
         makers: Mapping[str, Maker | type[Node]],
     ) -> None:
         self.readers = readers

@@ -36,7 +36,7 @@ from binlane.statements.sql.tree.expressions import (
     Match,
     Name,
     Operation,
-    Parameter,
+    ParameterMarker,
     Row,
     UserVariable,
 )
@@ -62,7 +62,7 @@ def _not_as_sign(c: Cursor) -> Expression | None:
 def _parameter(c: Cursor) -> Expression:
     at = c.start
     c.index += 1
-    return Parameter(at, at + 1)
+    return ParameterMarker(at, at + 1)
 
 
 def _oracle_parameter(c: Cursor) -> Expression:
@@ -76,7 +76,7 @@ def _oracle_parameter(c: Cursor) -> Expression:
         name.at = at
         return name
     c.advance()
-    return Parameter(at, c.end)
+    return ParameterMarker(at, c.end)
 
 
 def _odbc(c: Cursor) -> Expression:

@@ -28,7 +28,7 @@ from binlane.statements.sql.parser.literals import (
     read_run,
     read_user_variable,
 )
-from binlane.statements.sql.parser.notation import Notation, Reader
+from binlane.statements.sql.parser.notation import Notation, TokenReader
 from binlane.statements.sql.parser.tables import read_count, read_table_name, read_tables
 from binlane.statements.sql.tokens import TokenKind
 from binlane.statements.sql.tree.expressions import (
@@ -50,7 +50,7 @@ from binlane.statements.sql.tree.expressions import (
     TableQuery,
     UserVariable,
     Values,
-    Window,
+    WindowDefinition,
     With,
 )
 
@@ -282,7 +282,7 @@ def _group(c: Cursor, select: Select) -> None:
         select.with_rollup = True
 
 
-def _window(c: Cursor) -> tuple[str, Window]:
+def _window(c: Cursor) -> tuple[str, WindowDefinition]:
     name = c.identifier()
     c.expect("AS")
     return name, read_window(c)
@@ -563,13 +563,13 @@ wait = wait_at:^ wait:NOWAIT @mariadb|mysql>=8
 _NOTATION: Final = Notation(
     (_FORMS,),
     {
-        "charset": Reader(read_charset, "a character set"),
-        "field": Reader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
-        "line": Reader(read_line, "TERMINATED or STARTING", is_at_line),
-        "literal": Reader(read_literal, "a literal"),
-        "no": Reader(lambda _: False, "nothing"),
-        "object": Reader(read_object_name, "a name"),
-        "variable": Reader(read_variable, "a variable"),
+        "charset": TokenReader(read_charset, "a character set"),
+        "field": TokenReader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
+        "line": TokenReader(read_line, "TERMINATED or STARTING", is_at_line),
+        "literal": TokenReader(read_literal, "a literal"),
+        "no": TokenReader(lambda _: False, "nothing"),
+        "object": TokenReader(read_object_name, "a name"),
+        "variable": TokenReader(read_variable, "a variable"),
     },
     {"Into": Into, "Locking": Locking},
 )

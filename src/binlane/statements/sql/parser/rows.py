@@ -18,7 +18,7 @@ from binlane.statements.sql.parser.literals import (
     read_names,
     read_object_name,
 )
-from binlane.statements.sql.parser.notation import Notation, Reader
+from binlane.statements.sql.parser.notation import Notation, TokenReader
 from binlane.statements.sql.parser.queries import (
     is_at_field,
     is_at_line,
@@ -44,11 +44,11 @@ from binlane.statements.sql.tree.expressions import (
     Expression,
     Literal,
     LiteralKind,
+    NamedTable,
     ObjectName,
     Query,
     Row,
     SelectItem,
-    TableUse,
     With,
 )
 from binlane.statements.sql.tree.statements import (
@@ -106,9 +106,9 @@ def read_insert(c: Cursor) -> Insert:
     return insert
 
 
-def _table(c: Cursor) -> TableUse:
+def _table(c: Cursor) -> NamedTable:
     name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
+    table = NamedTable(name.at, name.end, name)
     if c.word == "PARTITION":
         table.partitions = read_partitions(c)
         table.end = c.end
@@ -191,7 +191,7 @@ def read_update(c: Cursor, with_: With | None = None, at: int = -1) -> Update:
     tables = list(read_tables(c))
     if c.word == "FOR" and c.dialect.has_mariadb(10, 4):
         first = tables[0]
-        if len(tables) != 1 or not isinstance(first, TableUse) or first.alias is not None:
+        if len(tables) != 1 or not isinstance(first, NamedTable) or first.alias is not None:
             raise c.stop("SET")
         _portion(c, first)
     c.expect("SET")
@@ -214,7 +214,7 @@ def _order_and_limit(c: Cursor, statement: Update | Delete) -> None:
             raise c.stop("a LIMIT of one number")
 
 
-def _portion(c: Cursor, table: TableUse) -> None:
+def _portion(c: Cursor, table: NamedTable) -> None:
     """FOR PORTION OF period FROM value TO value."""
     c.expect("FOR", "PORTION", "OF")
     name = c.identifier()
@@ -258,7 +258,7 @@ def read_delete(c: Cursor, with_: With | None = None, at: int = -1) -> Delete:
     return delete
 
 
-def _single_table(c: Cursor) -> TableUse:
+def _single_table(c: Cursor) -> NamedTable:
     table = _table(c)
     dialect = c.dialect
     if c.word == "FOR" and dialect.has_mariadb(10, 4):
@@ -385,15 +385,15 @@ def _file(c: Cursor) -> Literal:
 _NOTATION: Final = Notation(
     (_FORMS,),
     {
-        "assignment": Reader(_assignment, "an assignment"),
-        "charset": Reader(read_charset, "a character set"),
-        "field": Reader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
-        "line": Reader(read_line, "TERMINATED or STARTING", is_at_line),
-        "literal": Reader(read_literal, "a literal"),
-        "string": Reader(_file, "a file's name"),
-        "table": Reader(_table, "a table"),
-        "token": Reader(Cursor.advance, "a value"),
-        "variable": Reader(read_variable, "a column", lambda c: c.word != ")"),
+        "assignment": TokenReader(_assignment, "an assignment"),
+        "charset": TokenReader(read_charset, "a character set"),
+        "field": TokenReader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
+        "line": TokenReader(read_line, "TERMINATED or STARTING", is_at_line),
+        "literal": TokenReader(read_literal, "a literal"),
+        "string": TokenReader(_file, "a file's name"),
+        "table": TokenReader(_table, "a table"),
+        "token": TokenReader(Cursor.advance, "a value"),
+        "variable": TokenReader(read_variable, "a column", lambda c: c.word != ")"),
     },
     {"LoadData": LoadData},
 )

@@ -12,24 +12,24 @@ from __future__ import annotations
 from typing import Final
 
 TRANSACTIONS: Final = """
-BEGIN = BEGIN [WORK] -> Transaction "BEGIN"
-COMMIT = COMMIT [WORK] [ending] -> Transaction "COMMIT"
+BEGIN = BEGIN [WORK] -> TransactionStatement "BEGIN"
+COMMIT = COMMIT [WORK] [ending] -> TransactionStatement "COMMIT"
 ROLLBACK = ROLLBACK [WORK] {
-    TO [SAVEPOINT] name:name -> Transaction "ROLLBACK TO" | [ending] -> Transaction "ROLLBACK" }
+    TO [SAVEPOINT] name:name -> TransactionStatement "ROLLBACK TO" | [ending] -> TransactionStatement "ROLLBACK" }
 ending =
     options:{AND CHAIN} [options:{NO RELEASE}]
   | options:{AND NO CHAIN} [release]
   | release
 release = options:RELEASE | options:{NO RELEASE}
-SAVEPOINT = SAVEPOINT name:name -> Transaction "SAVEPOINT"
-RELEASE = RELEASE SAVEPOINT name:name -> Transaction "RELEASE SAVEPOINT"
+SAVEPOINT = SAVEPOINT name:name -> TransactionStatement "SAVEPOINT"
+RELEASE = RELEASE SAVEPOINT name:name -> TransactionStatement "RELEASE SAVEPOINT"
 XA = XA {
-    {START | BEGIN} xid [options:{JOIN | RESUME}] -> Transaction "XA START"
-  | END xid [options:{SUSPEND [FOR MIGRATE]}] -> Transaction "XA END"
-  | PREPARE xid -> Transaction "XA PREPARE"
-  | COMMIT xid [options:{ONE PHASE}] -> Transaction "XA COMMIT"
-  | ROLLBACK xid -> Transaction "XA ROLLBACK"
-  | RECOVER [CONVERT XID @mysql | FORMAT = name_or_text @mariadb] -> Transaction "XA RECOVER"
+    {START | BEGIN} xid [options:{JOIN | RESUME}] -> TransactionStatement "XA START"
+  | END xid [options:{SUSPEND [FOR MIGRATE]}] -> TransactionStatement "XA END"
+  | PREPARE xid -> TransactionStatement "XA PREPARE"
+  | COMMIT xid [options:{ONE PHASE}] -> TransactionStatement "XA COMMIT"
+  | ROLLBACK xid -> TransactionStatement "XA ROLLBACK"
+  | RECOVER [CONVERT XID @mysql | FORMAT = name_or_text @mariadb] -> TransactionStatement "XA RECOVER"
   | "what XA is to do" }
 xid = xid:bytes [, xid:bytes [, xid:format]]
 

@@ -25,11 +25,11 @@ from binlane.statements.sql.tree.expressions import (
     DerivedTable,
     Expression,
     Join,
-    Parameter,
+    NamedTable,
+    ParameterMarker,
     Query,
     TableFunction,
     TableReference,
-    TableUse,
 )
 
 _TABLE_CALLS: Final = 3
@@ -226,11 +226,11 @@ def _is_alias(c: Cursor, word: str) -> bool:
     return word == "MINUS" and not c.dialect.is_oracle
 
 
-def read_table_use(c: Cursor) -> TableUse:
+def read_table_use(c: Cursor) -> NamedTable:
     """Read a table's name with what may follow it: partitions, period, alias, index hints."""
     name = read_object_name(c)
     words = c.words
-    table = TableUse(name.at, name.end, name)
+    table = NamedTable(name.at, name.end, name)
     word = words[c.index]
     if word == "PARTITION":
         table.partitions = read_partitions(c)
@@ -345,10 +345,10 @@ def _json_column(c: Cursor) -> None:
     read_on_empty_or_error(c)
 
 
-def read_table_name(c: Cursor) -> TableUse:
+def read_table_name(c: Cursor) -> NamedTable:
     """Read a table's name alone."""
     name = read_object_name(c)
-    return TableUse(name.at, name.end, name)
+    return NamedTable(name.at, name.end, name)
 
 
 def read_count(c: Cursor) -> Expression:
@@ -359,7 +359,7 @@ def read_count(c: Cursor) -> Expression:
         return read_literal(c)
     if c.words[index] == "?":
         c.index += 1
-        return Parameter(at, at + 1)
+        return ParameterMarker(at, at + 1)
     if c.is_at_name:
         return read_column(c)
     if c.words[index] == ":" and c.dialect.is_oracle:

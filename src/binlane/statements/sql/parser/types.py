@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from binlane.statements.sql.parser.cursor import Cursor, Stopped
 from binlane.statements.sql.parser.literals import read_charset, read_collation
-from binlane.statements.sql.parser.notation import Notation, Reader
+from binlane.statements.sql.parser.notation import Notation, TokenReader
 from binlane.statements.sql.parser.notation_readers import Fields, maker
 from binlane.statements.sql.tokens import TokenKind
 from binlane.statements.sql.tree.expressions import DataType
@@ -178,17 +178,17 @@ _MAKE: Final = maker(DataType)
 _NOTATION: Final = Notation(
     (_TYPES,),
     {
-        "charset_name": Reader(charset_name, "a character set"),
-        "collation_name": Reader(collation_name, "a collation"),
-        "field_type": Reader(read_type, "a type"),
-        "member": Reader(_member, "a string"),
-        "name": Reader(Cursor.identifier, "a name", lambda cursor: cursor.is_at_name),
-        "oracle_next": Reader(lambda _: None, "a type", _is_oracle_type),
-        "schema": Reader(_schema, "a type", lambda cursor: cursor.word_ahead(1) == "."),
-        "unknown": Reader(
+        "charset_name": TokenReader(charset_name, "a character set"),
+        "collation_name": TokenReader(collation_name, "a collation"),
+        "field_type": TokenReader(read_type, "a type"),
+        "member": TokenReader(_member, "a string"),
+        "name": TokenReader(Cursor.identifier, "a name", lambda cursor: cursor.is_at_name),
+        "oracle_next": TokenReader(lambda _: None, "a type", _is_oracle_type),
+        "schema": TokenReader(_schema, "a type", lambda cursor: cursor.word_ahead(1) == "."),
+        "unknown": TokenReader(
             lambda cursor: cursor.identifier().upper(), "a type", lambda cursor: cursor.is_at_name
         ),
-        "whole": Reader(_whole, "a number"),
+        "whole": TokenReader(_whole, "a number"),
     },
     {"DataType": DataType, "numeric": _numeric},
 )

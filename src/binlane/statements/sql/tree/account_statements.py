@@ -12,7 +12,7 @@ from binlane.statements.sql.tree.expressions import (
 
 
 @dataclass(slots=True, eq=False)
-class Account(Node):
+class NamedAccount(Node):
     """`user@host`, CURRENT_USER, a role; `host` is None where the text gives none."""
 
     user: str
@@ -83,13 +83,13 @@ class AccountStatement(Node):
     """
 
     verb: str
-    accounts: tuple[Account, ...] = ()
+    accounts: tuple[NamedAccount, ...] = ()
     credentials: tuple[Credential | None, ...] = ()
     privileges: tuple[Privilege, ...] = ()
     object_kind: str = ""
     on: ObjectName | None = None
     options: frozenset[str] = frozenset()
     clauses: tuple[AccountClause, ...] = ()
-    roles: tuple[Account, ...] = ()
-    grantor: Account | None = None
-    grantor_roles: tuple[str, tuple[Account, ...]] = ("", ())
+    roles: tuple[NamedAccount, ...] = ()
+    grantor: NamedAccount | None = None
+    grantor_roles: tuple[str, tuple[NamedAccount, ...]] = ("", ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binlane.statements.sql.tree.account_statements import Account
+from binlane.statements.sql.tree.account_statements import NamedAccount
 from binlane.statements.sql.tree.expressions import (
     DataType,
     Expression,
@@ -35,7 +35,7 @@ class Reference(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Check(Node):
+class CheckDefinition(Node):
     """CHECK, of a column or table."""
 
     condition: Expression
@@ -48,7 +48,7 @@ class Check(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Column(Node):
+class DefinedColumn(Node):
     """A column's definition.
 
     Attributes:
@@ -83,7 +83,7 @@ class Column(Node):
     is_auto_increment: bool = False
     key: str = ""
     references: Reference | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CheckDefinition, ...] = ()
     comment: Literal | None = None
     words: frozenset[str] = frozenset()
     default_at: int = -1
@@ -227,7 +227,7 @@ class CreateTable(Node):
     is_external: bool = False
     is_or_replace: bool = False
     if_not_exists: bool = False
-    elements: tuple[Column | KeyDefinition | Check | Period, ...] = ()
+    elements: tuple[DefinedColumn | KeyDefinition | CheckDefinition | Period, ...] = ()
     options: tuple[TableOption, ...] = ()
     partitioning: Partitioning | None = None
     like: ObjectName | None = None
@@ -276,13 +276,13 @@ class AlterAction(Node):
     kind: str
     name: str = ""
     new_name: str = ""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DefinedColumn, ...] = ()
     position: str = ""
     after: str = ""
     key: KeyDefinition | None = None
     keys: tuple[KeyDefinition, ...] = ()
-    checks: tuple[Check, ...] = ()
-    check: Check | None = None
+    checks: tuple[CheckDefinition, ...] = ()
+    check: CheckDefinition | None = None
     period: Period | None = None
     default: Expression | None = None
     default_at: int = -1
@@ -410,7 +410,7 @@ class CreateView(Node):
     is_or_replace: bool = False
     if_not_exists: bool = False
     algorithm: str = ""
-    definer: Account | None = None
+    definer: NamedAccount | None = None
     security: str = ""
     columns: tuple[str, ...] = ()
     kind: str = ""
@@ -451,7 +451,7 @@ class CreateRoutine(Node):
     is_or_replace: bool = False
     if_not_exists: bool = False
     is_aggregate: bool = False
-    definer: Account | None = None
+    definer: NamedAccount | None = None
     parameters: tuple[RoutineParameter, ...] = ()
     parameters_at: int = -1
     parameters_end: int = -1
@@ -510,14 +510,14 @@ class CreateTrigger(Node):
     body_at: int
     is_or_replace: bool = False
     if_not_exists: bool = False
-    definer: Account | None = None
+    definer: NamedAccount | None = None
     order: tuple[str, str] | None = None
     order_at: int = -1
     verb: str = "CREATE TRIGGER"
 
 
 @dataclass(slots=True, eq=False)
-class Event(Node):
+class CreateEvent(Node):
     """CREATE EVENT and ALTER EVENT.
 
     Attributes:
@@ -530,7 +530,7 @@ class Event(Node):
     name: ObjectName
     is_or_replace: bool = False
     if_exists: bool = False
-    definer: Account | None = None
+    definer: NamedAccount | None = None
     schedule: tuple[Expression, ...] = ()
     new_name: ObjectName | None = None
     comment: Literal | None = None
@@ -557,7 +557,7 @@ class ObjectStatement(Node):
     name: ObjectName | None = None
     is_or_replace: bool = False
     if_exists: bool = False
-    definer: Account | None = None
+    definer: NamedAccount | None = None
     words: tuple[str, ...] = ()
     number: int = 0
     libraries: tuple[UsedLibrary, ...] = ()

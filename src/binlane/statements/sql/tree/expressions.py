@@ -116,7 +116,7 @@ class Literal(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Parameter(Node):
+class ParameterMarker(Node):
     """`?` of a prepared statement."""
 
 
@@ -192,7 +192,7 @@ class Call(Node):
     words: tuple[str, ...] = ()
     order_by: tuple[OrderItem, ...] = ()
     separator: Literal | None = None
-    over: Window | str | None = None
+    over: WindowDefinition | str | None = None
 
     @property
     def upper_name(self) -> str:
@@ -201,7 +201,7 @@ class Call(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Window(Node):
+class WindowDefinition(Node):
     """A window as OVER or WINDOW defines it."""
 
     base: str = ""
@@ -327,7 +327,7 @@ class Match(Node):
 
 Expression = (
     Literal
-    | Parameter
+    | ParameterMarker
     | Name
     | Star
     | UserVariable
@@ -452,7 +452,7 @@ class Select(Node):
     group_by: tuple[OrderItem, ...] = ()
     with_rollup: bool = False
     having: Expression | None = None
-    windows: tuple[tuple[str, Window], ...] = ()
+    windows: tuple[tuple[str, WindowDefinition], ...] = ()
     qualify: Expression | None = None
     procedure: tuple[Expression, ...] | None = None
     from_at: int = -1
@@ -469,7 +469,7 @@ class Values(Node):
 class TableQuery(Node):
     """TABLE t as a query."""
 
-    table: TableUse
+    table: NamedTable
 
 
 @dataclass(slots=True, eq=False)
@@ -505,7 +505,7 @@ class Query(Node):
 
 
 @dataclass(slots=True, eq=False)
-class TableUse(Node):
+class NamedTable(Node):
     """A table, view, sequence or common table expression by its name.
 
     Attributes:
@@ -562,6 +562,6 @@ class Join(Node):
     using: tuple[str, ...] = ()
 
 
-TableReference = TableUse | DerivedTable | TableFunction | Join
+TableReference = NamedTable | DerivedTable | TableFunction | Join
 
 """Tables and joins that may stand in FROM."""

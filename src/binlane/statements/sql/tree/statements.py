@@ -17,6 +17,7 @@ from binlane.statements.sql.tree.expressions import (
     Limit,
     Literal,
     Name,
+    NamedTable,
     Node,
     ObjectName,
     OrderItem,
@@ -24,7 +25,6 @@ from binlane.statements.sql.tree.expressions import (
     Row,
     SelectItem,
     TableReference,
-    TableUse,
     UserVariable,
     With,
 )
@@ -61,7 +61,7 @@ class Insert(Node):
 
     verb: str
     modifiers: frozenset[str]
-    table: TableUse
+    table: NamedTable
     columns: tuple[str, ...] | None
     columns_at: int = -1
     rows: Sequence[Row] | None = None
@@ -134,7 +134,7 @@ class LoadData(Node):
 
     verb: str
     file: Literal
-    table: TableUse
+    table: NamedTable
     modifiers: frozenset[str] = frozenset()
     columns: tuple[Name | UserVariable, ...] | None = None
     assignments: tuple[Assignment, ...] = ()
@@ -229,7 +229,7 @@ class SetStatement(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Transaction(Node):
+class TransactionStatement(Node):
     """BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, ROLLBACK TO, RELEASE SAVEPOINT, XA.
 
     Attributes:
@@ -268,7 +268,7 @@ class Lock(Node):
     """LOCK TABLES and the like: tables with the words of their locks; UNLOCK has none."""
 
     verb: str
-    tables: tuple[tuple[TableUse, str], ...] = ()
+    tables: tuple[tuple[NamedTable, str], ...] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,7 @@ from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.known_names import Environment, OwnText
-from binlane.statements.sql.evaluation.operator_types import Scope, Untyped
+from binlane.statements.sql.evaluation.operator_types import TypeScope, Untyped
 from binlane.statements.sql.evaluation.query_types import query_columns
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text, Value
 from binlane.statements.sql.parser import Stopped, parse
@@ -63,7 +63,7 @@ def columns(
     text = OwnText(query, Dialect(flavor=flavor.value))
     tree = parse(query, text.dialect)
     assert isinstance(tree, QueryStatement)
-    scope = Scope(
+    scope = TypeScope(
         text=text,
         objects=objects or SERVERS[flavor],
         flavor=flavor,

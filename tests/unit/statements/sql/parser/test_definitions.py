@@ -6,7 +6,12 @@ import pytest
 
 from binlane.statements.sql.parser import Stopped, parse
 from binlane.statements.sql.servers import Dialect
-from binlane.statements.sql.tree.definitions import AlterTable, Column, CreateTable, KeyDefinition
+from binlane.statements.sql.tree.definitions import (
+    AlterTable,
+    CreateTable,
+    DefinedColumn,
+    KeyDefinition,
+)
 from tests.rules import ROOT
 
 SERVERS = (
@@ -104,8 +109,8 @@ def test_a_column_says_all_that_its_text_says() -> None:
     found = parse(text, Dialect())
     assert isinstance(found, CreateTable)
     first, second, key = found.elements
-    assert isinstance(first, Column)
-    assert isinstance(second, Column)
+    assert isinstance(first, DefinedColumn)
+    assert isinstance(second, DefinedColumn)
     assert isinstance(key, KeyDefinition)
     assert (first.name, first.is_nullable) == ("a b", False)
     assert first.type is not None

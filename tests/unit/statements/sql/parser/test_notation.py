@@ -9,7 +9,7 @@ import pytest
 from binlane.statements.sql.parser import Stopped, cursor_over
 from binlane.statements.sql.parser.cursor import Cursor
 from binlane.statements.sql.parser.forms import GRAMMAR
-from binlane.statements.sql.parser.notation import Notation, Reader
+from binlane.statements.sql.parser.notation import Notation, TokenReader
 from binlane.statements.sql.servers import ANY, Dialect
 from binlane.statements.sql.tree.expressions import Node
 
@@ -30,7 +30,7 @@ class Found(Node):
 
 
 def _read(rule: str, text: str, dialect: Dialect = ANY) -> Found:
-    readers = {"name": Reader(Cursor.identifier, "a name", lambda cursor: cursor.is_at_name)}
+    readers = {"name": TokenReader(Cursor.identifier, "a name", lambda cursor: cursor.is_at_name)}
     notation = Notation((f"\nRULE = {rule}",), readers, {"Found": Found})
     cursor = cursor_over(text, dialect)
     found: Found = notation.of(dialect).rule("RULE").node(cursor)
