@@ -54,6 +54,8 @@ def bits(bitmap: bytes | None, table: TableMapEvent) -> int:
 
 
 @pytest.mark.rule("004:PKE-primary")
+@pytest.mark.rule("004:image-write-minimal")
+@pytest.mark.rule("004:image-write-noblob")
 @pytest.mark.parametrize("name", FULL)
 def test_before_images_keep_the_key_and_inserts_all(name: str) -> None:
     cutter, seen = ImageCutter(RowImage.MINIMAL), Counter[type]()
@@ -69,6 +71,18 @@ def test_before_images_keep_the_key_and_inserts_all(name: str) -> None:
                 seen[type(after)] += 1
     assert not cutter.uncut
     assert seen
+
+
+@pytest.mark.rule("004:image-write-full")
+@pytest.mark.rule("004:image-update-full")
+@pytest.mark.rule("004:image-delete-full")
+@pytest.mark.parametrize("name", FULL)
+def test_full_images_have_all_columns(name: str) -> None:
+    cutter = ImageCutter(RowImage.FULL)
+    for events, format_ in groups(name):
+        for body, table in rows(cutter.events(events, format_), format_):
+            every = (1 << len(table.column_types)) - 1
+            assert bits(body.columns_present, table) == every
 
 
 @pytest.mark.parametrize("image", LESS)
