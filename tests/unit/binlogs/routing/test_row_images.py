@@ -73,18 +73,6 @@ def test_before_images_keep_the_key_and_inserts_all(name: str) -> None:
     assert seen
 
 
-@pytest.mark.rule("004:image-write-full")
-@pytest.mark.rule("004:image-update-full")
-@pytest.mark.rule("004:image-delete-full")
-@pytest.mark.parametrize("name", FULL)
-def test_full_images_have_all_columns(name: str) -> None:
-    cutter = ImageCutter(RowImage.FULL)
-    for events, format_ in groups(name):
-        for body, table in rows(cutter.events(events, format_), format_):
-            every = (1 << len(table.column_types)) - 1
-            assert bits(body.columns_present, table) == every
-
-
 @pytest.mark.parametrize("image", LESS)
 @pytest.mark.parametrize("name", FULL)
 def test_cut_images_are_not_cut_again(name: str, image: RowImage) -> None:
