@@ -54,6 +54,8 @@ def bits(bitmap: bytes | None, table: TableMapEvent) -> int:
 
 
 @pytest.mark.rule("004:PKE-primary")
+@pytest.mark.rule("004:image-write-minimal")
+@pytest.mark.rule("004:image-write-noblob")
 @pytest.mark.parametrize("name", FULL)
 def test_before_images_keep_the_key_and_inserts_all(name: str) -> None:
     cutter, seen = ImageCutter(RowImage.MINIMAL), Counter[type]()

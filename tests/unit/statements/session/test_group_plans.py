@@ -137,6 +137,9 @@ def test_scope_leaves_a_statement_to_the_routing() -> None:
     }
 
 
+@pytest.mark.rule("004:image-write-full")
+@pytest.mark.rule("004:image-update-full")
+@pytest.mark.rule("004:image-delete-full")
 @pytest.mark.parametrize("flavor", FLAVORS)
 def test_row_images_of_a_session_are_those_of_its_groups(flavor: str) -> None:
     session = _session(flavor)
