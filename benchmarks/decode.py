@@ -30,7 +30,7 @@ _WHOLE = "import binlane,sys; print(sum(b.num_rows for b in binlane.scan(sys.arg
 _REFERENCE = """
 import sys
 from binlane.tables.columnar.batches import batches
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.stored_groups import read_groups
 print(sum(batch.num_rows for batch in batches(read_groups([sys.argv[1]]))))
 """
 _PEER = """

@@ -28,7 +28,7 @@ from benchmarks.measuring import Figures, chosen_logs, official_tool, options, r
 from binlane.binlogs.filters.terms import parse_terms
 from binlane.binlogs.route.job import RouteRequest, route_files
 from binlane.binlogs.route.schedule import Schedule
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.log.grouping.raw import RawRun, raw_groups
 from binlane.names import TableName

@@ -26,9 +26,9 @@ from pathlib import Path
 from benchmarks.measuring import run
 from binlane.binlogs.store.disk import LocalDisk, LocalFile
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.live.dump.dump_sending import serve_dump
 from binlane.live.dump.request import ReplicaRequest
 from binlane.log.codec.packets.flags import DumpFlag

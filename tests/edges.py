@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.binlogs.route.job import Report
+from binlane.binlogs.route.job import RouteReport
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.kernels.load import is_compiled
@@ -23,7 +23,7 @@ _WAYS: Final[dict[str, dict[str, Any]]] = {
     "spans": {},
     "large": {"window_bytes": 64, "held_bytes_max": 200},
 }
-PATHS = tuple(_WAYS) if is_compiled(("route", "scan")) else ("reference",)
+PATHS = tuple(_WAYS) if is_compiled(("copying", "scan")) else ("reference",)
 _INCIDENT = re.compile(r".*?:(?P<position>[0-9]+): \S+( GTID)?: (?P<reason>.*)")
 
 
@@ -68,7 +68,7 @@ class Recording:
         source = self._server.data_directory / self.path.name
         self.path.write_bytes(source.read_bytes()[: self.ends[-1]])
 
-    def reports(self, *scopes: str, links: TableLinks = NO_LINKS) -> Report:
+    def reports(self, *scopes: str, links: TableLinks = NO_LINKS) -> RouteReport:
         """Route the file by each path, which must come to the same."""
         directories = [self.path.parent / way for way in PATHS]
         reports = []
@@ -82,7 +82,7 @@ class Recording:
         assert all(report.fault is None for report in reports)
         return reports[0]
 
-    def incidents(self, report: Report, binlog: str = "b1") -> dict[int, str]:
+    def incidents(self, report: RouteReport, binlog: str = "b1") -> dict[int, str]:
         """Why there are incidents, by the number of the statement."""
         found = {}
         for text in report.counts[binlog].incidents:

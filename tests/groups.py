@@ -7,8 +7,8 @@ from pathlib import Path
 
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.reading import read_groups
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.errors import StoreFullError
 from binlane.log.codec.body import Body
 from binlane.log.codec.control import FormatDescriptionEvent, IncidentEvent

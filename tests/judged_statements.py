@@ -23,7 +23,7 @@ from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, Part, TextPart
-from binlane.statements.session.plan_bytes import encode_plans
+from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
 from binlane.statements.sql.servers import LoggingMode
 from tests.live_catalog import settings_of
 from tests.recording_judge import JudgingPort
@@ -56,16 +56,15 @@ class _Listening(Attributions):
         thread_id: int,
         number: int,
         plans: Sequence[GroupPlan],
-        encoded: bytes | None = None,
         *,
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
         """As of `Attributions`."""
-        self._take(plans, encoded)
+        self._take(plans)
         self._intended[number] = plans
         self.heard.told.append(("intend", number, _comparable(plans)))
-        super().intend(thread_id, number, plans, encoded, is_split=is_split, is_for_all=is_for_all)
+        super().intend(thread_id, number, plans, is_split=is_split, is_for_all=is_for_all)
 
     def done(
         self,
@@ -73,22 +72,21 @@ class _Listening(Attributions):
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
-        encoded: bytes | None = None,
         *,
         is_bound: bool = False,
     ) -> None:
         """As of `Attributions`."""
         if plans is not None:
-            self._take(plans, encoded)
+            self._take(plans)
         final = self._intended.get(number) if plans is None else plans
         told = None if final is None else _comparable(final)
         self.heard.told.append(("done", number, last is None, told))
-        super().done(thread_id, number, last, plans, encoded, is_bound=is_bound)
+        super().done(thread_id, number, last, plans, is_bound=is_bound)
 
-    def _take(self, plans: Sequence[GroupPlan], encoded: bytes | None) -> None:
-        if encoded is not None:
+    def _take(self, plans: Sequence[GroupPlan]) -> None:
+        if isinstance(plans, EncodedPlans):
             self.heard.encoded += 1
-            assert encoded == encode_plans(plans)
+            assert plans.encoded == encode_plans(list(plans))
 
 
 def _comparable(plans: Sequence[GroupPlan]) -> list[object]:

@@ -18,7 +18,7 @@ from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.client.settings import ServerUrl
 from binlane.live.answers.access import Access, BinlogAccess
-from binlane.live.answers.statements import PortAnswers
+from binlane.live.answers.port_answers import PortAnswers
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.port_counts import LoginOutcome
 from binlane.live.gateway.settings import GatewaySettings, TlsMode

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.body import Body
 from binlane.log.codec.mysql_transaction import MysqlGtidEvent

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from binlane.binlogs.routing.planned import CutGroup, Piece, cut_group
+from binlane.binlogs.routing.cut_group import CutGroup, Piece, cut_group
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event

@@ -20,7 +20,7 @@ from typing import Final, Self
 
 import pymysql
 
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import PrivateServer
 from tests.live_oracle import is_own, source_files

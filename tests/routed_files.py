@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binlane.binlogs.route.job import Report, RouteRequest, route_files
+from binlane.binlogs.route.job import RouteReport, RouteRequest, route_files
 from binlane.binlogs.route.schedule import Schedule
 from binlane.binlogs.store.disk import Disk
 from binlane.binlogs.store.settings import StoreSettings
@@ -47,7 +47,7 @@ def routed(
     disk: Disk | None = None,
     max_binlog_size: int = 1 << 30,
     **fields: object,
-) -> Report:
+) -> RouteReport:
     """Route files."""
     settings = StoreSettings(max_binlog_size_bytes=max_binlog_size)
     asked = request(paths, out, *clauses, settings=settings, **fields)

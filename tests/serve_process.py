@@ -18,7 +18,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import Position, parse_position
 from tests.servers import execute

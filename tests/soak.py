@@ -33,7 +33,7 @@ from typing import Any, Final
 
 import pymysql
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import PrivateServer
 from binlane.live.provision.server_programs import ServerProgram

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.body import Body
 from binlane.log.codec.mysql_transaction import MysqlGtidEvent

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.log.codec.load_data import ExecuteLoadQueryEvent
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent

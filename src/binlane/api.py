@@ -59,7 +59,7 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
         CodecError: At the first fault, with file and position, behind all groups before it.
         StoreError: If a file cannot be read.
     """
-    from binlane.binlogs.store.reading import read_groups  # noqa: PLC0415 - large files do without
+    from binlane.binlogs.store.stored_groups import read_groups  # noqa: PLC0415 - large files do without
 
     paths = _paths(path)
     if not all(map(_is_file, paths)):

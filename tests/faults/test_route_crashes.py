@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.route.job import Report, route_files
+from binlane.binlogs.route.job import RouteReport, route_files
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import StoreError
 from tests.faulty_disk import Failure, FaultyDisk, Killed, no_room
@@ -21,7 +21,7 @@ _SAMPLE = 7
 """Every so many operations fail in the usual run."""
 
 
-def run(paths: tuple[str, ...], out: Path, disk: FaultyDisk) -> Report:
+def run(paths: tuple[str, ...], out: Path, disk: FaultyDisk) -> RouteReport:
     settings = StoreSettings(max_binlog_size_bytes=4096)
     return route_files(request(paths, out, *_SCOPES, settings=settings, keep_bytes=3000), disk=disk)
 

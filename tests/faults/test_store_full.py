@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.binlogs.store.verify import verify
 from binlane.errors import StoreError, StoreFullError
 from tests.faulty_disk import Failure, FaultyDisk, no_room

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.binlogs.store.verify import verify
 from tests.groups import create, sequences, stored
 
@@ -59,9 +59,9 @@ import signal
 import sys
 from pathlib import Path
 from binlane.binlogs.store.catalog import Catalog
-from binlane.binlogs.store.database import Database
+from binlane.binlogs.store.database import SqliteDatabase
 
-database = Database.open(Catalog.path_in(Path(sys.argv[1])))
+database = SqliteDatabase.open(Catalog.path_in(Path(sys.argv[1])))
 with database.transaction() as connection:
     connection.execute("PRAGMA cache_size = 1")  # so that pages reach the file before the end
     connection.execute("UPDATE binlogs SET name = 'other'")

@@ -17,7 +17,7 @@ from typing import Final
 from binlane.binlogs.cat.event_json_lines import JsonLines
 from binlane.binlogs.cat.text.text_lines import TextLines
 from binlane.binlogs.cat.text.text_options import TextOptions
-from binlane.binlogs.route.record import RECORD_FILE, Record
+from binlane.binlogs.route.route_record import RECORD_FILE, Record
 from binlane.binlogs.store.files import read_index
 from binlane.binlogs.store.group_index import GroupIndex
 from binlane.errors import BinlaneError, StoreError

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.errors import StatementError
-from binlane.live.answers.explain import explained
+from binlane.live.answers.explain_answers import explained
 from binlane.live.answers.system_tables.question import (
     QuestionSession,
     SystemSelect,

@@ -14,7 +14,7 @@ import pytest
 from binlane.client.session import ServerSession, Texts
 from binlane.client.settings import ServerUrl
 from binlane.errors import StatementError
-from binlane.live.answers.explain import explain_binlog
+from binlane.live.answers.explain_answers import explain_binlog
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.private_server import PrivateServer

@@ -17,8 +17,8 @@ from binlane.live.gateway.judge import TextReading
 from binlane.log.codec.packets.execution import Execution
 from binlane.log.codec.types import ColumnType
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.planning_session import PlanningSession
+from binlane.statements.session.report import StatementPlan
 from binlane.statements.sql import reading
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.servers import Dialect

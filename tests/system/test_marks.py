@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.routing.cut_group import plain_events
 from binlane.binlogs.routing.makers import marked, thread_of, thread_of_raw, threads_of_run
-from binlane.binlogs.routing.planned import plain_events
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.settings import StoreSettings

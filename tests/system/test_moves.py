@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from binlane.binlogs.routing.statements import CAME_IN, REPLACED
+from binlane.binlogs.routing.statement_verdicts import CAME_IN, REPLACED
 from binlane.live.provision.private_server import PrivateServer
 from tests.edges import PATHS, contents, recorded, replayed
 from tests.replay import binlane

@@ -12,7 +12,7 @@ from typing import Self
 import pymysql
 import pytest
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.cli.main import main
 from binlane.live.provision.private_server import PrivateServer

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.planned_route import route_planned
-from binlane.binlogs.routing.route import route
 from binlane.binlogs.routing.routed_group import prepared_with
 from binlane.binlogs.routing.routing_memory import NOTHING
 from binlane.live.provision.private_server import (

@@ -281,7 +281,7 @@ def check(  # what is run, and where
     report = routed(paths, directory / "out", *SCOPES, uses_kernels=False)
     assert report.fault is None
     assert leaks(directory / "out") == []
-    if is_compiled(("route", "scan")):
+    if is_compiled(("copying", "scan")):
         routed(paths, directory / "fast", *SCOPES)
         assert outputs(directory / "fast") == outputs(directory / "out")
     check_union(paths, directory / "out")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.types import EventType

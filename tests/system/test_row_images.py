@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.log.codec.rows import DeleteRowsEvent
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.table_maps import rows_with_tables

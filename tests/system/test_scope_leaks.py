@@ -110,7 +110,7 @@ def both(paths: tuple[str, ...], out: Path, *clauses: str) -> dict[str, bytes]:
     """What both paths make, which is the same."""
     routed(paths, out / "reference", *clauses, uses_kernels=False)
     found = outputs(out / "reference")
-    if is_compiled(("route", "scan")):
+    if is_compiled(("copying", "scan")):
         routed(paths, out / "fast", *clauses)
         assert outputs(out / "fast") == found
     return found

@@ -20,7 +20,7 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.live.answers.system_tables.schema import TABLES
+from binlane.live.answers.system_tables.system_columns import TABLES
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.packets.commands import BinlogDump, RegisterSlave
 from binlane.log.codec.packets.flags import DumpFlag

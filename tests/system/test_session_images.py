@@ -13,7 +13,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.log.codec.rows import DeleteRowsEvent, UpdateRowsEvent
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.table_maps import rows_with_tables

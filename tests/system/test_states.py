@@ -14,7 +14,7 @@ import pymysql
 import pytest
 
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.control import IncidentEvent

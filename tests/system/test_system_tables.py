@@ -95,7 +95,7 @@ def answering(serve: ServeProcess) -> int:
     for path in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            is_one = b"system_tables/worker.py" in (path / "cmdline").read_bytes()
+            is_one = b"system_tables/query_worker.py" in (path / "cmdline").read_bytes()
         except (OSError, ValueError):
             continue
         found += is_one and parent == serve.process_id

@@ -17,9 +17,9 @@ import pytest
 from pymysqlreplication import BinLogStreamReader  # type: ignore[import-untyped] # has no types
 from pymysqlreplication.event import QueryEvent as ForeignQuery  # type: ignore[import-untyped] # as above
 
-from binlane.binlogs.routing.queries import statement_of
+from binlane.binlogs.routing.query_events import statement_of
 from binlane.binlogs.store.files import BinlogFile, read_head
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,

@@ -19,7 +19,7 @@ from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
-from binlane.binlogs.store.reading import StoreReader
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import set_up
 from tests.serve_process import PASSWORD, ServeProcess, wait_until, worker_processes

@@ -107,6 +107,24 @@ def test_paths_that_are_named_exist(name: str) -> None:
     assert missing == set()
 
 
+def test_modules_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    packages = {path.name: path for path in (ROOT / "src/binlane").rglob("*") if path.is_dir()}
+    named = {
+        (package, module)
+        for package, module in re.findall(r"\b([a-z_]+)\.([a-z_]+)\b", text)
+        if package in packages and module != "py"
+    }
+    missing = {
+        f"{package}.{module}"
+        for package, module in named
+        if not (packages[package] / f"{module}.py").exists()
+        and not (packages[package] / module).is_dir()
+    }
+    assert len(named) > 10
+    assert missing == set()
+
+
 def test_the_site_has_every_page_once() -> None:
     _, nav = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")
     listed = re.findall(r"([\w/-]+\.md)$", nav, re.MULTILINE)

@@ -10,13 +10,13 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 16,
+    "modules over 600 lines": 3,
     "functions over 6 parameters": 27,
     "classes with more than 15 fields changed outside __init__": 0,
-    "class names for more than one class": 26,
-    "file names for more than one module": 37,
-    "file names that say nothing in their folder": 16,
-    "riddling names of classes and modules": 8,
+    "class names for more than one class": 20,
+    "file names for more than one module": 26,
+    "file names that say nothing in their folder": 5,
+    "riddling names of classes and modules": 6,
     "docstrings that begin with a question word": 0,
     "attribute and argument lines under five words": 0,
 }

@@ -34,7 +34,7 @@ PURE = [
     "live/capture/event_stream.py",
     "live/capture/identity.py",
     "live/capture/order.py",
-    "live/capture/place.py",
+    "live/capture/place_search.py",
     "live/capture/raw_stream.py",
     "live/capture/source_facts.py",
     "client/authentication.py",

@@ -52,7 +52,7 @@ def test_numba_is_blocked_where_it_says_so() -> None:
 
 
 def test_serve_loads_no_http_before_it_is_asked_for() -> None:
-    program = "import sys, binlane.live.service.serve; sys.exit('aiohttp' in sys.modules)"
+    program = "import sys, binlane.live.service.service; sys.exit('aiohttp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

@@ -16,7 +16,7 @@ from binlane.log.codec.format import Format
 from binlane.log.codec.types import EventType
 
 if TYPE_CHECKING:
-    from binlane.binlogs.cat.event_selection import NameFilter
+    from binlane.binlogs.cat.name_filter import NameFilter
     from binlane.binlogs.filters.events import EventFilter
     from binlane.binlogs.filters.filter_state import FilterState
 
@@ -122,7 +122,7 @@ def _filters(
     if request.prints_all:
         return
     if request.is_filtered_by_name:
-        from binlane.binlogs.cat.event_selection import NameFilter  # noqa: PLC0415  # needs SQL
+        from binlane.binlogs.cat.name_filter import NameFilter  # noqa: PLC0415  # needs SQL
 
         given = request.given
         yield NameFilter(

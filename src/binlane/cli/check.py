@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from binlane import __version__
 from binlane.binlogs.store.chunks import STDIN, open_chunks
-from binlane.binlogs.store.compression import SUFFIXES
+from binlane.binlogs.store.decompression import SUFFIXES
 from binlane.cli.main import EXIT_UNUSABLE, EXIT_USAGE
 from binlane.cli.main import report as report_error
 from binlane.cli.talk import say, verbose_option

@@ -18,7 +18,7 @@ from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
-    from binlane.binlogs.route.job import Report
+    from binlane.binlogs.route.job import RouteReport
     from binlane.binlogs.routing.table_links import TableLinks
 
 _INCIDENTS_SHOWN: Final = 10
@@ -179,7 +179,7 @@ def _links(path: Path | None) -> TableLinks:
     return links_of((table for table in tables if table), is_complete=not catalog.problems)
 
 
-def _tell(report: Report) -> None:
+def _tell(report: RouteReport) -> None:
     """Print the result, and notes for the user."""
     for note in report.notes:
         say(f"note: {note}", err=True)

@@ -27,7 +27,7 @@ def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Sche
         ConfigError: If a file holds anything else, or defines nothing.
         StoreError: If one cannot be read.
     """
-    from binlane.binlogs.route.schedule import Change, Schedule  # noqa: PLC0415
+    from binlane.binlogs.route.schedule import Schedule, ScheduledChange  # noqa: PLC0415
     from binlane.errors import ConfigError  # noqa: PLC0415
     from binlane.statements.check.definitions import read_definitions  # noqa: PLC0415  # after --help
 
@@ -39,13 +39,13 @@ def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Sche
             key="--binlogs",
             hint="CREATE BINLOG 'orders' LOG(shop.orders);",
         )
-    found: list[Change] = []
+    found: list[ScheduledChange] = []
     current: tuple[Definition, ...] = definitions
     later = [(gtid, text, str(path)) for gtid, text in parts[1:]]
     later += [(gtid, Path(file).read_bytes(), file) for gtid, file in _readable(changes)]
     for gtid, text, name in later:
         current = read_definitions(text, name=name, before=current)
-        found.append(Change(_gtid(gtid), current))
+        found.append(ScheduledChange(_gtid(gtid), current))
     return Schedule(definitions, tuple(found))
 
 

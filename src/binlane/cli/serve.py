@@ -54,7 +54,7 @@ def command(
     from binlane.live.service import logs  # noqa: PLC0415  # as above
     from binlane.live.service.config import Configuration, check_files  # noqa: PLC0415  # as above
     from binlane.live.service.operation import Surroundings  # noqa: PLC0415  # as above
-    from binlane.live.service.serve import serve  # noqa: PLC0415  # as above
+    from binlane.live.service.service import serve  # noqa: PLC0415  # as above
     from binlane.live.service.systemd import Manager  # noqa: PLC0415  # as above
     from binlane.live.service.workers.spares import Spares  # noqa: PLC0415  # as above
     from binlane.live.service.workers.worker import work  # noqa: PLC0415  # as above

@@ -26,6 +26,7 @@ from binlane.statements.sql.parser import (
     forms,
     literals,
     notation,
+    notation_readers,
     notation_text,
     programs,
     queries,
@@ -133,7 +134,7 @@ class _Marked(notation._Rules):
         super().__init__(notation_, dialect)
         self._names, self._taken = names, taken
 
-    def _way(self, items: Sequence[Any]) -> notation._Read:
+    def _way(self, items: Sequence[Any]) -> notation_readers.Read:
         read, name, taken = super()._way(items), self._names.get(id(items)), self._taken
         if name is None:
             return read

@@ -16,8 +16,8 @@ from binlane.binlogs.filters.filtered_rows import RowStatements, is_of_rows
 from binlane.binlogs.filters.losses import Losses
 from binlane.binlogs.filters.schema_objects import SchemaObjects
 from binlane.binlogs.filters.statement_concern import Concern, concern_of
-from binlane.binlogs.routing.payload import select_inside
-from binlane.binlogs.routing.queries import with_text
+from binlane.binlogs.routing.payload_selection import select_inside
+from binlane.binlogs.routing.query_events import with_text
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event

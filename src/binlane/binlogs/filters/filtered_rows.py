@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.filters.kinds import RowKind, row_kind
-from binlane.binlogs.routing.rows import whole_rows
+from binlane.binlogs.routing.row_selection import whole_rows
 from binlane.errors import UnsupportedError
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format

@@ -344,7 +344,7 @@ def _is_bracket(run: RawRun, queries: _Places) -> _Flags:
 
 
 def _texts(run: RawRun, queries: _Places) -> tuple[_Places, _Places, _Places, _Places]:
-    """Find in QUERY events where body and text begin, and text and event end."""
+    """Find body, text and end of QUERY events."""
     header = run.format.post_header_length(EventType.QUERY)
     data = run.data
     at = run.events[layout.EVENT_OFFSET, queries].astype(np.int64)

@@ -227,7 +227,7 @@ def read_names(text: str, name: str) -> tuple[str, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas outside of backticks."""
+    """Split at the commas outside of backticks."""
     parts, is_quoted = [""], False
     for sign in text:
         is_quoted ^= sign == "`"

@@ -17,10 +17,10 @@ from binlane.binlogs.filters.filtered_runs import RunFilter
 from binlane.binlogs.filters.losses import Losses
 from binlane.binlogs.filters.schema_objects import Load, SchemaObjects
 from binlane.binlogs.filters.terms import FilterTerms
-from binlane.binlogs.route.record import Reached, Record
+from binlane.binlogs.route.route_record import Reached, Record
 from binlane.binlogs.route.schedule import Schedule
-from binlane.binlogs.route.sources import SourceFile, look
-from binlane.binlogs.route.target import Target
+from binlane.binlogs.route.source_files import SourceFile, look
+from binlane.binlogs.route.target import RouteTarget
 from binlane.binlogs.routing.dispatcher import Dispatcher, RunGroups
 from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.routing_memory import Memory
@@ -59,7 +59,7 @@ from binlane.positions import AnyGtid
 KEEP_BYTES: Final = 256 << 20
 """Bytes of the files after which everything is forced to disk and noted."""
 
-_KERNELS: Final = ("route", "scan")
+_KERNELS: Final = ("copying", "scan")
 _NOTES_MAX: Final = 100
 
 
@@ -91,7 +91,7 @@ class BinlogCounts:
 
 
 @dataclass(slots=True)
-class Report:
+class RouteReport:
     """The results of a run.
 
     Attributes:
@@ -149,7 +149,7 @@ class RouteRequest:
 
 def route_files(
     request: RouteRequest, *, disk: Disk | None = None, meter: Callable[[int], None] | None = None
-) -> Report:
+) -> RouteReport:
     """Route files into binlogs.
 
     Args:
@@ -165,7 +165,7 @@ def route_files(
     """
     files = look(request.paths, request.keys)
     settings, disk = request.settings, disk or LocalDisk()
-    with Target(request.out, request.schedule, settings=settings, disk=disk) as target:
+    with RouteTarget(request.out, request.schedule, settings=settings, disk=disk) as target:
         job = _Job(request, files, target, meter)
         job.run()
         job.tell_of_filter()
@@ -179,7 +179,7 @@ class _Job:
         self,
         request: RouteRequest,
         files: Sequence[SourceFile],
-        target: Target,
+        target: RouteTarget,
         meter: Callable[[int], None] | None,
     ) -> None:
         self._request = request
@@ -189,7 +189,7 @@ class _Job:
         self._uses_kernels = request.uses_kernels and is_compiled(_KERNELS)
         self._unkept_bytes = 0
         self._dispatcher = Dispatcher()
-        self.report = Report()
+        self.report = RouteReport()
         self._filter = _filter(request, target.record, self._note)
         if request.uses_kernels and not self._uses_kernels:
             self.report.notes.append(
@@ -393,7 +393,7 @@ class _Job:
 
     def _located(self, error: CodecError, group: EventGroup) -> CodecError:
         """An error with the place of the event of a group that raised it."""
-        from binlane.binlogs.routing.route import damaged_event  # noqa: PLC0415  # parses SQL
+        from binlane.binlogs.routing.event_routing import damaged_event  # noqa: PLC0415  # parses SQL
 
         return error.at(self._file.path, damaged_event(group).position)
 

@@ -10,7 +10,7 @@ from binlane.statements.scope.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ScheduledChange:
     """Other definitions from a place in the log on.
 
     Attributes:
@@ -32,7 +32,7 @@ class Schedule:
     """
 
     definitions: tuple[Definition, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScheduledChange, ...] = ()
 
     def at(self, done: Position | None) -> Sequence[Definition]:
         """The definitions for what comes after a position; None is the beginning."""
@@ -42,6 +42,6 @@ class Schedule:
                 definitions = change.definitions
         return definitions
 
-    def left_at(self, done: Position | None) -> tuple[Change, ...]:
+    def left_at(self, done: Position | None) -> tuple[ScheduledChange, ...]:
         """The changes that come after a position."""
         return tuple(c for c in self.changes if done is None or not done.covers(c.after))

@@ -13,14 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from binlane.binlogs.route.record import RECORD_FILE, Reached, Record, text_of
+from binlane.binlogs.route.route_record import RECORD_FILE, Reached, Record, text_of
 from binlane.binlogs.route.schedule import Schedule
-from binlane.binlogs.route.sources import SourceFile
+from binlane.binlogs.route.source_files import SourceFile
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import DRAFT_SUFFIX, LOCK_FILE, DirectoryLock, Disk, unusable
 from binlane.binlogs.store.files import FileHead, file_name, stored_format, write_head, write_index
-from binlane.binlogs.store.marks import BinlogMarks
+from binlane.binlogs.store.mark_keeper import BinlogMarks
 from binlane.binlogs.store.recovery import RecoveredBinlog, cut_to, remove_directory
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import ConfigError
@@ -30,7 +30,7 @@ from binlane.statements.scope.definition import Definition
 _OWN_FILES: Final = frozenset({RECORD_FILE, RECORD_FILE + DRAFT_SUFFIX, LOCK_FILE})
 
 
-class Target:
+class RouteTarget:
     """An open target directory.
 
     Attributes:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from binlane.binlogs.routing.rows import table_name, whole_rows
+from binlane.binlogs.routing.row_selection import table_name, whole_rows
 from binlane.binlogs.routing.table_links import TableLinks
 from binlane.errors import CodecError
 from binlane.log.codec.columns import decode_rows

@@ -343,7 +343,7 @@ def _planned_bytes(
 def _route(
     group: EventGroup, binlog: RoutedBinlog, prepared: frozenset[str], memory: Memory
 ) -> Routing:
-    from binlane.binlogs.routing.route import route  # noqa: PLC0415  # parses SQL
+    from binlane.binlogs.routing.event_routing import route  # noqa: PLC0415  # parses SQL
 
     return route(group, binlog.definition, binlog.source_format, prepared, memory)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.errors import CodecError
 from binlane.log.codec.columns import Value, decode_rows
 from binlane.log.codec.event import Event

@@ -1,6 +1,6 @@
 """A statement and what is remembered → what one binlog makes of it, with the text that may stand there.
 
-`statements` and `objects` say what becomes of the objects; here is looked at what the text names
+`statement_verdicts` and `objects` say what becomes of the objects; here is looked at what the text names
 beside them: comments go, and what is left must be proven to be in scope, name by name.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
-from binlane.binlogs.routing.concern import may_concern
 from binlane.binlogs.routing.objects import (
     OBJECT_KINDS,
     after_tables,
@@ -22,9 +22,9 @@ from binlane.binlogs.routing.objects import (
 from binlane.binlogs.routing.remarks import dotted_names, without_comments, without_remarks
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind
-from binlane.binlogs.routing.statements import (
+from binlane.binlogs.routing.statement_verdicts import (
     Drop,
-    Incident,
+    IncidentVerdict,
     Keep,
     LeaveOut,
     Rewrite,
@@ -37,10 +37,17 @@ from binlane.names import TableName, folded, quote
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.facts import FunctionUse, StatementEffects, StatementFacts
-from binlane.statements.sql.logged_statements import LoggedStatement
+from binlane.statements.sql.logged_statements import LoggedStatement, first_word
+from binlane.statements.sql.parser.reserved_words import reserved_words
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.statement_kinds import TABLE_MAKING_KINDS, StatementKind
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_kinds import (
+    OPEN_ENDED_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementKind,
+)
 from binlane.statements.sql.table_definitions import string_of
+from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, names_in
 from binlane.statements.sql.tree.account_statements import AccountStatement
 from binlane.statements.sql.tree.definitions import CreateRoutine, CreateTrigger, Database, Event
 from binlane.statements.sql.tree.expressions import Literal, children
@@ -64,17 +71,19 @@ _WITH_REMARKS: Final = _TABLES | {
 }
 _DATABASE_OPTIONS: Final = frozenset({StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
 _ROW_WORDS: Final = frozenset({"new", "old"})
+_ON_WHAT_THEY_NAME: Final = frozenset(("CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"))
+"""First words of statements that change what they name and nothing else, new ones included."""
 _COMMENT: Final = Omission(
     kind=OmissionKind.COMMENT, reason="a COMMENT may name objects outside of the scope"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class RoutedStatement:
     """The judgement on a statement for one binlog.
 
     Attributes:
-        verdict: Verdict of `statements`; a Keep keeps `text`.
+        verdict: Verdict of `statement_verdicts`; a Keep keeps `text`.
         text: The statement as it may stand in the binlog.
         facts: Facts of the text `text` itself.
         memory: Routing's memory behind the statement.
@@ -88,7 +97,7 @@ class Judgement:
     omissions: tuple[Omission, ...] = ()
 
 
-def judge_statement(statement: LoggedStatement, scope: Scope, memory: Memory) -> Judgement:
+def judge_statement(statement: LoggedStatement, scope: Scope, memory: Memory) -> RoutedStatement:
     """Say what a binlog of `scope` makes of a statement that has run."""
     text = without_comments(statement.text, statement.dialect)
     facts = read(text, database=statement.database, dialect=statement.dialect)
@@ -99,9 +108,11 @@ def judge_statement(statement: LoggedStatement, scope: Scope, memory: Memory) ->
     omissions: tuple[Omission, ...] = ()
     if isinstance(verdict, Keep):
         text, verdict, omissions = reader.told()
-        if isinstance(verdict, LeaveOut | Incident):
+        if isinstance(verdict, LeaveOut | IncidentVerdict):
             memory = reader.memory_without
-    return Judgement(verdict=verdict, text=text, facts=facts, memory=memory, omissions=omissions)
+    return RoutedStatement(
+        verdict=verdict, text=text, facts=facts, memory=memory, omissions=omissions
+    )
 
 
 def text_in_scope(statement: LoggedStatement) -> str:
@@ -130,7 +141,7 @@ class _Reader:
             text = self._statement.text
             return judge_object(self._facts, text, scope, memory, is_clean=self._is_clean_object())
         if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN:
-            is_ours = may_concern(self._statement, effects, scope)
+            is_ours = _may_concern(self._statement, effects, scope)
             return judge(effects, scope) if is_ours else Drop(), memory
         if effects.kind is StatementKind.ACCOUNT:
             return self._judge_account(), memory
@@ -150,7 +161,7 @@ class _Reader:
             if effects.kind is StatementKind.MAINTENANCE:
                 reason = "it names a view that was left out"
                 return LeaveOut(Omission(kind=OmissionKind.ADMIN, reason=reason)), after
-            return Incident("a statement needs a view that was left out"), after
+            return IncidentVerdict("a statement needs a view that was left out"), after
         return verdict, after
 
     def _is_touched_only(self, effects: StatementEffects) -> bool:
@@ -322,20 +333,24 @@ class _Reader:
         statement, facts, kind = self._statement, self._facts, self._facts.effects.kind
         text, omissions = statement.text, tuple[Omission, ...]()
         if kind in _TABLES and self._has_names_unknown():
-            return text, Incident("a definition may name objects outside of the scope"), ()
+            return text, IncidentVerdict("a definition may name objects outside of the scope"), ()
         if kind in _WITH_REMARKS:
             end = facts.body_offset if facts.query_offset is None else facts.query_offset
             remarks = without_remarks(text, end, statement.dialect)
             if kind in _TABLES and remarks.elsewhere:
                 reason = f"a table's definition has {remarks.elsewhere}, which may name others"
-                return text, Incident(reason), ()
+                return text, IncidentVerdict(reason), ()
             text, omissions = remarks.text, (_COMMENT,) if remarks.has_comments else ()
         if kind is StatementKind.CREATE_TRIGGER:
             text = self._without_order(text)
         if kind not in OBJECT_KINDS and not self._are_inside(
             facts.functions, statement.database, must_exist=True
         ):
-            return text, Incident("a statement calls a function that is not in the scope"), ()
+            return (
+                text,
+                IncidentVerdict("a statement calls a function that is not in the scope"),
+                (),
+            )
         return text, Keep(), omissions
 
     def _without_order(self, text: str) -> str:
@@ -377,3 +392,45 @@ def _is_named(effects: StatementEffects) -> bool:
     """True if the analysis came as far as the object, and a trigger's table."""
     is_trigger = effects.kind is StatementKind.CREATE_TRIGGER
     return bool(effects.objects) and (bool(effects.writes) or not is_trigger)
+
+
+def _may_concern(statement: LoggedStatement, effects: StatementEffects, scope: Scope) -> bool:
+    """True if a statement that is not understood may change something in a scope.
+
+    It is still made of names. If none of its names, with or without the default database, can mean
+    anything in the scope, the scope is not concerned; for all else replicas must stop.
+
+    Args:
+        statement: The statement as it was logged.
+        effects: Known effects of the statement on objects.
+        scope: Scope of the binlog to route to.
+    """
+    if scope.log_all or scope.includes_database(statement.database):
+        return True
+    kind = effects.kind
+    if kind is StatementKind.ACCOUNT:
+        return any(map(scope.includes_database, effects.databases))
+    is_known = kind is not StatementKind.UNKNOWN and kind not in OPEN_ENDED_KINDS
+    if not (is_known or first_word(statement.text) in _ON_WHAT_THEY_NAME):
+        return True
+    in_case = folded if scope.ignores_case else str
+    databases = {in_case(table.database) for table in scope.log_tables}
+    reserved = reserved_words(Dialect())
+    try:
+        for first, chain in names_in(statement.text, statement.dialect):
+            names = tuple(map(in_case, chain))
+            if len(names) == 1:
+                name = names[0]
+                if first is TokenKind.NAME and name.upper() in reserved:
+                    continue
+                if name in databases or scope.includes_database(name):
+                    return True
+                names = (statement.database, name)
+            if any(
+                scope.includes(TableName(*pair)) or scope.includes_database(pair[0])
+                for pair in pairwise(names)
+            ):
+                return True
+    except SqlSyntaxError:
+        return True
+    return False

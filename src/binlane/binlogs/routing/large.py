@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.cascades import StatementWatch
-from binlane.binlogs.routing.planned import MARKS
-from binlane.binlogs.routing.queries import NO_TABLES, confined, statement_of
+from binlane.binlogs.routing.cut_group import MARKS
+from binlane.binlogs.routing.query_events import NO_TABLES, confined, statement_of
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, RoutedBinlog
 from binlane.binlogs.routing.row_images import ImageCutter
-from binlane.binlogs.routing.rows import STATEMENT_TEXTS, table_name
+from binlane.binlogs.routing.row_selection import STATEMENT_TEXTS, table_name
 from binlane.binlogs.routing.texts import TextNames, names_in
 from binlane.errors import CodecError
 from binlane.log.codec.body import Body

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.routing.planned import (
+from binlane.binlogs.routing.cut_group import (
     MARK_BYTES_MAX,
     MARKS,
     Mismatch,
@@ -24,7 +24,7 @@ from binlane.binlogs.routing.planned import (
     plain_events,
 )
 from binlane.binlogs.routing.planned_spans import annotated_raw, raw_group
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.errors import CodecError
 from binlane.log.codec.format import HEADER_LENGTH, Format
 from binlane.log.codec.query import QueryEvent

@@ -13,11 +13,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.routing.judging import Judgement, judge_statement
-from binlane.binlogs.routing.queries import with_text
+from binlane.binlogs.routing.judging import RoutedStatement, judge_statement
+from binlane.binlogs.routing.query_events import with_text
 from binlane.binlogs.routing.routing_memory import CreatedTable, Memory
-from binlane.binlogs.routing.rows import table_name
-from binlane.binlogs.routing.statements import Incident, Keep, Rewrite, Verdict
+from binlane.binlogs.routing.row_selection import table_name
+from binlane.binlogs.routing.statement_verdicts import IncidentVerdict, Keep, Rewrite, Verdict
 from binlane.log.codec.client_text import text_of_name
 from binlane.log.codec.format import Format
 from binlane.log.codec.query import QueryEvent
@@ -116,7 +116,7 @@ def after_rows(memory: Memory, group: EventGroup, scope: Scope, format_: Format)
 
 def came_in(
     body: QueryEvent, effects: StatementEffects, scope: Scope, memory: Memory, flavor: Flavor
-) -> tuple[QueryEvent, Judgement] | None:
+) -> tuple[QueryEvent, RoutedStatement] | None:
     """The CREATE TABLE of the one table that a RENAME brings into a scope, if it is known.
 
     Args:
@@ -239,14 +239,18 @@ def _moved(
     if verb == "CONVERT TABLE":
         if not is_inside:
             return Rewrite(f"DROP TABLE IF EXISTS {other}")
-        return Incident("a table outside of the scope becomes a partition; its rows are not known")
+        return IncidentVerdict(
+            "a table outside of the scope becomes a partition; its rows are not known"
+        )
     if verb == "CONVERT":
         if is_inside:
             return Rewrite(f"ALTER TABLE {table} DROP PARTITION {quote(action.name)}")
-        return Incident("a partition outside of the scope becomes a table; its rows are not known")
+        return IncidentVerdict(
+            "a partition outside of the scope becomes a table; its rows are not known"
+        )
     if verb == "EXCHANGE":
         if is_inside and scope.key(other) in empty:
             partition = quote(action.words[1])
             return Rewrite(f"ALTER TABLE {table} TRUNCATE PARTITION {partition}")
-        return Incident("a partition is exchanged with a table outside of the scope")
+        return IncidentVerdict("a partition is exchanged with a table outside of the scope")
     return None

@@ -15,7 +15,7 @@ from typing import Final
 
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind
 from binlane.binlogs.routing.routing_memory import Memory, StoredObject, StoredObjectKind
-from binlane.binlogs.routing.statements import Drop, Keep, LeaveOut, Rewrite, Verdict
+from binlane.binlogs.routing.statement_verdicts import Drop, Keep, LeaveOut, Rewrite, Verdict
 from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.facts import StatementEffects, StatementFacts

@@ -11,24 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.binlogs.routing import xa
+from binlane.binlogs.routing import xa_groups
 from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.cut_group import MARK_BYTES_MAX, MARKS, Mismatch, cut_group
+from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.judging import judge_statement
-from binlane.binlogs.routing.planned import (
-    MARK_BYTES_MAX,
-    MARKS,
-    Mismatch,
-    PlannedGroup,
-    PlannedPart,
-    cut_group,
-    planned,
-)
-from binlane.binlogs.routing.queries import confined
-from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.planned import PlannedGroup, PlannedPart, planned
+from binlane.binlogs.routing.query_events import confined
 from binlane.binlogs.routing.routed_group import OmissionKind, RoutedGroup, Routing
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind
-from binlane.binlogs.routing.rows import table_name
-from binlane.binlogs.routing.statements import Drop, Keep, KeepWithRows
+from binlane.binlogs.routing.row_selection import table_name
+from binlane.binlogs.routing.statement_verdicts import Drop, Keep, KeepWithRows
 from binlane.binlogs.routing.texts import names_in_statement
 from binlane.errors import UnsupportedError
 from binlane.log.codec.event import Event
@@ -361,14 +354,14 @@ class _Choice:
         source, is_held = found.source, routing.group is not None
         learned = (self._as_rows and self._as_rows.memory) or self._memory
         if not self._scope.is_unscoped:
-            learned = xa.remembered(learned, source, self._place.format, is_held=is_held)
+            learned = xa_groups.remembered(learned, source, self._place.format, is_held=is_held)
         group = routing.group
         if group is not None:
             has_texts = any(part.text for part in found.parts)
             group = replace(
                 group,
-                prepares=xa.prepared_in(group.events),
-                finishes=xa.finished_in(group.events),
+                prepares=xa_groups.prepared_in(group.events),
+                finishes=xa_groups.finished_in(group.events),
                 is_alone=has_texts and self._place.format.flavor is Flavor.MYSQL,
             )
         return Routing(

@@ -15,11 +15,11 @@ from struct import Struct
 from typing import Final
 
 from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.cut_group import MARKS, is_same_group
 from binlane.binlogs.routing.generated import Chosen, first_chosen
-from binlane.binlogs.routing.planned import MARKS, is_same_group
-from binlane.binlogs.routing.queries import confined
+from binlane.binlogs.routing.query_events import confined
 from binlane.binlogs.routing.routing_memory import Memory
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.texts import names_in_statement
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from binlane.binlogs.routing.payload import select_inside
+from binlane.binlogs.routing.payload_selection import select_inside
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec.event import Event, decode_event
 from binlane.log.codec.format import HEADER_LENGTH, Format

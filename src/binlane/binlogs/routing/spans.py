@@ -16,11 +16,11 @@ from typing import Final, TypeVar
 import numpy as np
 
 from binlane.binlogs.routing.cascades import dangers
-from binlane.binlogs.routing.passwords import password_groups
-from binlane.binlogs.routing.queries import NO_TABLES, confined
+from binlane.binlogs.routing.password_hashing import password_groups
+from binlane.binlogs.routing.query_events import NO_TABLES, confined
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
 from binlane.binlogs.routing.routing_memory import Memory
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.session_format import (
     LOGGED_AS_STATEMENT,
     odd_queries,

@@ -36,7 +36,7 @@ from binlane.binlogs.store.group_form import (
 )
 from binlane.binlogs.store.group_index import GroupIndexWriter
 from binlane.binlogs.store.incidents import StoredIncident, incidents_of, merged, there
-from binlane.binlogs.store.marks import BinlogMarks
+from binlane.binlogs.store.mark_keeper import BinlogMarks
 from binlane.binlogs.store.open_file import AnyBytes
 from binlane.binlogs.store.recovery import RecoveredBinlog
 from binlane.binlogs.store.settings import StoreSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from binlane.binlogs.store.chunks import STDIN, open_chunks, unreadable
-from binlane.binlogs.store.compression import MAGICS
+from binlane.binlogs.store.decompression import MAGICS
 from binlane.binlogs.store.log_chunks import is_plain, log_chunks
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
-from binlane.binlogs.store.compression import SUFFIXES, decompressed
+from binlane.binlogs.store.decompression import SUFFIXES, decompressed
 from binlane.errors import ConfigError, CorruptStoreError, StoreError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binlane.binlogs.routing.compressing import compressed, knows_compressed
-from binlane.binlogs.routing.queries import without_tables_info
+from binlane.binlogs.routing.query_events import without_tables_info
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_images import ImageCutter, Uncut
 from binlane.binlogs.store.incidents import StoredIncident
@@ -132,7 +132,7 @@ def in_form(
     """
     if not has_tables_info:
         return without_tables_info(events)
-    from binlane.binlogs.routing.tables_info import with_tables_info  # noqa: PLC0415  # parses SQL
+    from binlane.binlogs.routing.query_tables import with_tables_info  # noqa: PLC0415  # parses SQL
 
     return with_tables_info(events, source)
 

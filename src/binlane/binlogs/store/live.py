@@ -64,7 +64,7 @@ class LiveBinlog:
 
     @property
     def files_read(self) -> frozenset[str]:
-        """The files that somebody reads."""
+        """The files that some reader has open."""
         return frozenset(self._read)
 
     @contextmanager

@@ -32,7 +32,7 @@ from binlane.binlogs.store.files import (
     write_index,
 )
 from binlane.binlogs.store.incidents import StoredIncident, incident_of, there, with_another
-from binlane.binlogs.store.reading import whole_groups
+from binlane.binlogs.store.stored_groups import whole_groups
 from binlane.errors import CodecError, CorruptStoreError
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format

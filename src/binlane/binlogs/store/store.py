@@ -34,7 +34,7 @@ from binlane.binlogs.store.forcing import Forcing
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
 from binlane.binlogs.store.lost import LostBinlog
-from binlane.binlogs.store.marks import BinlogMarks, MarkKeeper
+from binlane.binlogs.store.mark_keeper import BinlogMarks, MarkKeeper
 from binlane.binlogs.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import CorruptStoreError, StoreError

@@ -414,7 +414,7 @@ class Access:
         return asked
 
     async def _wait_until_followed(self, position: Position, deadline_s: float) -> None:
-        """Wait until grants are as account statements up to a position have made them.
+        """Wait until the grants follow the source's account statements up to a position.
 
         Raises:
             StatementError: Error 1205 if that takes too long.

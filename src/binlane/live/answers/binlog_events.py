@@ -14,7 +14,7 @@ from typing import Final
 
 from binlane.binlogs.store.chunks import open_chunks
 from binlane.binlogs.store.files import BinlogFile
-from binlane.binlogs.store.reading import first_event
+from binlane.binlogs.store.stored_groups import first_event
 from binlane.errors import CodecError, StatementError, StoreError
 from binlane.live.gateway.answers import RowsInParts
 from binlane.log.codec.event import Event

@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.files import BinlogFile
 from binlane.binlogs.store.incidents import StoredIncident
-from binlane.binlogs.store.reading import incidents_in
+from binlane.binlogs.store.stored_groups import incidents_in
 from binlane.errors import BinlaneError
 from binlane.live.loop.binlogs import Binlogs
 from binlane.positions import FilePosition

@@ -15,14 +15,14 @@ from binlane.live.answers.access import (
 )
 from binlane.live.answers.binlog_events import show_events, wrong
 from binlane.live.answers.grant_statements import visible_grants
-from binlane.live.answers.port import Port
 from binlane.live.answers.replica_dumps import ReplicaDumps
+from binlane.live.answers.session_judges import Port
 from binlane.live.answers.source_queries import (
     source_position,
     wait_until_complete,
 )
-from binlane.live.answers.system_tables.schema import Snapshot
 from binlane.live.answers.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
+from binlane.live.answers.system_tables.system_columns import Snapshot
 from binlane.live.gateway.answers import Answer, RowsAnswer
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.source_privileges import SourcePrivilege

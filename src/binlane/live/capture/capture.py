@@ -28,7 +28,7 @@ from binlane.live.capture.identity import (
     check_missing_file,
     goes_beyond,
 )
-from binlane.live.capture.place import no_place, position_before
+from binlane.live.capture.place_search import no_place, position_before
 from binlane.live.capture.raw_stream import RawStream
 from binlane.live.capture.settings import SourceSettings, Start
 from binlane.live.capture.source_facts import SourceFacts

@@ -50,7 +50,7 @@ class GroupSkipper(Protocol):
 
     @property
     def passed(self) -> Position:
-        """The position known to be done where the dump stands: for a MySQL at the file's beginning."""
+        """The position that is done at the dump's place; for MySQL that of the file's beginning."""
         ...
 
     def enter(self, done: Position, format_: Format) -> None:

@@ -143,7 +143,7 @@ class PreparedStatements:
             prepared.has_lost_data = False
 
     def close(self, statement_id: int) -> None:
-        """Forget one."""
+        """Forget a prepared statement."""
         self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
     def has_values(self, command: int, payload: bytes) -> bool:

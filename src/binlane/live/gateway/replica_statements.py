@@ -190,7 +190,7 @@ class BinlogReads:
     columns: tuple[tuple[int, int], ...] = ()
 
     def with_values(self, values: Mapping[Asked, str | None]) -> str | None:
-        """The text with values in the places; None if none of them has any.
+        """Return the text with values in the given places; None if no place has one.
 
         Args:
             values: Values of the reads; None is NULL. A read without an entry stays in the text.

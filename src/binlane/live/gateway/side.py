@@ -31,7 +31,7 @@ def nothing() -> None:
 
 
 class Side(asyncio.Protocol):
-    """A connection.
+    """One side of a relayed connection: the client's or the source's.
 
     Args:
         connected: Called once the connection is there.
@@ -62,7 +62,7 @@ class Side(asyncio.Protocol):
     # Calls of asyncio -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Begin to read from the connection."""
         assert isinstance(transport, asyncio.Transport), "streams have no other ones"
         self._transport = transport
         if self._connected is not None:
@@ -241,7 +241,7 @@ class Side(asyncio.Protocol):
         return None if name is None else (str(name[0]).partition("%")[0], int(name[1]))
 
     def _decrypt(self, tls: TlsLayer, data: bytes) -> bytes:
-        """Decrypt bytes from the wire; give none where TLS has ended, or not begun."""
+        """Decrypt bytes from the wire; return none before TLS has begun and after its end."""
         if self.failure or tls.has_ended:
             return b""
         try:

@@ -84,7 +84,7 @@ class Gateway:
         return port
 
     def use(self, settings: GatewaySettings, tls: ssl.SSLContext | None) -> None:
-        """Let more or fewer clients in, and give them more or less time; nobody is sent away.
+        """Take over new limits of clients and of time; no session ends.
 
         Args:
             settings: Settings of which the limits are taken over.

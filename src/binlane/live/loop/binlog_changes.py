@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from binlane.binlogs.routing.route import LOST_EVENTS
+from binlane.binlogs.routing.event_routing import LOST_EVENTS
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog

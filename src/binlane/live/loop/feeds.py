@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedFailure:
-    """A feed's reason for getting nothing.
+    """The reason why a feed gets nothing.
 
     Attributes:
         error: The exception that was raised.

@@ -167,7 +167,7 @@ class RoutingLoop:
     # Calls of other threads.
 
     def start(self) -> None:
-        """Begin."""
+        """Start the routing thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -366,7 +366,7 @@ class RoutingLoop:
             self._wake_readers([])
 
     def _pause(self) -> None:
-        """Let more come from the source, unless somebody wants something else."""
+        """Wait for more bytes from the source, or for another wake-up."""
         self._commands.pause(self._read_s + self._between_s - time.monotonic())
 
     def _turn(self) -> None:

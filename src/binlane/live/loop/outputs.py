@@ -73,7 +73,7 @@ class OutputFailure:
 
 
 @dataclass(slots=True)
-class TemporaryTables:
+class SourceTemporaryTables:
     """The temporary tables of the source's connections, as one binlog has them.
 
     Attributes:
@@ -150,7 +150,7 @@ class Output:
     complete_s: float | None = None
     feed_failure: Callable[[], str] = str
     is_on_main: bool = False
-    temporary: TemporaryTables = field(default_factory=TemporaryTables)
+    temporary: SourceTemporaryTables = field(default_factory=SourceTemporaryTables)
     accepted: Position | None = None
     last_failure: OutputFailure | None = None
     _backoff: Backoff = field(default_factory=Backoff)
@@ -168,7 +168,7 @@ class Output:
         """
         return cls(
             LiveBinlog(binlog),
-            temporary=TemporaryTables(
+            temporary=SourceTemporaryTables(
                 Threads(lost=lost),
                 drops_all=bool(lost) and binlog.definition.logging_mode is not LoggingMode.ROW,
             ),
@@ -247,7 +247,7 @@ class Output:
         self.due_s = time.monotonic() + self._backoff.next_delay_s(0)
 
     def note_failure(self, reason: str) -> None:
-        """Note why nothing can be written to it."""
+        """Note why the binlog cannot be written."""
         if not self.failure:
             self.since_s = time.time()
         if self.failure != reason:

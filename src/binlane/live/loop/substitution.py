@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.binlogs.routing.dispatcher import PlanPendingError
 from binlane.binlogs.routing.makers import (
     could_be,
@@ -27,10 +28,9 @@ from binlane.binlogs.routing.makers import (
     thread_of_raw,
     threads_of_run,
 )
-from binlane.binlogs.routing.planned import MARKS
 from binlane.binlogs.routing.planned_route import Threads, threads_of_plan
 from binlane.binlogs.routing.routed_group import BinlogPart
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
@@ -78,7 +78,7 @@ class OwnedGroups:
     plans: Mapping[AnyGtid, GroupPlan] = field(default_factory=dict)
 
 
-class KnownObjects(Protocol):
+class ObjectFollower(Protocol):
     """The follower of the source's objects; called by the routing thread."""
 
     def noted(self, item: Item) -> None:
@@ -103,7 +103,7 @@ class Substitution:
         self,
         attributions: Attributions,
         bypass: Bypass = Bypass.ROWS,
-        catalog: KnownObjects | None = None,
+        catalog: ObjectFollower | None = None,
     ) -> None:
         self._attributions = attributions
         self._bypass = bypass

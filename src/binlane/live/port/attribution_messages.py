@@ -12,15 +12,14 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Final, Protocol, overload
+from typing import Final, Protocol
 
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.session_groups import ends_of
-from binlane.log.codec.buffer import Reader
 from binlane.positions import Position
 from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.plan_bytes import decode_plans, encode_plans
+from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
 
 _FRAME: Final = Struct("<IB")
 _READ_BYTES: Final = 256 << 10
@@ -37,7 +36,6 @@ class AttributionReceiver(Protocol):
         thread_id: int,
         number: int,
         plans: Sequence[GroupPlan],
-        encoded: bytes | None = None,
         *,
         is_split: bool = False,
         is_for_all: bool = False,
@@ -51,7 +49,6 @@ class AttributionReceiver(Protocol):
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
-        encoded: bytes | None = None,
         *,
         is_bound: bool = False,
     ) -> None:
@@ -92,7 +89,6 @@ class AttributionSender:
         thread_id: int,
         number: int,
         plans: Sequence[GroupPlan],
-        encoded: bytes | None = None,
         *,
         is_split: bool = False,
         is_for_all: bool = False,
@@ -103,10 +99,8 @@ class AttributionSender:
             OSError: If the other process is gone, as in all methods here.
         """
         self._intended[thread_id] = number, plans
-        if encoded is None:
-            encoded = encode_plans(plans)
         bits = is_split * records.IS_SPLIT | is_for_all * records.IS_FOR_ALL
-        body = records.statement_body(thread_id, number, bits, "", encoded)
+        body = records.statement_body(thread_id, number, bits, "", encode_plans(plans))
         self._say(records.INTENT, body)
 
     def done(
@@ -115,18 +109,19 @@ class AttributionSender:
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
-        encoded: bytes | None = None,
         *,
         is_bound: bool = False,
     ) -> None:
         """Send the message of `AttributionReceiver.done`."""
         is_known = bool(last) or plans is None or len(plans) > 0
-        if encoded is None and plans is not None:
-            intended = self._intended.get(thread_id)
-            is_same = is_known and intended == (number, plans)
+        encoded = b""
+        if isinstance(plans, EncodedPlans):
+            encoded = plans.encoded
+        elif plans is not None:
+            is_same = is_known and self._intended.get(thread_id) == (number, plans)
             encoded = b"" if is_same else encode_plans(plans)
         bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
-        body = records.statement_body(thread_id, number, bits, last or "", encoded or b"")
+        body = records.statement_body(thread_id, number, bits, last or "", encoded)
         self._say(records.ANSWER, body)
 
     def lost(self, thread_id: int) -> None:
@@ -237,9 +232,9 @@ class AttributionListener:
         attributions = self._attributions
         if kind == records.INTENT:
             intent = records.read_statement(body)
-            plans = _Plans(intent.encoded, intent.plan_count or 0)
+            plans = EncodedPlans(intent.encoded, intent.plan_count or 0)
             attributions.intend(
-                *(intent.thread_id, intent.number, plans, intent.encoded),
+                *(intent.thread_id, intent.number, plans),
                 is_split=bool(intent.bits & records.IS_SPLIT),
                 is_for_all=bool(intent.bits & records.IS_FOR_ALL),
             )
@@ -263,34 +258,11 @@ class AttributionListener:
             if count is None:
                 attributions.done(thread_id, number, last, is_bound=is_bound)
             else:
-                plans = _Plans(encoded, count)
-                attributions.done(thread_id, number, last, plans, encoded, is_bound=is_bound)
+                plans = EncodedPlans(encoded, count)
+                attributions.done(thread_id, number, last, plans, is_bound=is_bound)
         except ValueError as error:
             logger.warning("the GTID in a reply cannot be read: %s", error)
             attributions.done(thread_id, number, None, [])
-
-
-class _Plans(Sequence[GroupPlan]):
-    """Plans that are decoded once somebody looks at them."""
-
-    __slots__ = ("_count", "_encoded", "_plans")
-
-    def __init__(self, encoded: bytes, count: int) -> None:
-        self._encoded = encoded
-        self._count = count
-        self._plans: tuple[GroupPlan, ...] | None = None
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> GroupPlan: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
-    def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
-        if self._plans is None:
-            self._plans = decode_plans(Reader(self._encoded))
-        return self._plans[index]
 
 
 def widen(connection: socket.socket) -> None:

@@ -36,7 +36,7 @@ from binlane.live.port.session_groups import (
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.plan_bytes import encode_plans
+from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
 
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
@@ -153,7 +153,6 @@ class Attributions:
         thread_id: int,
         number: int,
         plans: Sequence[GroupPlan],
-        encoded: bytes | None = None,
         *,
         is_split: bool = False,
         is_for_all: bool = False,
@@ -165,7 +164,6 @@ class Attributions:
             number: Number of the statement in its session; one that is said again was decided anew.
             plans: Plans of the groups that the statement makes at most, in order; empty where they are not
                 known.
-            encoded: The plans as `encode_plans` gives them; None where nobody has them.
             is_split: The first of several groups commits what was done before the statement, so that
                 it comes for certain.
             is_for_all: True if the statement makes another thing for all binlogs than for the source.
@@ -175,11 +173,9 @@ class Attributions:
         if journal is not None:
             groups = self._state.sessions.get(thread_id)
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
-            if encoded is None:
-                encoded = encode_plans(plans)
             bits = has_older * records.HAS_OLDER | is_split * records.IS_SPLIT
             bits |= is_for_all * records.IS_FOR_ALL
-            body = records.statement_body(thread_id, number, bits, "", encoded)
+            body = records.statement_body(thread_id, number, bits, "", encode_plans(plans))
             place = journal.statements.write(records.INTENT, body)
             if place is None:
                 doubt = RowsReason.NOT_WRITTEN
@@ -194,7 +190,6 @@ class Attributions:
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
-        encoded: bytes | None = None,
         *,
         is_bound: bool = False,
     ) -> None:
@@ -207,7 +202,6 @@ class Attributions:
                 which means that it made none.
             plans: Plans of the groups, where they are others than those that were intended; empty where
                 nothing is known of them, nor, without `last`, whether there are any.
-            encoded: Other plans in the form of `intend`.
             is_bound: `last` is all that the source had executed some time behind the statement and
                 before the next one of the session.
 
@@ -218,16 +212,16 @@ class Attributions:
         is_known = bool(last) or plans is None or len(plans) > 0
         known = self._state.sessions.get(thread_id)
         statement = None if known is None else known.unanswered.get(number)
-        if encoded is None and plans is not None and statement is not None:
+        if not (statement is None or plans is None or isinstance(plans, EncodedPlans)):
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
             return
         place, journal = None, self._journal
         if journal is not None:
-            if plans is None:
-                encoded = b"" if statement is not None else _NO_PLANS
-            elif encoded is None:
+            if plans is not None:
                 encoded = encode_plans(plans)
+            else:
+                encoded = b"" if statement is not None else _NO_PLANS
             bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
             body = records.statement_body(thread_id, number, bits, last or "", encoded)
             place = journal.statements.write(records.ANSWER, body)

@@ -49,10 +49,10 @@ from binlane.log.codec.packets.results import ResultSet
 from binlane.names import quote
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.programs.runner import is_program
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.planning_session import PlanningSession
-from binlane.statements.session.recurring import KnownEffect
+from binlane.statements.session.report import StatementPlan
 from binlane.statements.session.session import Session
+from binlane.statements.session.statement_template import StatementTemplate
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.facts import StatementFacts
@@ -84,7 +84,7 @@ class Followed:
         self._alike = AlikeStatements(session)
         self._reading = TextReading(session.model.session.dialect, "")
         # Statements that the source runs, until all is told of them.
-        self._under_way: list[UnderWay | Repeated] = []
+        self._under_way: Sequence[UnderWay | Repeated] = ()
 
     @property
     def reading(self) -> TextReading | None:
@@ -131,7 +131,7 @@ class Followed:
         effect = model.unchanging(text)
         repeated = None if effect is None else self._alike.begin(text, effect)
         if repeated is not None:
-            self._under_way = [repeated]
+            self._under_way = (repeated,)
             return AS_IT_IS
         if not session.is_fit or session.wants_tracking:
             return None
@@ -139,7 +139,7 @@ class Followed:
         return None if expected is None else self._let_run(text, expected, effect)
 
     def _let_run(
-        self, text: str, expected: StatementPlan, effect: KnownEffect | None
+        self, text: str, expected: StatementPlan, effect: StatementTemplate | None
     ) -> Verdict | None:
         """Let a statement run whose kind is known; None if its context has to be asked for first."""
         session = self.session
@@ -340,7 +340,7 @@ class Followed:
         if context is not None:
             tracking.planning.know(expected.numbers, context)
         tracking.intend(one, model)
-        self._under_way = [one]
+        self._under_way = (one,)
         return one, RunVerdict(before)
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
@@ -377,7 +377,11 @@ class Followed:
             self._unsent(replies)
             return NOTHING_LEFT
         if len(under_way) == 1:
-            warnings = self._follow(under_way[0], replies)
+            one = under_way[0]
+            if isinstance(one, Repeated) and self._alike.has_repeated(one, replies):
+                self._under_way = ()
+                return NOTHING_LEFT
+            warnings = self._follow(one, replies)
         else:
             behind = deque(self._each_reply(under_way, replies))
             warnings = self._follow_turn(behind)
@@ -386,7 +390,7 @@ class Followed:
                 self._let_others_know(behind)
                 more = self._more_warnings(*behind[-1])
                 return Done(more, partial(self._follow_rest, behind))
-        self._under_way = []
+        self._under_way = ()
         if session.long_texts.held:
             session.long_texts.forget()
         tracking = session.tracking
@@ -402,7 +406,7 @@ class Followed:
             session.tracking.withdraw(under_way)
             session.reader.unsent()
             session.long_texts.forget()
-            self._under_way = []
+            self._under_way = ()
 
     def _each_reply(
         self, under_way: Sequence[UnderWay | Repeated], replies: Sequence[StatementReply]
@@ -430,7 +434,7 @@ class Followed:
         while behind:
             await asyncio.sleep(0)
             self._follow_turn(behind)
-        self._under_way = []
+        self._under_way = ()
         self.session.long_texts.forget()
         await self.session.tracking.settle(self.session.model)
 
@@ -452,7 +456,7 @@ class Followed:
         """Same as in `Judge`."""
         session, under_way = self.session, self._under_way
         session.tracking.stumbled(one.number for one in under_way if one.is_intended)
-        self._under_way = []
+        self._under_way = ()
         session.tracking.answer_unread(())
         session.long_texts.forget()
         session.reader.lost_track()
@@ -477,8 +481,6 @@ class Followed:
             How many more warnings the client is told of than the source has.
         """
         if isinstance(one, Repeated):
-            if len(replies) == 1 and self._alike.has_repeated(one, replies[0]):
-                return 0
             one = self._alike.looked_at(one)
         session, reply = self.session, replies[-1]
         model, tracking = session.model, session.tracking

@@ -30,9 +30,8 @@ from binlane.log.codec.types import ColumnType
 from binlane.statements.programs.host import STEPS_BESIDE_OTHERS_MAX
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.planning_session import PlanningSession
-from binlane.statements.session.report import StatementResult
+from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import content_of

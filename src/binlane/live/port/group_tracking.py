@@ -21,7 +21,6 @@ from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtid
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.group_planning import GroupPlanning
 from binlane.live.port.judged_objects import JudgedObjects
-from binlane.live.port.known_statements import Foreseen
 from binlane.live.port.port_parts import PortParts
 from binlane.live.port.statement_context import StatementContext
 from binlane.log.codec.format import flavor_of
@@ -29,10 +28,9 @@ from binlane.log.codec.types import Flavor
 from binlane.positions import parse_position
 from binlane.statements.policy.engines import traits
 from binlane.statements.programs.runner import is_program
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.planning_session import PlanningSession
-from binlane.statements.session.report import StatementResult
+from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.statement_kinds import QUIET_KINDS, WRITING_KINDS
@@ -242,7 +240,7 @@ class GroupTracking:
             )
             one.is_intended = True
 
-    def intend_known(self, number: int, plans: Foreseen) -> bool:
+    def intend_known(self, number: int, plans: Sequence[GroupPlan]) -> bool:
         """Tell of the group that a statement of a known kind will make; False where nothing is told.
 
         Args:
@@ -251,11 +249,11 @@ class GroupTracking:
         """
         if not self.is_on:
             return False
-        self._shared.attributions.intend(self.thread_id, number, plans, plans.encoded())
+        self._shared.attributions.intend(self.thread_id, number, plans)
         return True
 
     def follow_known(
-        self, number: int, reply: StatementReply, plans: Foreseen | None = None
+        self, number: int, reply: StatementReply, plans: Sequence[GroupPlan] | None = None
     ) -> None:
         """Tell which group is that of a statement of a known kind.
 
@@ -265,10 +263,9 @@ class GroupTracking:
             plans: Plan of the statement's group; None for the one that was intended.
         """
         last = self.told((reply,))
-        if last is None or plans is None:
-            self._shared.attributions.done(self.thread_id, number, last)
-        else:
-            self._shared.attributions.done(self.thread_id, number, last, plans, plans.encoded())
+        self._shared.attributions.done(
+            self.thread_id, number, last, None if last is None else plans
+        )
 
     def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.

@@ -190,7 +190,7 @@ class LiveCatalog:
 
     @property
     def version(self) -> object:
-        """Another object whenever something that was known is not known any more."""
+        """An object that is replaced whenever known facts become unknown."""
         return self._unknown if self._known is None else self._known.version
 
     def covers(self, facts: StatementFacts, database: str) -> bool:

@@ -45,7 +45,7 @@ class SourceMarks(Protocol):
         ...
 
     def close(self) -> None:
-        """Go away."""
+        """Close the connections."""
         ...
 
 

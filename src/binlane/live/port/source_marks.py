@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from binlane.binlogs.routing.planned import MARKS
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, StatementError
 from binlane.live.capture.settings import SourceSettings
@@ -86,7 +86,7 @@ class Marker:
         return await asyncio.to_thread(self._executed)
 
     def close(self) -> None:
-        """Go away."""
+        """Close the connection."""
         with self._lock:
             self._drop()
 

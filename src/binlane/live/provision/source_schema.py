@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.binlogs.routing.planned import MARKS
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.live.capture.source_facts import SourceFacts, SourceFinding, Weight, quoted_account
 from binlane.log.codec.types import Flavor
 

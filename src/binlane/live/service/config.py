@@ -21,7 +21,7 @@ from binlane.live.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
 from binlane.live.loop.port_settings import Bypass, PortSettings
 from binlane.live.provision.certificates import check_given
-from binlane.live.service.archive import ArchiveSettings
+from binlane.live.service.binlog_archive import ArchiveSettings
 from binlane.live.service.embedded_settings import EmbeddedSettings, embedded_source
 from binlane.live.service.logs import LogFormat, LogLevel, LogSettings
 from binlane.live.service.setting_keys import setting_of

@@ -151,7 +151,7 @@ class SourceEnd:
         self._note(found)
 
     def _note(self, found: list[SourceFinding]) -> None:
-        """Have other findings, and log those that are new."""
+        """Keep new findings, and log those that were not there before."""
         known = {(one.key, one.value) for one in self.findings}
         for one in found:
             if (one.key, one.value) not in known and not self._stopped.is_set():

@@ -111,7 +111,7 @@ _load64_swapped = _load(64, swap=True)
 
 @_intrinsic
 def _shift_right(_typing: Any, value: Any, count: Any) -> Any:
-    """Without the sign: zeros come in from the left."""
+    """Shift right without the sign: zeros come in from the left."""
     del value, count
 
     def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
@@ -216,7 +216,7 @@ def _big(data: Any, position: Any, length: Any) -> Any:
 
 
 def _compile_as(plain: Callable[..., Any], implementation: Callable[..., Any]) -> None:
-    """Let compiled kernels run `implementation` where they call `plain`."""
+    """Make compiled kernels run `implementation` in place of `plain`."""
 
     def choose(*_types: Any) -> Callable[..., Any]:
         return implementation

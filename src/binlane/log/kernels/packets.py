@@ -51,7 +51,7 @@ _NEVER_PLAIN: Final = (15, 27, 41)  # FORMAT_DESCRIPTION, HEARTBEAT, HEARTBEAT_V
 
 
 def unpack(came: Bytes, end: int, state: Numbers, window: Bytes, room: int) -> int:
-    """Move events from what came into the window, up to one that is no plain event.
+    """Move events from the received packets into the window, up to one that is not plain.
 
     Args:
         came: The bytes that came from the source; `state[PACKET_AT]` says from where on they are

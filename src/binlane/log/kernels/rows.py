@@ -44,7 +44,7 @@ _EVENTS_AHEAD: Final = 6
 
 
 def own(groups: Numbers, wanted: Bytes, owners: Small, picked: Small) -> int:
-    """Tell of each event of complete groups which group it belongs to, and pick the wanted ones.
+    """Assign each event of complete groups to its group, and select the wanted ones.
 
     Args:
         groups: The table of groups, as `scan` makes it.
@@ -68,7 +68,7 @@ def own(groups: Numbers, wanted: Bytes, owners: Small, picked: Small) -> int:
 def choose(
     events: Small, picked: Small, wanted: Bytes, classes: Bytes, kept: Small, found: Bytes
 ) -> int:
-    """Keep the events of wanted tables, and find of which classes they are.
+    """Keep the events of wanted tables, and find their classes.
 
     Args:
         events: The table of noted events.
@@ -124,7 +124,7 @@ def order(events: Small, picked: Small, counts: Small, ordered: Small) -> int:
 def _present(
     data: Bytes, bitmap: int, columns: Small, kinds: Small, targets: Small, absent: Bytes
 ) -> int:
-    """List kind and target of an image's columns, mark those it lacks; how many it has."""
+    """List kind and target of an image's columns, mark the missing ones; return their number."""
     count = 0
     for column in range(columns.shape[1]):
         if (int(data[bitmap + (column >> 3)]) >> (column & 7)) & 1:

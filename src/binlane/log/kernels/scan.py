@@ -217,7 +217,7 @@ def _mysql_gtid(data: Bytes, event: int, end: int, kind: int, state: Numbers, te
 
 @register_jitable(inline="always")
 def _starts_with(data: Bytes, at: int, first: int, second: int, length: int) -> bool:
-    """True if a text of 8 bytes stands there, given as two halves of which `length` bytes count."""
+    """True if the bytes begin with a text of up to 8 bytes, given as two halves."""
     if length <= 4:
         return load_u32(data, at) == first
     mask = (1 << (8 * (length - 4))) - 1
@@ -275,7 +275,7 @@ def _table_map(
 
 @register_jitable(inline="always")
 def rows_table(data: Bytes, body: int, state: Numbers, ids: Numbers) -> int:
-    """The number of the table map that a rows event means; negative if there is none."""
+    """Return the number of a rows event's table map; negative if there is none."""
     table_id = load_u48(data, body)
     at = find_id(ids, table_id)
     if ids[ID, at] == table_id and ids[ID_STATEMENT, at] == state[STATEMENT]:
@@ -428,7 +428,7 @@ def _forget_group(state: Numbers) -> None:
 
 @register_jitable(inline="always")
 def _is_unusual(data: Bytes, at: int, kind: int, state: Numbers) -> bool:
-    """True if an event cuts off an open group, or says that the log is a relay log."""
+    """True if an event cuts off an open group, or shows that the log is a relay log."""
     cuts = state[IS_OPEN] and kind & (CONTROL | STARTS_GROUP)
     return bool(cuts or load_u16(data, at + 17) & _RELAY_LOG)
 
@@ -445,7 +445,7 @@ def scan(
     groups: Numbers,
     texts: Bytes,
 ) -> int:
-    """Go on from `state[OFFSET]` as far as whole events stand in the buffer.
+    """Scan from `state[OFFSET]` to the last whole event in the buffer.
 
     Args:
         data: The buffer; `state[BASE]` is the position in the file of its first byte.

@@ -76,7 +76,7 @@ def gather(data: Bytes, positions: Small, prefix: int, offsets: Small, out: Byte
 
 
 def gather_filled(data: Bytes, positions: Small, prefix: int, offsets: Small, out: Bytes) -> int:
-    """Copy strings to their offsets, zeros behind those that are shorter than their room."""
+    """Copy strings to their offsets; zeros fill the room behind short ones."""
     for index in range(positions.shape[0]):
         at = positions[index]
         if at >= 0:
@@ -89,7 +89,7 @@ def gather_filled(data: Bytes, positions: Small, prefix: int, offsets: Small, ou
 
 @register_jitable(inline="always")
 def _breaks_utf8(byte: int, last: int, second_last: int, third_last: int) -> bool:
-    """True if a byte cannot stand behind three others; without a branch, so that it is fast."""
+    """True if a byte may not follow three others; branch-free for speed."""
     is_tail = (byte & 0xC0) == 0x80
     must_be_tail = (last >= 0xC0) | (second_last >= 0xE0) | (third_last >= 0xF0)
     return bool(

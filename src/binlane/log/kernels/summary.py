@@ -1,4 +1,4 @@
-"""Counting what is in a log: events, rows, transactions and time, without an object an event.
+"""Counting the contents of a log without an object per event: events, rows, transactions, time.
 
 `summarise` does what `Summary.feed` does, for the types that fill a log; for any other it stops and
 asks. Events are checked and groups are cut as `scan` does it.
@@ -151,7 +151,7 @@ def _check(
     texts: Texts,
     tables: Tables,
 ) -> int:
-    """The verdict on an event that nobody has looked at; 0 if somebody has to."""
+    """Return the verdict on an event's header; 0 if the reference must read it."""
     if kind & (CONTROL | STARTS_GROUP):
         end_group(state, figures, tables, 1)  # what is still open was rolled back
     verdict = _simple_verdict(at, stop, kind)
@@ -186,7 +186,7 @@ def _count_body(
     tables: Tables,
     widths: Small,
 ) -> int:
-    """Count the rows or the statement of an event; _COUNTED, or what stops the kernel."""
+    """Count the rows or the statement of an event; _COUNTED, or the reason to stop."""
     figures[lay.EVENT_ROWS] = 0
     figures[lay.EVENT_TABLE] = lay.NONE
     ids = tables[lay.IDS]
@@ -250,7 +250,7 @@ def summarise(
     tables: Tables,
     widths: Small,
 ) -> int:
-    """Go on from `state[OFFSET]` as far as whole events stand in the buffer.
+    """Count from `state[OFFSET]` to the last whole event in the buffer.
 
     Args:
         data: The buffer; `state[BASE]` is the position in the file of its first byte.

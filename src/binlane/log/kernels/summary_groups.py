@@ -1,4 +1,4 @@
-"""The open transaction, its GTID, and what is kept of those that end: part of `summarise`."""
+"""The open transaction, its GTID, and the kept facts of ended ones: part of `summarise`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def has_room(
 
 @register_jitable
 def open_group(at: int, state: Numbers, figures: Numbers) -> None:
-    """Let a group begin with the event at `at`."""
+    """Begin a group with the event at `at`."""
     state[IS_OPEN] = 1
     state[GROUP_POSITION] = state[BASE] + at
     for figure in range(lay.BYTES, lay.LAST_TIME + 1):

@@ -1,4 +1,4 @@
-"""Numbers that the kernel of summaries and its driver agree on, beside those of `layout`.
+"""Numbers shared by the kernel of summaries and its driver, beside those of `layout`.
 
 Imports nothing: both sides read it.
 """

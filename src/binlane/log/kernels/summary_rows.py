@@ -90,7 +90,7 @@ def count_rows(
     widths: Small,
     plain: Bytes,
 ) -> int:
-    """Return the number of an event's rows, or a code that says why it is not known.
+    """Return the number of an event's rows, or a code for the reason why it is unknown.
 
     Args:
         data: The buffer of the events.

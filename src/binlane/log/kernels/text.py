@@ -83,7 +83,7 @@ def print_events(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, lay
 
 @register_jitable(forceinline=True)
 def _is_sound(data: Bytes, state: Longs, offset: int, length: int) -> bool:
-    """True if checksum and end position are right; without a format nothing is."""
+    """True if checksum and end position are right; False without a format."""
     if state[lay.CHECKSUM] < 0:
         return False
     if state[lay.CHECKSUM]:
@@ -153,7 +153,7 @@ def _print_event(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, lay
 
 @register_jitable(forceinline=True)
 def _print_mysql_event(data: Bytes, state: Longs, buffers: Buffers, kind: int) -> int:
-    """An event that is none of a statement's rows, in MySQL's dialect."""
+    """Print an event that is not a statement's rows, in MySQL's dialect."""
     if _GTID_LOG <= kind <= _ANONYMOUS_GTID_LOG:
         return print_mysql_gtid(data, state, buffers)
     if state[lay.IN_PAYLOAD] and not state[lay.INNER]:

@@ -135,7 +135,7 @@ def _width(value: int) -> int:
 
 @register_jitable(forceinline=True)
 def _split_digits(fraction: int, bits: int, count: int) -> tuple[int, int, int]:
-    """The next digits of `fraction / 2**bits` as a number, and what is left."""
+    """Return the next digits of `fraction / 2**bits` as a number, and the rest."""
     digits = 0
     while count > 0:
         step = min(count, 3)
@@ -153,14 +153,14 @@ def _split_digits(fraction: int, bits: int, count: int) -> tuple[int, int, int]:
 
 @register_jitable
 def _put_special(out: Bytes, at: int, mantissa: int) -> int:
-    """`inf` and `nan`."""
+    """Write `inf` or `nan`."""
     store_u64(out, at, 0x6E616E if mantissa else 0x666E69)
     return at + 3
 
 
 @register_jitable
 def _exact_digits(mantissa: int, exponent: int, precision: int, state: Longs) -> tuple[int, int]:
-    """Digits of mantissa * 2**exponent from `_DIGITS_AT` on, at least one more than asked for.
+    """Write digits of mantissa * 2**exponent from `_DIGITS_AT` on, at least one more than needed.
 
     Gives how many, the last one 1 more than it is where lost digits follow an even number (only
     whether they are 0 matters to rounding), and the place of the point.
@@ -198,7 +198,7 @@ def _exact_digits(mantissa: int, exponent: int, precision: int, state: Longs) ->
 
 @register_jitable
 def _drop_zeros(state: Longs, point: int) -> tuple[int, int]:
-    """Zeros before the first digit are none of the digits."""
+    """Drop the zeros before the first digit."""
     zeros = 0
     while state[_DIGITS_AT + zeros] == 0:
         zeros += 1

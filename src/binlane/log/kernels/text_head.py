@@ -1,4 +1,4 @@
-"""The fixed words of the text, and what stands before every event: its place, time and server."""
+"""The fixed words of the text, and the lines before every event: position, time and server."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ _SIXTEEN_DIGITS: Final = 10**16
 
 @register_jitable(forceinline=True)
 def put_phrase(out: Bytes, at: int, phrase: Phrase) -> int:
-    """A fixed text."""
+    """Write a fixed text."""
     copy_bytes(out, at, PHRASES, phrase[0], phrase[1])
     return at + phrase[1]
 
 
 @register_jitable(forceinline=True)
 def put_place(out: Bytes, at: int, state: Longs) -> int:
-    """`# at 4`: where the event at OFFSET stands in its file; those of a payload at its end."""
+    """Write `# at 4`: the position of the event at OFFSET; inside a payload, that of its end."""
     position = state[lay.INNER]
     if not position:
         position = state[lay.BASE] + state[lay.OFFSET]

@@ -1,4 +1,4 @@
-"""Numbers that the text kernels and their driver agree on. Imports nothing: both sides read it.
+"""Numbers shared by the text kernels and their driver. Imports nothing: both sides read it.
 
 A *layout* tells how to print the images of one table with one set of columns and one heading: a
 run of numbers in the array `layouts`, `LAYOUT_SIZE` of them and then `COLUMN_SIZE` for each

@@ -38,7 +38,7 @@ def copy_long(target: Bytes, to: int, data: Bytes, start: int, length: int) -> N
 
 
 def copy_lanes(target: Bytes, to: int, data: Bytes, start: int) -> int:
-    """Copy 32 bytes; bit i of what it gives is set where byte i is below a blank."""
+    """Copy 32 bytes; bit i of the result is set if byte i is below a blank."""
     lanes = data[start : start + LANES]
     target[to : to + LANES] = lanes
     return sum(1 << lane for lane, byte in enumerate(lanes.tolist()) if byte < 0x20)
@@ -104,7 +104,7 @@ def _copy(target: Any, to: Any, data: Any, start: Any, length: Any) -> None:
 
 
 def _copying(quotes: tuple[int, ...]) -> Any:
-    """An intrinsic that copies lanes and tells where blanks end and where some characters are."""
+    """Return an intrinsic that copies lanes and finds blanks' ends and some characters."""
 
     @intrinsic
     def copy(_typing: Any, target: Any, to: Any, data: Any, start: Any) -> Any:
@@ -142,7 +142,7 @@ _first_bit: Any = intrinsic(_first_bit_intrinsic)
 
 
 def _compile_as(plain: Callable[..., Any], implementation: Callable[..., Any]) -> None:
-    """Let compiled kernels run `implementation` where they call `plain`."""
+    """Make compiled kernels run `implementation` in place of `plain`."""
 
     def choose(*_types: Any) -> Callable[..., Any]:
         return implementation

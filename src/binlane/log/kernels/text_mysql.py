@@ -203,7 +203,7 @@ def _versions(data: Bytes, at: int, end: int, unknown: int) -> tuple[int, int, i
 
 @register_jitable(forceinline=True)
 def _knows_moment(state: Longs, zone: int, moment: int) -> bool:
-    """True if the time zone at a moment is known; else it is asked for."""
+    """True if the time zone at a moment is known; else the driver is asked for it."""
     second = moment // _SECOND
     if state[zone] <= second < state[zone + lay.MOMENT_UNTIL]:
         return True
@@ -260,7 +260,7 @@ def _put_uuid(out: Bytes, at: int, data: Bytes, start: int) -> int:
 
 @register_jitable
 def print_rows_query(data: Bytes, state: Longs, buffers: Buffers) -> int:
-    """The statement that caused rows, each line of it a comment."""
+    """Print the statement that caused rows, each of its lines as a comment."""
     begin, end = state[lay.OFFSET] + HEADER + 1, body_end(data, state)
     if begin > end:
         return lay.ASK_EVENT
@@ -290,7 +290,7 @@ def print_rows_query(data: Bytes, state: Longs, buffers: Buffers) -> int:
 
 @register_jitable(forceinline=True)
 def _escape(byte: int) -> int:
-    """Return the byte behind a backslash for a byte of a statement; 0 if it stands as it is."""
+    """Return the byte to print behind a backslash for a byte of a statement; 0 for none."""
     if byte == _BACKSLASH:
         return _BACKSLASH
     if byte > CARRIAGE_RETURN:

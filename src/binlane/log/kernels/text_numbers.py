@@ -92,7 +92,7 @@ def put_signed(out: Bytes, at: int, value: int) -> int:
 
 @register_jitable(forceinline=True)
 def put_integer(out: Bytes, at: int, value: int, size: int) -> int:
-    """A column's integer; the log does not tell its sign, so a negative one is given both ways.
+    """Write an integer; the log has no sign, so a negative one is written both ways.
 
     Args:
         out: The buffer that receives the text.
@@ -137,7 +137,7 @@ def decimal_size(digits: int) -> int:
 
 @register_jitable
 def put_decimal(out: Bytes, at: int, data: Bytes, start: int, precision: int, scale: int) -> int:
-    """A DECIMAL; FAILED where the bytes are none, or a zero that is negative.
+    """Write a DECIMAL; FAILED if the bytes are none, or a negative zero.
 
     Args:
         out: The buffer that receives the text.

@@ -1,4 +1,4 @@
-"""Statements, and what stands before and behind them in a transaction, for both flavors."""
+"""Statements, and the lines before and behind them in a transaction, for both flavors."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _is_database(data: Bytes, state: Longs, buffers: Buffers, start: int, size: 
 def _own_variables(
     data: Bytes, state: Longs, buffers: Buffers, at: int, end: int
 ) -> tuple[int, int]:
-    """Microseconds and XID of a statement whose other variables are those of the one before."""
+    """Find microseconds and XID of a statement whose other variables equal the last statement's."""
     texts, known = buffers[lay.TEXTS], state[lay.QUERY_VARIABLES]
     gap = state[lay.QUERY_GAP]
     rest = state[lay.QUERY_VARIABLES_LENGTH] - gap
@@ -187,7 +187,7 @@ def _is_boundary(data: Bytes, start: int, end: int) -> bool:
 
 @register_jitable(forceinline=True)
 def _follow(data: Bytes, state: Longs, start: int, size: int) -> bool:
-    """Remember whether a transaction is open behind a statement; False if that is not told here."""
+    """Remember if a transaction is open behind a statement; False if that is unknown here."""
     first, word = int(data[start]), load_i64(data, start)
     if first == _LETTER_S and size >= 8 and word == _START_TRANSACTION:
         return False

@@ -54,7 +54,7 @@ def put_image(  # registers, not memory: this is the inner loop
     layouts: Longs,
     layout: int,
 ) -> tuple[int, int]:
-    """One image.
+    """Write one row image.
 
     Args:
         out: The buffer that receives the text.

@@ -1,4 +1,4 @@
-"""Tables and their rows: what a statement of row format changes."""
+"""Tables and their rows: the changes of a statement of row format."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def encode(data: Bytes, offset: int, state: Longs, buffers: Buffers) -> bool:
 
 @register_jitable(forceinline=True)
 def print_rows(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, layouts: Longs) -> int:
-    """A rows event, in phases, so that it can go on after a stop."""
+    """Print a rows event, in phases, so that it can go on after a stop."""
     offset = state[lay.OFFSET]
     is_compressed = data[offset + 4] >= _COMPRESSED_FIRST
     body, end = offset + HEADER, body_end(data, state)
@@ -326,7 +326,7 @@ def _column_count(source: Bytes, at: int) -> tuple[int, int]:
 
 @register_jitable(forceinline=True)
 def _find_layout(source: Bytes, state: Longs, buffers: Buffers, layouts: Longs, layout: int) -> int:
-    """The layout for images of KIND with the bitmap at REQUEST, among those of a table."""
+    """Return the layout for images of KIND with the bitmap at REQUEST, among those of a table."""
     while layout != lay.NO_LAYOUT:
         if layouts[layout + lay.LAYOUT_KIND] == state[lay.KIND] and is_equal(
             source,
@@ -372,7 +372,7 @@ def _print_images(source: Bytes, state: Longs, buffers: Buffers, layouts: Longs)
 
 @register_jitable(forceinline=True)
 def _end_statement(data: Bytes, state: Longs, buffers: Buffers) -> int:
-    """Print what a statement's rows events have left, unless its caller has to."""
+    """Print the end of a statement's rows events, unless the caller must."""
     if not state[lay.IS_MYSQL]:
         state[lay.NOTE_AT] = 0
     state[lay.STATEMENT] += 1

@@ -79,7 +79,7 @@ def put_clock(out: Bytes, at: int, hour: int, minute: int, second: int) -> int:
 
 @register_jitable
 def put_fraction(out: Bytes, at: int, fraction: int, digits: int) -> int:
-    """The digits behind the point of a second, of which whole bytes hold an even number."""
+    """Write the digits of a second's fraction; whole bytes hold an even number of digits."""
     if digits == 0:
         return at
     stored = digits + digits % 2
@@ -211,7 +211,7 @@ def put_bits(out: Bytes, at: int, data: Bytes, start: int, bits: int) -> int:
 
 @register_jitable(forceinline=True)
 def put_string(out: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
-    r"""A string in quotes, control characters as `\x0a`; quotes in it stay as they are.
+    r"""Write a string in quotes, control characters as `\x0a`; quotes inside stay as they are.
 
     Needs four times its length and 34 bytes of room.
     """

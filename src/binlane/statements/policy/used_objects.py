@@ -22,12 +22,13 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.statements.policy.server import Server
-from binlane.statements.sql.fact_finder import Untold, facts_of, parts_of
+from binlane.statements.sql.fact_finder import facts_of, parts_of
 from binlane.statements.sql.facts import RowChange, SetColumn, StatementFacts, TableUse
 from binlane.statements.sql.object_store import Objects
 from binlane.statements.sql.parser import Stopped, parse_body
 from binlane.statements.sql.schema import ForeignKey, View
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_finder import Untold
 from binlane.statements.sql.statement_kinds import CREATE_TABLE_KINDS, DDL_KINDS
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.expressions import Name, Node, Query, Select

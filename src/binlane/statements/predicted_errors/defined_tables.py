@@ -29,8 +29,9 @@ from binlane.statements.predicted_errors.generated_column_rules import (
 from binlane.statements.predicted_errors.known_objects import has_table
 from binlane.statements.predicted_errors.table_structure import wrong_structure
 from binlane.statements.predicted_errors.taken_names import taken_table
-from binlane.statements.session.ddl import preview
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.object_consequences import preview
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.transactions import begins_transaction
 from binlane.statements.sql.evaluation.functions import is_made
 from binlane.statements.sql.facts import StatementFacts

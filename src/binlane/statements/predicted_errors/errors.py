@@ -54,7 +54,8 @@ from binlane.statements.predicted_errors.taken_names import (
 )
 from binlane.statements.predicted_errors.variable_names import unknown_variable
 from binlane.statements.session.server_errors import SessionErrors
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.accounts import OWN, AccountName, Grantee, roles_of
 from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.schema import Routine, Table, Trigger

@@ -9,7 +9,8 @@ from typing import Final
 from binlane.names import TableName
 from binlane.statements.policy.refusals import Refusal, no_such_table
 from binlane.statements.predicted_errors.known_objects import has_table, has_view
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.account_changes import change
 from binlane.statements.sql.accounts import (
     DATABASE_PRIVILEGES,

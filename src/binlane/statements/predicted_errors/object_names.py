@@ -24,7 +24,8 @@ from binlane.statements.predicted_errors.known_objects import (
     has_view,
     wrong_kind,
 )
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.schema import body_of, small
 from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.tree.definitions import CreateRoutine, ObjectStatement

@@ -9,7 +9,8 @@ from typing import Final
 from binlane.names import TableName, folded
 from binlane.statements.policy.refusals import NO_DATABASE, Refusal, refusal
 from binlane.statements.predicted_errors.program_names import wrong_program
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.statement_kinds import TABLE_DROPPING_KINDS, StatementKind
 from binlane.statements.sql.table_changes import named_engine

@@ -6,7 +6,8 @@ from binlane.names import TableName
 from binlane.statements.policy.refusals import Refusal, no_such_database, refusal
 from binlane.statements.predicted_errors.constraint_names import wrong_renamed_checks
 from binlane.statements.predicted_errors.known_objects import has_database, has_view, wrong_kind
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.schema import body_of, small
 from binlane.statements.sql.statement_kinds import StatementKind
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.statements.session import log_events
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.schema import Key, Table
 from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_changes import PRIMARY, asked_name

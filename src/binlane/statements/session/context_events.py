@@ -29,7 +29,8 @@ from binlane.statements.programs.trace import Trace
 from binlane.statements.session import log_events
 from binlane.statements.session.decision import Decided
 from binlane.statements.session.log_events import Body
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.evaluation.statements import expressions_at, leaves_to_server
 from binlane.statements.sql.facts import FunctionUse, RowChange, SetColumn, StatementFacts
 from binlane.statements.sql.schema import Table, View
@@ -72,20 +73,20 @@ def context_events(
     Args:
         state: The state of the session.
         statement: The statement that is logged.
-        decided: The decision, with the plan of all statements of its shape.
+        decided: The decision, with what is known of all statements of its shape.
         trace: The statement's effects on rows and variables.
         created: The table that CREATE … SELECT makes; None for others.
     """
-    plan = decided.plan if created is None else None
+    shape = decided.shape if created is None else None
     own = NO_VALUES
-    if plan is None or plan.can_depend is not False:
+    if shape is None or shape.can_depend is not False:
         environment = statement.environment
         if environment is None:
             environment = SessionEnvironment(state.host, statement.database)
         assert isinstance(environment, SessionEnvironment)
         use = SessionUse(statement.facts, decided.resolved, environment)
-        if plan is not None and plan.can_depend is None:
-            plan.can_depend = use.can_depend()
+        if shape is not None and shape.can_depend is None:
+            shape.can_depend = use.can_depend()
         own = use.values(trace)
         if created is not None:
             own = own._replace(

@@ -11,10 +11,12 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.statements.policy.engines import traits
+from binlane.statements.session.caches import BinlogCaches
 from binlane.statements.session.creates import refuses_temporary
 from binlane.statements.session.decision import recorders_of
-from binlane.statements.session.state import SessionState, SessionStatement, TemporaryChange
-from binlane.statements.session.transaction import BinlogCaches, EngineChanges
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement, TemporaryChange
+from binlane.statements.session.transaction import EngineChanges
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import LoggingFormat
 from binlane.statements.sql.statement_kinds import StatementKind

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
@@ -41,50 +41,12 @@ from binlane.statements.session.log_groups import (
     groups_of,
 )
 from binlane.statements.session.plan_ledger import Ledger, Waiting
-from binlane.statements.session.report import StatementResult
+from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.state import SessionState
 from binlane.statements.sql.servers import LoggingFormat, RowImage, larger
 
 _UNSAFE_LATER: Final = frozenset((symbol(Reason.NONTRANS_AFTER_TRANS),))
 """Reasons that make a statement unsafe as a text only where it waits for the end of its transaction."""
-
-
-class StatementPlan(NamedTuple):
-    """The effects of a statement, and the content of the groups that it makes.
-
-    Attributes:
-        result: Effects of the statement on each log.
-        number: Number of the statement, from 1.
-        last: Number of the last statement that it ran, which follow its own number; without any, its own.
-        groups: Plans of the groups that the source writes because of the statement, in order.
-        mark: Plan of one more group, which a mark makes in the source's log: texts on temporary tables of
-            which the source logs nothing. None without such texts.
-        has_texts: Some of the statement is in a binlog as text, now or later.
-        values: Events of values that stand before the statement's text, in some binlog.
-    """
-
-    result: StatementResult
-    number: int
-    last: int
-    groups: tuple[GroupPlan, ...] = ()
-    mark: GroupPlan | None = None
-    has_texts: bool = False
-    values: tuple[Body, ...] = ()
-
-    @property
-    def numbers(self) -> range:
-        """Return the statement's number, and those of the statements that it ran."""
-        return range(self.number, self.last + 1)
-
-    def own_texts(self) -> Iterator[TextPart]:
-        """Give the texts of the statement, and of those that it ran, in every binlog."""
-        plans = self.groups if self.mark is None else (*self.groups, self.mark)
-        own = self.numbers
-        for plan in plans:
-            for parts in plan.binlogs.values():
-                for part in parts:
-                    if isinstance(part, TextPart) and part.number in own:
-                        yield part
 
 
 class GroupFitting:

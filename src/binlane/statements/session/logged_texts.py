@@ -19,7 +19,8 @@ from binlane.log.codec.load_data import DuplicateHandling, ExecuteLoadQueryEvent
 from binlane.log.codec.password_hashes import native_hash, old_hash
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.accounts import AccountName
 from binlane.statements.sql.evaluation.evaluator import content_of
 from binlane.statements.sql.facts import StatementFacts

@@ -14,8 +14,10 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.session import ddl, transactions
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session import transactions
+from binlane.statements.session.object_consequences import apply
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.statement_kinds import StatementKind
 from binlane.statements.sql.table_definitions import TableDefinition
@@ -53,7 +55,7 @@ def look_or_use(state: SessionState, statement: SessionStatement) -> None:
     elif verb == "USE":
         state.database = facts.name
     elif verb.startswith(("INSTALL", "UNINSTALL")):
-        ddl.apply(state, statement)
+        apply(state, statement)
 
 
 def handle(state: SessionState, statement: SessionStatement) -> None:

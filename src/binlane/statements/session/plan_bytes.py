@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Final
+from typing import Final, overload
 
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
@@ -49,8 +49,44 @@ _KEPT: Final = 1024
 _known_sections: Final[dict[int, tuple[Section, bytes]]] = {}
 
 
+class EncodedPlans(Sequence[GroupPlan]):
+    """The plans of the groups of one statement with their bytes, made once somebody looks at them.
+
+    Attributes:
+        encoded: The bytes of the plans, as `encode_plans` gives them.
+
+    Args:
+        count: Number of plans in the bytes.
+        make: Makes the plans; None: they are decoded.
+    """
+
+    __slots__ = ("_count", "_make", "_plans", "encoded")
+
+    def __init__(
+        self, encoded: bytes, count: int, make: Callable[[], tuple[GroupPlan, ...]] | None = None
+    ) -> None:
+        self.encoded = encoded
+        self._count = count
+        self._make = make
+        self._plans: tuple[GroupPlan, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> GroupPlan: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
+    def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
+        if self._plans is None:
+            self._plans = self._make() if self._make else decode_plans(Reader(self.encoded))
+        return self._plans[index]
+
+
 def encode_plans(plans: Sequence[GroupPlan]) -> bytes:
     """The plans of the groups of one statement."""
+    if isinstance(plans, EncodedPlans):
+        return plans.encoded
     pieces = [_U32.pack(len(plans))]
     for plan in plans:
         _add_plan(pieces, plan)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from binlane.statements.session.log_events import Body
-from binlane.statements.session.recurring import Foreseen
 from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_template import ExpectedResult
 from binlane.statements.session.temporary_copies import TemporaryCopies
 from binlane.statements.sql.servers import RowImage
 
@@ -60,7 +60,7 @@ class Ledger:
         self.has_texts = False
 
     def note_image(self, image: RowImage, numbers: Iterable[int]) -> None:
-        """Know which row images statements are to have."""
+        """Note the row images of later statements."""
         if image is not RowImage.FULL:
             self.images.update(dict.fromkeys(numbers, image))
 
@@ -82,29 +82,31 @@ class Waiting:
         marks: Marks of the transaction cache, which tell the statements.
         last: Number of one more statement, behind them; 0: none.
         events: Events of the transaction cache.
-        foreseen: Foreseen statement whose number is `last`.
+        expected: Known statement whose number is `last`.
         name: Name of the cache's binlog.
     """
 
     marks: Sequence[tuple[int, int]] = ()
     last: int = 0
     events: Sequence[Body] = ()
-    foreseen: Foreseen | None = None
+    expected: ExpectedResult | None = None
     name: str = ""
 
     @classmethod
-    def now(cls, state: SessionState, name: str) -> Waiting:
+    def present(cls, state: SessionState, name: str) -> Waiting:
         """Return the statements of which something waits in a binlog's transaction cache."""
         cache = state.binlogs[name].transaction_cache
         return cls(cache.marks, events=cache.events)
 
     @classmethod
-    def behind(cls, state: SessionState, name: str, number: int, foreseen: Foreseen) -> Waiting:
-        """Return the statements that wait in a binlog's cache behind a foreseen statement."""
-        cache, effect = state.binlogs[name].transaction_cache, foreseen.effect
-        marks = () if name in effect.clears else cache.marks
-        last = number if name in effect.waits else 0
-        return cls(marks, last, cache.events, foreseen, name)
+    def behind(
+        cls, state: SessionState, name: str, number: int, expected: ExpectedResult
+    ) -> Waiting:
+        """Return the statements that wait in a binlog's cache behind a known statement."""
+        cache, template = state.binlogs[name].transaction_cache, expected.template
+        marks = () if name in template.clears else cache.marks
+        last = number if name in template.waits else 0
+        return cls(marks, last, cache.events, expected, name)
 
     def __bool__(self) -> bool:
         return bool(self.marks) or self.last > 0
@@ -117,8 +119,8 @@ class Waiting:
 
     def bodies(self, number: int) -> tuple[Body, ...]:
         """Return the waiting events of a statement; none for a statement that does not wait."""
-        if self.foreseen is not None and self.last and number == self.last:
-            return self.foreseen.effect.appends(self.name, self.foreseen.text)
+        if self.expected is not None and self.last and number == self.last:
+            return self.expected.template.appends(self.name, self.expected.text)
         at = bisect_left(self.marks, number, key=itemgetter(1))
         if at >= len(self.marks) or self.marks[at][1] != number:
             return ()

@@ -7,21 +7,25 @@ before, and plans of statements that come again are made of the first one.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from binlane.log.codec.variables import IntvarEvent, RandEvent
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.programs.host import LoggedVariable
-from binlane.statements.session.group_fitting import GroupFitting, StatementPlan
-from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
+from binlane.statements.session.group_fitting import GroupFitting
+from binlane.statements.session.group_plan import Part, TextPart
 from binlane.statements.session.log_events import SOURCE_LOG, Body
 from binlane.statements.session.plan_ledger import Ledger, Waiting
-from binlane.statements.session.recurring import Foreseen, KnownEffect
-from binlane.statements.session.report import StatementResult
+from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_template import (
+    ExpectedResult,
+    PlanTemplate,
+    StatementTemplate,
+)
 from binlane.statements.sql.servers import RowImage
 
 
@@ -35,7 +39,7 @@ class PlanningSession:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._ledger = Ledger()
-        self._foreseen: _Foreseen | None = None
+        self._preview: _Preview | None = None
 
     @property
     def needs_plans(self) -> bool:
@@ -88,38 +92,34 @@ class PlanningSession:
 
     def preview_known(self, text: str, outcome: Outcome = NO_OUTCOME) -> StatementPlan | None:
         """Return the plan of a statement, if it is known from others like it; else None."""
-        foreseen = self.session.foresee(text, outcome)
-        if foreseen is None:
-            self._foreseen = None
+        expected = self.session.expect(text, outcome)
+        if expected is None:
+            self._preview = None
             return None
-        state, ledger, effect = self.session.state, self._ledger, foreseen.effect
+        state, ledger, template = self.session.state, self._ledger, expected.template
         number = state.number + 1
+        is_plain = state.is_logging and not self.has_images
         if not self.needs_plans:
-            planned = StatementPlan(result=foreseen.result, number=number, last=number)
-        elif self.has_images:
-            ledger = ledger.copy()
-            ledger.note_image(self.session.row_image, range(number, number + 1))
-            planned = self._draft_known(foreseen, ledger, number)
-            planned = _with_values(planned, effect.values)
-        elif ledger.is_clean and state.is_logging and not (effect.waits or _waits(state)):
-            planned = _as_known(foreseen, number)
-        elif ledger.has_texts and state.is_logging and effect.is_quiet:
+            planned = StatementPlan(result=expected.result, number=number, last=number)
+        elif is_plain and ledger.is_clean and not (template.waits or _waits(state)):
+            planned = _as_known(expected, number)
+        elif is_plain and ledger.has_texts and template.is_quiet:
             planned = StatementPlan(
-                result=foreseen.result,
+                result=expected.result,
                 number=number,
                 last=number,
-                has_texts=effect.waits_as_text,
-                values=effect.values if effect.waits_as_text else (),
+                has_texts=template.waits_as_text,
+                values=template.values if template.waits_as_text else (),
             )
         else:
             ledger = ledger.copy()
-            planned = self._draft_known(foreseen, ledger, number)
-            planned = _with_values(planned, effect.values)
-        self._foreseen = _Foreseen(text, outcome, planned, ledger)
+            ledger.note_image(self.session.row_image, range(number, number + 1))
+            planned = _with_values(self._fitted(expected, ledger, number), template.values)
+        self._preview = _Preview(text, outcome, planned, ledger)
         return planned
 
-    def unchanging(self, text: str) -> KnownEffect | None:
-        """Return the effect of a statement that leaves nothing behind but its events; None if not known.
+    def unchanging(self, text: str) -> StatementTemplate | None:
+        """Return the template of a statement that leaves nothing behind but its events; None if not known.
 
         Args:
             text: The statement's text, as for `Session.execute`; with anything around it is not known.
@@ -131,7 +131,7 @@ class PlanningSession:
 
     def repeat(self) -> None:
         """Run a statement that `unchanging` told of; it has the next number."""
-        self._foreseen = None
+        self._preview = None
         self.session.recurring.stay()
 
     def count(self) -> int:
@@ -149,21 +149,19 @@ class PlanningSession:
         for name in self.session.state.binlogs:
             if name != SOURCE_LOG:
                 self._ledger.remove(name, range(number, number + count))
-        self._foreseen = None
+        self._preview = None
 
-    def _draft_known(self, foreseen: Foreseen, ledger: Ledger, number: int) -> StatementPlan:
-        """Return the plan of a foreseen statement, in a transaction or kept from the binlogs.
+    def _fitted(self, expected: ExpectedResult, ledger: Ledger, number: int) -> StatementPlan:
+        """Return the plan of a known statement, in a transaction or kept from the binlogs.
 
         Args:
-            foreseen: The foreseen effects of the statement on the session.
+            expected: The effects that the statement will have.
             ledger: Ledger that is changed to its state behind the statement.
             number: Number of the statement, from 1.
         """
-        state = self.session.state
-        waiting = {
-            name: Waiting.behind(state, name, number, foreseen) for name in foreseen.result.binlogs
-        }
-        fitting = GroupFitting(foreseen.result, range(number, number + 1), ledger, waiting)
+        state, result = self.session.state, expected.result
+        waiting = {name: Waiting.behind(state, name, number, expected) for name in result.binlogs}
+        fitting = GroupFitting(result, range(number, number + 1), ledger, waiting)
         planned = fitting.run(is_unlogged=not state.is_logging)
         self._end_statement(ledger, waiting)
         return planned
@@ -175,17 +173,17 @@ class PlanningSession:
             text: The statement's text, as for `Session.execute`.
             outcome: The stated outcome, as for `Session.execute`.
         """
-        foreseen = self._foreseen
-        if foreseen is None or foreseen.text != text or foreseen.outcome != outcome:
+        preview = self._preview
+        if preview is None or preview.text != text or preview.outcome != outcome:
             self.preview_known(text, outcome)
-            foreseen = self._foreseen
-        self._foreseen = None
+            preview = self._preview
+        self._preview = None
         state = self.session.state
-        number, needed = state.number + 1, foreseen is not None or self.needs_plans
+        number, needed = state.number + 1, preview is not None or self.needs_plans
         result = self.session.execute(text, outcome)
-        if foreseen is not None and foreseen.planned.result is result:
-            self._ledger = foreseen.ledger
-            return foreseen.planned
+        if preview is not None and preview.planned.result is result:
+            self._ledger = preview.ledger
+            return preview.planned
         return self._planned(result, number, needed=needed)
 
     def disconnect(self) -> StatementPlan:
@@ -204,7 +202,7 @@ class PlanningSession:
         state, ledger = snapshot
         self.session.restore(state)
         self._ledger = ledger.copy()
-        self._foreseen = None
+        self._preview = None
 
     def lose(self, binlog: str, parts: Iterable[Part]) -> None:
         """Know that a binlog did not get the parts planned for it: its temporary tables miss them.
@@ -216,7 +214,7 @@ class PlanningSession:
         for part in parts:
             if isinstance(part, TextPart):
                 self._ledger.temporary.lose(binlog, part.number)
-        self._foreseen = None
+        self._preview = None
         self._forget_unmade()
 
     def _planned(
@@ -241,7 +239,7 @@ class PlanningSession:
         ledger.note_image(image, range(number, last + 1))
         if not (needed or is_unlogged or self.needs_plans):
             return StatementPlan(result=result, number=number, last=last)
-        waiting = {name: Waiting.now(state, name) for name in state.binlogs}
+        waiting = {name: Waiting.present(state, name) for name in state.binlogs}
         fitting = GroupFitting(result, range(number, last + 1), ledger, waiting)
         if is_followed:
             fitting.note(state)
@@ -303,8 +301,8 @@ def _waiting_events(state: SessionState, numbers: range) -> Iterator[Body]:
 _VALUES: Final = (IntvarEvent, RandEvent, LoggedVariable)
 
 
-class _Foreseen(NamedTuple):
-    """The last plan of a known statement that was foreseen.
+class _Preview(NamedTuple):
+    """The last plan of a known statement.
 
     Attributes:
         text: The text of the statement.
@@ -327,103 +325,13 @@ def _waits(state: SessionState) -> bool:
     return False
 
 
-class _Slice(NamedTuple):
-    """Position of a text among the events that a binlog is given."""
-
-    begin: int
-    end: int
-
-
-class _Form(NamedTuple):
-    """A group of a statement, in the form that all statements of its kind share.
-
-    Attributes:
-        plan: The plan of the first statement's group.
-        binlogs: By name the positions of the group's texts; None stands for its rows.
-    """
-
-    plan: GroupPlan
-    binlogs: tuple[tuple[str, tuple[_Slice | None, ...]], ...]
-
-
-class _Forms(NamedTuple):
-    """The parts that the plans of all statements of one kind share.
-
-    Attributes:
-        plan: The plan of the first statement.
-    """
-
-    plan: StatementPlan
-    groups: tuple[_Form, ...]
-
-    @classmethod
-    def of(cls, plan: StatementPlan) -> _Forms:
-        """Return the shared parts of the plan of a statement for which nothing waits."""
-        binlogs = plan.result.binlogs
-        return cls(
-            plan,
-            tuple(
-                _Form(
-                    group,
-                    tuple(
-                        (name, tuple(_slice(part, binlogs[name].bodies) for part in parts))
-                        for name, parts in group.binlogs.items()
-                    ),
-                )
-                for group in plan.groups
-            ),
-        )
-
-    def planned(self, result: StatementResult, number: int) -> StatementPlan:
-        """Return the plan of a statement of this kind."""
-        groups = []
-        for plan, binlogs in self.groups:
-            numbers = (number,) if plan.sections else ()
-            section = 0 if plan.sections else None
-            drafts: dict[str, tuple[Part, ...]] = {}
-            for name, slices in binlogs:
-                bodies = result.binlogs[name].bodies
-                drafts[name] = tuple(
-                    [
-                        RowsPart(0, number)
-                        if one is None
-                        else TextPart(
-                            section=section, number=number, bodies=bodies[one[0] : one[1]]
-                        )
-                        for one in slices
-                    ]
-                )
-            groups.append(
-                GroupPlan(
-                    sections=plan.sections,
-                    numbers=numbers,
-                    binlogs=drafts,
-                    ends={
-                        name: None if end is None else end._replace(number=number)
-                        for name, end in plan.ends.items()
-                    },
-                )
-            )
-        return self.plan._replace(result=result, number=number, last=number, groups=tuple(groups))
-
-
-def _slice(part: Part, bodies: Sequence[Body]) -> _Slice | None:
-    if isinstance(part, RowsPart):
-        return None
-    size = len(part.bodies)
-    begin = next(at for at in range(len(bodies)) if bodies[at : at + size] == part.bodies)
-    return _Slice(begin, begin + size)
-
-
-def _as_known(foreseen: Foreseen, number: int) -> StatementPlan:
+def _as_known(expected: ExpectedResult, number: int) -> StatementPlan:
     """Return the plan of a known statement, where nothing waits and binlogs get what they log."""
-    result, effect = foreseen.result, foreseen.effect
-    forms = effect.notes.get(_Forms)
-    if forms is None:
+    result, template = expected.result, expected.template
+    if template.plan is None:
         waiting = dict.fromkeys(result.binlogs, Waiting())
-        planned = GroupFitting(result, range(number, number + 1), Ledger(), waiting).run()
-        planned = _with_values(planned, ())
-        effect.notes[_Forms] = _Forms.of(planned)
+        fitting = GroupFitting(result, range(number, number + 1), Ledger(), waiting)
+        planned = _with_values(fitting.run(), ())
+        template.plan = PlanTemplate.of(planned)
         return planned
-    assert isinstance(forms, _Forms), "nobody else keeps this"
-    return forms.planned(result, number)
+    return template.plan.planned(result, number)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
+from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import Outcome, Refusal, Why
 from binlane.statements.policy.server import Server
 from binlane.statements.programs.ways import Condition
+from binlane.statements.session.group_plan import GroupPlan, TextPart
 from binlane.statements.session.log_events import Body, LoggedEvent, printed
 from binlane.statements.session.transaction import Runs
 from binlane.statements.sql.servers import LoggingFormat
@@ -18,6 +21,7 @@ __all__ = [
     "Note",
     "Outcome",
     "Refusal",
+    "StatementPlan",
     "StatementResult",
     "Unanalysed",
     "Why",
@@ -114,3 +118,54 @@ class StatementResult:
     unanalysed: Unanalysed | None = None
     ways: int = 1
     depends_on: tuple[Condition, ...] = ()
+
+
+class StatementPlan(NamedTuple):
+    """The effects of a statement, and the content of the groups that it makes.
+
+    Attributes:
+        result: Effects of the statement on each log.
+        number: Number of the statement, from 1.
+        last: Number of the last statement that it ran, which follow its own number; without any, its own.
+        groups: Plans of the groups that the source writes because of the statement, in order.
+        mark: Plan of one more group, which a mark makes in the source's log: texts on temporary tables of
+            which the source logs nothing. None without such texts.
+        has_texts: Some of the statement is in a binlog as text, now or later.
+        values: Events of values that stand before the statement's text, in some binlog.
+    """
+
+    result: StatementResult
+    number: int
+    last: int
+    groups: tuple[GroupPlan, ...] = ()
+    mark: GroupPlan | None = None
+    has_texts: bool = False
+    values: tuple[Body, ...] = ()
+
+    @property
+    def numbers(self) -> range:
+        """Return the statement's number, and those of the statements that it ran."""
+        return range(self.number, self.last + 1)
+
+    def own_texts(self) -> Iterator[TextPart]:
+        """Give the texts of the statement, and of those that it ran, in every binlog."""
+        plans = self.groups if self.mark is None else (*self.groups, self.mark)
+        own = self.numbers
+        for plan in plans:
+            for parts in plan.binlogs.values():
+                for part in parts:
+                    if isinstance(part, TextPart) and part.number in own:
+                        yield part
+
+
+_POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
+
+
+def merged_notes(notes: Sequence[Note]) -> list[Note]:
+    """The notes of a program's statements: each reason once, in the order of the server.
+
+    A reason's note is that of the first statement whose note the client gets, if there is one.
+    """
+    told = [note for note in notes if note.is_told]
+    first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
+    return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])

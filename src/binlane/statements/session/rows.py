@@ -28,11 +28,12 @@ from binlane.statements.programs.routines import silent
 from binlane.statements.programs.trace import RowRun, Trace, Traced, changed_rows
 from binlane.statements.programs.tracer import trace
 from binlane.statements.session import log_events
+from binlane.statements.session.caches import BinlogCaches, WriteContext
 from binlane.statements.session.context_events import SessionUse
 from binlane.statements.session.decision import Decided
 from binlane.statements.session.log_events import Body, ChangedRows
-from binlane.statements.session.state import SequenceValues, SessionState, SessionStatement
-from binlane.statements.session.transaction import BinlogCaches, WriteContext
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SequenceValues, SessionStatement
 from binlane.statements.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
 from binlane.statements.sql.evaluation.key_ranges import cannot_be_met
 from binlane.statements.sql.evaluation.statements import (
@@ -71,8 +72,8 @@ from binlane.statements.sql.tree.statements import Delete, Update
 
 def trace_of(state: SessionState, statement: SessionStatement, decided: Decided) -> Trace:
     """Follow a statement that runs; called once for it, as it assigns user variables."""
-    plan = decided.plan
-    known = plan.traces.get(statement.outcome)
+    shape = decided.shape
+    known = shape.traces.get(statement.outcome)
     if known is not None:
         return Trace(runs=known.runs, annotation=_annotation(state, statement))
     resolved = decided.resolved
@@ -93,8 +94,8 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     found = _without_rows_of_nothing(trace(traced, state.host, environment), resolved)
     if sequences:
         return _follow_sequences(state, statement, resolved, found, sequences)
-    if plan.is_alone and found.error is None:
-        plan.traces[statement.outcome] = found
+    if shape.is_alone and found.error is None:
+        shape.traces[statement.outcome] = found
     return found
 
 

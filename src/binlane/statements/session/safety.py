@@ -460,7 +460,7 @@ class ScopeSafety:
         return found
 
     def _known(self) -> dict[tuple[object, ...], _Judgement]:
-        """The judgements that still hold."""
+        """Return the judgements that still hold."""
         definitions, temporary = self._judged_with
         if definitions is not self.definitions or temporary is not self._temporary:
             self._judgements = {}

@@ -6,7 +6,8 @@ from typing import Final
 
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.server_errors import ServerErrors
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.statement_kinds import DDL_KINDS, TABLE_MAKING_KINDS, StatementKind
 from binlane.statements.sql.tree.statements import CallProcedure
 

@@ -10,91 +10,84 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 from binlane.errors import StatementError
-from binlane.names import TableName
-from binlane.statements.policy.reasons import Reason, symbol
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
 from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
-from binlane.statements.policy.server import Isolation, Server
+from binlane.statements.policy.server import Server
 from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs import runner
 from binlane.statements.programs.assignments import name_variables
 from binlane.statements.programs.environment import SessionEnvironment
-from binlane.statements.programs.host import InnerStatement, ProgramState, SessionValues
+from binlane.statements.programs.host import InnerStatement, SessionValues
 from binlane.statements.programs.routines import trimmed
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session import creates, ddl, drops, lookups, settings, transactions
+from binlane.statements.session import settings, transactions
+from binlane.statements.session.caches import BinlogCaches
 from binlane.statements.session.context_events import SessionUse
-from binlane.statements.session.creates import execute_create_select
-from binlane.statements.session.decision import (
-    Plan,
+from binlane.statements.session.drops import drop_at_disconnect
+from binlane.statements.session.early_errors import (
+    CREATES_PROGRAMS,
+    hangs_on_unknown,
+    not_understood,
+    refusal_at_once,
+    syntax_error,
+)
+from binlane.statements.session.handlers import HANDLERS, do_nothing
+from binlane.statements.session.lock_refusals import (
     fails_under_locks,
-    plan_of,
     refusal_beyond_locks,
     unsafe_default_added,
 )
-from binlane.statements.session.dml import execute_rows
-from binlane.statements.session.drops import drop_at_disconnect
 from binlane.statements.session.log_events import SOURCE_LOG
-from binlane.statements.session.recurring import Attempt, Foreseen, Recurring
-from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
-from binlane.statements.session.safety import ScopeSafety
-from binlane.statements.session.server_errors import (
-    NO_ERRORS,
-    SessionErrors,
-    is_stated_of_parser,
-    no_statement,
+from binlane.statements.session.object_consequences import consequences
+from binlane.statements.session.recurring import Attempt, Recurring
+from binlane.statements.session.report import (
+    BinlogResult,
+    StatementResult,
+    Unanalysed,
+    merged_notes,
 )
-from binlane.statements.session.settings import execute_set, refusal_in_function, system_value
-from binlane.statements.session.state import Execution, Handler, SessionState, SessionStatement
-from binlane.statements.session.transaction import BinlogCaches, PreparedXa, Transaction
-from binlane.statements.session.transactions import execute_lock, fails_read_only, is_forbidden
+from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
+from binlane.statements.session.safety import ScopeSafety
+from binlane.statements.session.server_errors import NO_ERRORS, SessionErrors, is_stated_of_parser
+from binlane.statements.session.session_view import SessionView
+from binlane.statements.session.settings import refusal_in_function
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import Execution, SessionStatement
+from binlane.statements.session.statement_template import ExpectedResult
+from binlane.statements.session.transaction import PreparedXa, Transaction
+from binlane.statements.session.transactions import fails_read_only, is_forbidden
 from binlane.statements.session.variables import OF_BINLOGS, Variables
 from binlane.statements.session.ways import follow
+from binlane.statements.session.xa_statements import leave_xa_at_end
 from binlane.statements.sql.accounts import ROOT, AccountName, default_roles
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.known_names import Environment
-from binlane.statements.sql.evaluation.values import Text, Value
+from binlane.statements.sql.evaluation.values import Text
 from binlane.statements.sql.executable_comments import ServerText, server_text
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.parser import TOO_DEEP
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.schema import Routine, Trigger
-from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage
-from binlane.statements.sql.statement_kinds import (
-    DDL_KINDS,
-    READING_KINDS,
-    TABLE_DROPPING_KINDS,
-    WRITING_KINDS,
-    StatementKind,
-)
+from binlane.statements.sql.servers import LoggingMode
+from binlane.statements.sql.statement_kinds import DDL_KINDS, StatementKind
 from binlane.statements.sql.tree.expressions import Literal, UserVariable
 from binlane.statements.sql.tree.statements import Prepare
 
-_POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
 _DEADLOCK: Final = 1213
 """For which engines roll back the whole transaction, not the statement alone."""
-_CREATES_PROGRAMS: Final = frozenset(
-    {
-        *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
-        StatementKind.CREATE_PACKAGE,
-    }
-)
-_DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
+_DEFINITIONS: Final = CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
 """Statements that the server keeps, and logs, without executable comments."""
 
 
-class Session:
+class Session(SessionView):
     """A session of `root@localhost`.
 
     Attributes:
-        programs: The session's memory for its programs.
-        state: The whole state of the session, for callers that follow it.
         recurring: The session's statements that come again, for the same callers.
     """
 
@@ -157,114 +150,19 @@ class Session:
         self.state.prepared_xa = PreparedXa(dict(left), dict(left))
 
     @property
-    def definitions(self) -> Sequence[Definition] | None:
-        """The binlogs as they are now; None for one of the server's own."""
-        safety = self.state.safety
-        return None if safety is None else safety.definitions
-
-    @property
     def errors(self) -> SessionErrors:
         """Return the prediction of errors for the statement that runs now."""
         return self._inner_errors if self.state.execution.is_inner else self._errors
 
     @property
     def _inner_errors(self) -> SessionErrors:
-        """Return the prediction of errors for statements inside of programs."""
         return self._errors if self._program_errors is None else self._program_errors()
-
-    @property
-    def dialect(self) -> Dialect:
-        """Return the dialect in which the session's texts are read."""
-        return self.state.variables.settings.dialect
-
-    @property
-    def server(self) -> Server:
-        """Return the server whose rules are followed."""
-        return self.state.server
-
-    @property
-    def objects(self) -> SchemaCatalog:
-        """The server's objects."""
-        return self.state.objects
-
-    @property
-    def database(self) -> str:
-        """The default database."""
-        return self.state.database
-
-    @property
-    def collation(self) -> str:
-        """collation_connection."""
-        if self.state.variables.connection is not None:
-            return self.state.variables.connection[1]
-        return self.server.default_collation("utf8mb4")
-
-    @property
-    def programs(self) -> ProgramState:
-        """Return the session's memory for its programs."""
-        return self.state.programs
-
-    @property
-    def is_in_transaction(self) -> bool:
-        """True in a transaction of several statements: BEGIN or autocommit=0."""
-        return self.state.is_in_transaction
-
-    @property
-    def is_transaction_active(self) -> bool:
-        """True if a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
-        return self.state.transaction.is_active
 
     def begin_to_work(self) -> None:
         """Know that the transaction has begun to work, if nothing of it is logged yet."""
         if not self.state.transaction.is_active:
             self.recurring.leave()
             self.state.transaction.is_active = True
-
-    @property
-    def logs_rows_alone(self) -> bool:
-        """True if every binlog has the session's changes as rows; sql_log_bin is not regarded."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.ROW
-        return state.safety.logs_rows_alone
-
-    @property
-    def row_image(self) -> RowImage:
-        """The columns of rows that binlogs are to have: binlog_row_image."""
-        return self.state.variables.settings.row_image
-
-    @property
-    def may_log_rows(self) -> bool:
-        """True if every binlog may have the session's changes as rows: none has statements alone."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is not LoggingMode.STATEMENT
-        modes = {one.logging_mode for one in state.safety.definitions}
-        return LoggingMode.STATEMENT not in modes
-
-    @property
-    def has_row_binlogs(self) -> bool:
-        """True if some binlog has all changes of the session as rows, or there is no binlog."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.ROW
-        modes = {one.logging_mode for one in state.safety.definitions}
-        return not modes or LoggingMode.ROW in modes
-
-    @property
-    def locks_reads(self) -> bool:
-        """True if the transaction's isolation level protects rows that a change only reads."""
-        return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
-
-    @property
-    def has_scopes(self) -> bool:
-        """True if some binlog does not log everything."""
-        safety = self.state.safety
-        return safety is not None and any(not one.scope.is_unscoped for one in safety.definitions)
-
-    def system_variable(self, name: str) -> Value:
-        """Return the value of `@@name` as far as it is known."""
-        return system_value(self.state.variables, name)
 
     def begin_with(self, values: Mapping[str, str], before: Session | None = None) -> None:
         """Take over the values of the binlogs' variables with which a session begins.
@@ -293,34 +191,6 @@ class Session:
         self.recurring.leave()
         self.state.variables.know_global(values)
 
-    def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
-        """Return the value of a variable of the binlogs; empty where nobody has set it.
-
-        Args:
-            name: Name of the variable, in lower case.
-            is_global: Return the value that sessions begin with.
-
-        Returns:
-            The value in capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
-            binlogs, MIXED where they differ, and the source's own without any: ROW.
-        """
-        variables = self.state.variables
-        values = variables.global_values if is_global else variables.values
-        if name != "binlog_format" or (variables.is_format_set and not is_global):
-            return values.get(name, "")
-        safety = self.state.safety
-        modes = set() if safety is None else {mode.value for mode in safety.modes.values()}
-        modes = modes or {LoggingMode.ROW.value}
-        return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
-
-    def quote(self, name: TableName) -> str:
-        """Return a name as texts that the server writes have it."""
-        return self.state.quote(name)
-
-    def has_sql_mode(self, mode: str) -> bool:
-        """True if a mode, in capitals, is one of sql_mode."""
-        return mode in self.state.variables.text("sql_mode").split(",")
-
     def execute(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
         """Run one statement.
 
@@ -345,18 +215,18 @@ class Session:
             statement: Text of the statement, as for `execute`.
             outcome: Result of the execution, as for `execute`.
         """
-        foreseen = self.foresee(statement, outcome)
-        if foreseen is not None:
-            return foreseen.result
+        expected = self.expect(statement, outcome)
+        if expected is not None:
+            return expected.result
         before = self.snapshot()
         try:
             return self.execute(statement, outcome)
         finally:
             self.restore(before)
 
-    def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
+    def expect(self, statement: str, outcome: Outcome = NO_OUTCOME) -> ExpectedResult | None:
         """Return the known effects of a statement from others like it; else None."""
-        return self.recurring.foresee(_bare(statement), outcome)
+        return self.recurring.expect(_bare(statement), outcome)
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
         state = self.state
@@ -366,21 +236,21 @@ class Session:
         state.execution = Execution(number=state.number)
         state.programs.effort.reset()
         had = self._as_had(text)
-        facts = self._read(had.read, state.database)
+        facts = read(had.read, database=state.database, dialect=self.dialect)
         is_understood = facts.error is None and facts.effects.stopped_at is None
         if not is_understood and self._defines(text):
             return self._result()
         if facts.error is not None:
-            state.fail(_syntax_error(facts, outcome))
+            state.fail(syntax_error(facts, outcome))
             return self._result()
         if facts.effects.stopped_at is not None:
-            unanalysed = _unanalysed(facts)
+            unanalysed = not_understood(facts)
             state.abandon(facts, None, unanalysed.reason)
             return self._result(unanalysed=unanalysed)
         sql, logged = had.read, had.logged
         if had.stored != text and facts.effects.kind in _DEFINITIONS:
             sql = logged = had.stored
-            facts = self._read(sql, state.database)
+            facts = read(sql, database=state.database, dialect=self.dialect)
         return self._run(
             SessionStatement(
                 sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome
@@ -428,7 +298,7 @@ class Session:
         if not objects.has_programs:
             return False
         if facts.shape is not None:
-            return self.recurring.plan(facts).may_branch
+            return self.recurring.shape(facts).may_branch
         return any(
             objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
         ) or any(
@@ -470,11 +340,11 @@ class Session:
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
-        resolved = self._plan(facts, database).resolved
+        resolved = self._shape(facts, database).resolved
         return resolved if facts.shift is None else resolved.moved(facts.shift)
 
     def executed(self, facts: StatementFacts) -> Sequence[StatementFacts]:
-        """The statements that EXECUTE or EXECUTE IMMEDIATE may run, as far as they are known."""
+        """Return the statements that EXECUTE or EXECUTE IMMEDIATE may run, if they are known."""
         tree = facts.tree
         if not isinstance(tree, Prepare):
             return ()
@@ -489,7 +359,7 @@ class Session:
 
     def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """Return the same as `resolved`, with the places of the first statement of its shape."""
-        return self._plan(facts, database).resolved
+        return self._shape(facts, database).resolved
 
     def unknown_column(
         self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
@@ -497,9 +367,9 @@ class Session:
         """The error of columns that a statement names and that are not there."""
         return self._inner_errors.unknown_column(facts, self.state.opening(database), is_local)
 
-    def _plan(self, facts: StatementFacts, database: str) -> Plan:
-        """Return the plan of all statements of the same shape."""
-        return plan_of(facts, replace(self.state.opening(database), assume_engine=None))
+    def _shape(self, facts: StatementFacts, database: str) -> ResolvedShape:
+        """Return what is known of all statements of the same shape."""
+        return shape_of(facts, replace(self.state.opening(database), assume_engine=None))
 
     def depends_on(
         self,
@@ -546,7 +416,7 @@ class Session:
         state = self.state
         facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
-            state.programs.effort.unfollowed = _unanalysed(facts).reason
+            state.programs.effort.unfollowed = not_understood(facts).reason
             return None
         statement = SessionStatement(
             sql=inner.sql,
@@ -583,7 +453,7 @@ class Session:
         state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
-        transactions.leave_xa_at_end(state)
+        leave_xa_at_end(state)
         # The text of the session's end is in UTF-8, whatever character set the client had.
         with state.variables.running(None):
             if state.server.is_mariadb:
@@ -593,9 +463,6 @@ class Session:
                 state.roll_back()
                 drop_at_disconnect(state)
         return self._result()
-
-    def _read(self, text: str, database: str) -> StatementFacts:
-        return read(text, database=database, dialect=self.state.variables.settings.dialect)
 
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
@@ -664,13 +531,13 @@ class Session:
             binlog.status_vars = state.variables.status_vars()
             binlog.is_compressing = state.compresses
             state.is_row_now(name)
-        if self._hangs_on_unknown(statement.facts):
+        if hangs_on_unknown(state, statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
         if is_stated_of_parser(statement):
             state.fail_as_stated(statement)
             return
-        failure = self._refusal_at_once(statement)
+        failure = refusal_at_once(state, statement, self.errors)
         if failure is not None:
             state.fail(failure)
             return
@@ -691,36 +558,9 @@ class Session:
         elif runner.is_program(statement.facts):
             self._run_program(statement)
         else:
-            handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
-            with ddl.consequences(state, statement.facts):
+            handler = HANDLERS.get(statement.facts.effects.kind, do_nothing)
+            with consequences(state, statement.facts):
                 handler(state, statement)
-
-    def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
-        """Return the refusal of a statement that is found before its objects are looked at."""
-        state, facts = self.state, statement.facts
-        failure = no_statement(statement) or self.errors.of_parser(state, statement)
-        if not statement.is_condition:
-            failure = failure or transactions.refusal_behind_table(state, facts)
-        failure = failure or self.errors.denied_at_once(state, statement)
-        if failure is None and transactions.begins_transaction(facts):
-            failure = transactions.begin_with_table(state, statement)
-        return failure
-
-    def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
-        """True if a statement names programs that nobody knows; one that makes them anew does not."""
-        unknown = self.state.unknown_programs
-        if not unknown:
-            return False
-        effects = facts.effects
-        if effects.kind in _CREATES_PROGRAMS and facts.is_or_replace:
-            self.state.unknown_programs -= {*effects.objects}
-            return False
-        named = {
-            *effects.objects,
-            *effects.calls,
-            *(TableName(use.database or self.database, use.name) for use in facts.functions),
-        }
-        return not unknown.isdisjoint(named)
 
     def _run_program(self, statement: SessionStatement) -> None:
         state = self.state
@@ -729,7 +569,7 @@ class Session:
             is_stated = error.is_stated or error.errno == statement.outcome.error
             state.fail(replace(error, is_stated=is_stated))
         if not statement.is_inner:
-            state.execution.notes = _merged(state.execution.notes)
+            state.execution.notes = merged_notes(state.execution.notes)
 
     def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
         pending = self.state.execution
@@ -744,11 +584,9 @@ class Session:
                 unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
                 runs=runs,
             )
+        notes = tuple(pending.notes)
         return StatementResult(
-            error=pending.error,
-            notes=tuple(pending.notes),
-            binlogs=binlogs,
-            unanalysed=unanalysed,
+            error=pending.error, notes=notes, binlogs=binlogs, unanalysed=unanalysed
         )
 
 
@@ -758,65 +596,3 @@ def _bare(statement: str) -> str:
 
 def _global_values(objects: SchemaCatalog) -> dict[str, str]:
     return {name: value.strip().strip("'\"").upper() for name, value in objects.settings().items()}
-
-
-def _syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
-    """Return the error of a statement outside of the server's grammar: nothing of the session changes."""
-    error, token = facts.error, facts.effects.stopped_at
-    assert error is not None, "the caller has looked"
-    assert token is not None, "it says where"
-    return Refusal(
-        *(outcome.error or error.errno, error.sqlstate, "ER_PARSE_ERROR", str(error)),
-        is_stated=outcome.error is not None,
-        why=(Why(offset=token.offset, length=max(1, len(token.text))),),
-    )
-
-
-def _unanalysed(facts: StatementFacts) -> Unanalysed:
-    token = facts.effects.stopped_at
-    assert token is not None
-    text = token.text[:80]
-    where = f"at {text!r}" if text else "at the end of the statement"
-    return Unanalysed(
-        reason=facts.too_much or f"the statement is not understood {where}",
-        offset=token.offset,
-        length=max(1, len(token.text)),
-    )
-
-
-def _merged(notes: Sequence[Note]) -> list[Note]:
-    """The notes of a program's statements: each reason once, in the order of the server.
-
-    A reason's note is that of the first statement whose note the client gets, if there is one.
-    """
-    told = [note for note in notes if note.is_told]
-    first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
-    return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
-
-
-def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
-    """Carry out a statement that changes nothing that is logged."""
-    if not statement.succeeds:
-        state.fail_as_stated(statement)
-
-
-_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
-    {
-        **dict.fromkeys(WRITING_KINDS | READING_KINDS, execute_rows),
-        **dict.fromkeys(DDL_KINDS, ddl.execute_ddl),
-        **dict.fromkeys(creates.KINDS, creates.execute_create),
-        StatementKind.CREATE_TABLE_SELECT: execute_create_select,
-        **dict.fromkeys(TABLE_DROPPING_KINDS, drops.execute_drop),
-        StatementKind.SET: execute_set,
-        StatementKind.BEGIN: transactions.begin,
-        StatementKind.COMMIT: transactions.commit,
-        StatementKind.ROLLBACK: transactions.roll_back,
-        StatementKind.SAVEPOINT: transactions.set_savepoint,
-        StatementKind.ROLLBACK_TO: transactions.roll_back_to,
-        StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
-        StatementKind.XA: transactions.execute_xa,
-        StatementKind.LOCK: execute_lock,
-        StatementKind.SESSION: lookups.look_or_use,
-        StatementKind.HANDLER: lookups.handle,
-    }
-)

@@ -16,8 +16,8 @@ from binlane.statements.policy.server_errors import Identity
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.host import Host
 from binlane.statements.session.dml import execute_rows
-from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.session.transactions import refusal_in_xa
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.session.variables import (
     ACCESS_NAMES,
     DIRECT,
@@ -27,6 +27,7 @@ from binlane.statements.session.variables import (
     isolation_level,
     plain,
 )
+from binlane.statements.session.xa_statements import refusal_in_xa
 from binlane.statements.sql.accounts import AccountName, Grantee, default_roles
 from binlane.statements.sql.evaluation.evaluator import evaluate
 from binlane.statements.sql.evaluation.known_names import Environment
@@ -60,7 +61,7 @@ _SQL_MODES: Final = {
 
 
 def system_value(variables: Variables, name: str) -> Value:
-    """The value of `@@name`; `name` in lower case, with its scope if one is given."""
+    """Return the value of `@@name`; `name` is in lower case, with its scope if one is given."""
     plain_name = name.rpartition(".")[2]
     is_global = name.startswith(_GLOBAL_PREFIXES)
     if plain_name == "binlog_format":

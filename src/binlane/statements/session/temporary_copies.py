@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from binlane.names import TableName
-from binlane.statements.session.state import TemporaryChange, TemporaryUse
+from binlane.statements.session.statement_state import TemporaryChange, TemporaryUse
 
 _KEPT: Final = 64
 """Number of ended statements whose uses are remembered: a binlog may turn out not to have got their texts."""

@@ -12,7 +12,8 @@ from typing import Final
 from binlane.names import TableName
 from binlane.statements.policy.resolution import ResolvedStatement
 from binlane.statements.programs.trace import inserts_own_rows
-from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
 from binlane.statements.sql.facts import RowChange, StatementFacts
 from binlane.statements.sql.schema import Table
 from binlane.statements.sql.tree.expressions import Name, Node, Select, TableUse, walk

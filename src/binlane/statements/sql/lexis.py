@@ -23,7 +23,6 @@ SPACES: Final = r" \t\n\v\f\r"
 """White space, in a pattern's set of characters."""
 BEHIND_DASHES: Final = r"\x00-\x20\x7f"
 """Characters that make `--` before them begin a comment, in a pattern's set of characters."""
-
 _WIDE_SPACE: Final = r"\xa0"
 _OTHER_LETTERS: Final = r"\x80-\x9f\xa1-\U0010FFFF"
 _WITH_WIDE_SPACE: Final = frozenset(

@@ -63,7 +63,6 @@ LOGGED_TYPES: Final[Mapping[str, tuple[ColumnType, ...]]] = MappingProxyType(
     }
 )
 """Column types in the log of an SQL type, the usual one first; other SQL types fit any column."""
-
 _TEXT_CHARSET: Final = "utf8mb4"
 _GENERATED_PRIMARY_KEY: Final = 0x4
 _MY_ROW_ID: Final = TableColumn(
@@ -76,11 +75,9 @@ _ROW_END: Final = replace(_ROW_START, name="row_end")
 _ROW_HASH: Final = TableColumn(name="DB_ROW_HASH_", type_name="BIGINT", is_generated=True)
 _DECIMAL_DEFAULT: Final = (10, 0)
 _ONE_BYTE_MEMBERS_MAX: Final = 255
-
 _FLOAT_DIGITS_MAX: Final = 24
 _OWN_CODES: Final = {"JSON": ColumnType.JSON, "VECTOR": ColumnType.VECTOR}
 """Types that MySQL's log has a code for; MariaDB has columns of such types as text and bytes."""
-
 _SIGNED_OR_NOT: Final = frozenset(
     {
         ColumnType.TINY,

@@ -624,7 +624,6 @@ LOG_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = Ma
     }
 )
 """Handlers for the statements of a log, where tables and their databases count."""
-
 SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = MappingProxyType(
     {
         **LOG_HANDLERS,

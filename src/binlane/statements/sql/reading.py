@@ -22,7 +22,7 @@ from functools import cache, partial
 from typing import Final, TypeVar
 
 from binlane.names import ACCOUNT_DATABASE, TableName
-from binlane.statements.sql.fact_finder import Untold, facts_of
+from binlane.statements.sql.fact_finder import facts_of
 from binlane.statements.sql.facts import Shape, StatementEffects, StatementFacts
 from binlane.statements.sql.lexis import BEHIND_DASHES, lexed_by
 from binlane.statements.sql.parser import (
@@ -37,6 +37,7 @@ from binlane.statements.sql.parser.cursor import Cursor, Stopped
 from binlane.statements.sql.parser.literals import read_object_name
 from binlane.statements.sql.parser.programs import is_at_compound
 from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.statement_finder import Untold
 from binlane.statements.sql.statement_kinds import StatementKind, kind_of
 from binlane.statements.sql.tokens import LONG, NAME_KINDS, WORD, SqlSyntaxError, Token, TokenKind
 from binlane.statements.sql.tree.expressions import Literal, children
@@ -141,8 +142,6 @@ _SHAPED: Final = frozenset(
     )
 )
 """Statements of which many differ in literals alone, and whose decision no literal changes."""
-
-
 Key = tuple[str | None, ...]
 """Text of a statement beside its literals, and the kind of each literal."""
 
@@ -244,8 +243,6 @@ def has_shape(facts: StatementFacts, ends: Sequence[int]) -> bool:
 KEPT_MAX: Final = 4_096
 """Texts and shapes whose facts are kept for a session's circumstances."""
 _CONTEXTS_MAX: Final = 64
-
-
 _Known = TypeVar("_Known", str, Key)
 _Kept = TypeVar("_Kept", Shape, StatementFacts)
 

@@ -22,7 +22,6 @@ from typing import Final
 from binlane.statements.sql.servers import Dialect
 
 Script = bytes | mmap
-
 BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[\s\x00]+")
 _LINE_COMMENT: Final = re.compile(rb"(?:\#|--(?=\s|\Z))[^\n]*+")
@@ -170,7 +169,7 @@ class ScriptReader:
         return Part(start, text, tuple(self._comments))
 
     def _plain(self) -> Part | None:
-        """Go behind a statement in which nothing needs a second look; None if that is none."""
+        """Skip a plain statement; None if the statement is not plain."""
         dialect = self._dialect()
         if dialect is not self._plain_for:
             self._plain_for = dialect

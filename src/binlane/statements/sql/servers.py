@@ -174,7 +174,6 @@ class LoggingFormat(Enum):
 
 
 Version = tuple[int, int, int]
-
 SERIES: Final[Mapping[str, tuple[tuple[int, int], ...]]] = MappingProxyType(
     {
         "mariadb": (
@@ -321,7 +320,6 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
     }
 )
 """First version of MariaDB and of MySQL with a fact, by fact."""
-
 _DEFAULTS: Final[Mapping[str, Mapping[str, tuple[tuple[Version, str], ...]]]] = MappingProxyType(
     {
         "mariadb": {
@@ -343,8 +341,6 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, tuple[tuple[Version, str], ...]]]] = 
         },
     }
 )
-
-
 _UNTIL: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
     {
         # Between 10.11 and 11.8: 11.0 has another optimizer's cost model (notes).
@@ -352,8 +348,6 @@ _UNTIL: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
     }
 )
 """First version without a fact, for facts that newer versions have no more."""
-
-
 _MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
     {
         Fact.LOGS_ALL_OPTIONS: ((10, 11, 17), (11, 4, 11), (11, 8, 7)),
@@ -405,8 +399,6 @@ _COLLATIONS: Final[Mapping[str, str]] = MappingProxyType(
         "tis620": "tis620_thai_ci",
     }
 )
-
-
 _UNICODE: Final = frozenset(("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"))
 """Character sets that MariaDB's character_set_collations names."""
 

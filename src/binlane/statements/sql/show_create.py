@@ -70,14 +70,10 @@ _GEOMETRIES: Final = frozenset(
 )
 _LARGE: Final = (("tiny", 255), ("", 65_535), ("medium", 16_777_215), ("long", 1 << 32))
 _NEWEST: Final = "utf8mb4_0900_ai_ci"
-
-
 _MARK: Final = "\0"
 _OF_OTHERS: Final = frozenset(("ORACLE", "MSSQL", "DB2", "MAXDB", "POSTGRESQL"))
 _WITHOUT_FIELD_OPTIONS: Final = _OF_OTHERS | {"NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40"}
 _WITHOUT_TABLE_OPTIONS: Final = _OF_OTHERS | {"NO_TABLE_OPTIONS", "ANSI"}
-
-
 _SEQUENCES: Final = re.compile(
     r"""(?xi) \b (?: (?P<function>nextval|lastval) \s* \( \s* | (?P<next>next|previous)
     \s+ value \s+ for \s+ ) (?: (?P<database>`[^`]+`|\w+) \s* \. \s* )?

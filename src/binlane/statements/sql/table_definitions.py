@@ -49,8 +49,6 @@ from binlane.statements.sql.tree.expressions import (
 )
 
 _NOW: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
-
-
 _VERSIONED: Final = "WITH SYSTEM VERSIONING"
 
 

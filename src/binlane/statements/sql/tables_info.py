@@ -16,7 +16,6 @@ from binlane.statements.sql.statement_kinds import DDL_KINDS, OPEN_ENDED_KINDS, 
 
 INFO_MAX: Final = (1 << 16) - 1
 """Bytes that a statement, and what is told of its tables, may have each: lengths of 16 bits."""
-
 _NAME_MAX: Final = 255
 _BRACKETS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
 _OPEN_ENDED: Final = OPEN_ENDED_KINDS | {StatementKind.UNKNOWN}

@@ -161,7 +161,7 @@ class BesideRows:
         self._reference.prepared.prepare(xid, begin, stop, noted.format_)
 
     def note(self, large: UnheldGroup, scanner: Scanner, window: Window) -> None:
-        """Look at the events of a large group that were noted since the last time."""
+        """Take the newly noted events of a large group."""
         is_open = scanner.is_in(large.position)
         if not is_open and not scanner.group_count:
             return

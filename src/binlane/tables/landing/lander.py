@@ -286,7 +286,7 @@ class Lander:
         return frozenset() if self._changes is None else self._changes.lost
 
     def _go_on(self, statement: Statement, after: LandedLog) -> None:
-        """Go on behind a statement."""
+        """Go on with the statements behind one."""
         before = self.objects
         self._log.become(after)
         if self.objects.version is before.version:

@@ -20,7 +20,7 @@ from typing import Self
 
 from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.losses import Losses
-from binlane.binlogs.routing.planned import MARKS
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.errors import BinlaneError, ConfigError, StoreLockedError
 from binlane.names import TableName, nearest
 from binlane.statements.scope.scope import Scope, ScopeList

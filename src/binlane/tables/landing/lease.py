@@ -209,7 +209,7 @@ class _Files:
         write_file_whole(self._filesystem, f"{self._folder}/{claim.name}", json.dumps(content))
 
     def delete(self, claim: _Claim) -> None:
-        """Remove one, if it is there."""
+        """Delete the lease file, if it exists."""
         try:
             self._filesystem.delete_file(f"{self._folder}/{claim.name}")
         except FileNotFoundError:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.store.chunks import base_name
-from binlane.binlogs.store.compression import SUFFIXES
+from binlane.binlogs.store.decompression import SUFFIXES
 from binlane.log.codec.format import MAGIC
 from binlane.log.grouping.first_event import format_of
 from binlane.log.grouping.resync import find_group

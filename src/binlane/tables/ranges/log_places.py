@@ -102,7 +102,7 @@ def _not_there(files: Sequence[StoredLogFile], place: Offset) -> StoreError:
 
 
 def _another(file: StoredLogFile, first: LogFileFacts, place: Offset) -> StoreError:
-    """The file in which an offset stands is another one by now."""
+    """Return the error that another file has taken the place of an offset's file."""
     if place.server_id is not None and first.server_id != place.server_id:
         return _another_server(file, place, f"{first.server_id}", f"{place.server_id}")
     return StoreError(

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from binlane.binlogs.store.catalog import CATALOG_FILE
 from binlane.binlogs.store.chunks import base_name
 from binlane.binlogs.store.files import BINLOGS_DIRECTORY
-from binlane.binlogs.store.reading import StoreReader
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.errors import ConfigError, StoreError
 from binlane.tables.columnar.selection import file_number
 from binlane.tables.ranges.filesystems import (

@@ -213,7 +213,7 @@ class _Counting:
         self._inner: CountingScanner | None = None
 
     def run(self) -> LoggedRowCounts:
-        """Count it.
+        """Count the rows of the range.
 
         Raises:
             UnexpectedError: If the kernel cannot go on.

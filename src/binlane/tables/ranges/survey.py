@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.store.reading import fingerprint
+from binlane.binlogs.store.stored_groups import fingerprint
 from binlane.errors import CodecError, TruncatedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event, EventHeader, decode_event, encode_event

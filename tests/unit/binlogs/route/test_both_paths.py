@@ -33,7 +33,7 @@ CASES = [
     *(pytest.param(name, 1 << 30, marks=pytest.mark.slow) for name in SETS if name not in SAMPLED),
 ]
 compiled = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

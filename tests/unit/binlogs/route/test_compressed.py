@@ -28,7 +28,7 @@ _SETS: Final = {
     "my97_compressed": EventType.TRANSACTION_PAYLOAD,
 }
 compiled = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

@@ -16,7 +16,7 @@ _SCOPES = ("LOG ALL", "LOG(shop.t)", "IGNORE(shop.t)")
 _HEADER = 19
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from binlane.binlogs.route.record import RECORD_FILE
+from binlane.binlogs.route.route_record import RECORD_FILE
 from binlane.errors import CorruptStoreError
 from tests.routed_files import routed, written
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.route.job import RouteRequest, route_files
-from binlane.binlogs.route.record import RECORD_FILE, Record
-from binlane.binlogs.route.schedule import Change, Schedule
-from binlane.binlogs.routing.passwords import with_hashes
+from binlane.binlogs.route.route_record import RECORD_FILE, Record
+from binlane.binlogs.route.schedule import Schedule, ScheduledChange
+from binlane.binlogs.routing.password_hashing import with_hashes
 from binlane.binlogs.store.disk import DirectoryLock
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.errors import (
     CodecError,
@@ -206,7 +206,7 @@ def test_scopes_change_behind_a_gtid(tmp_path: Path) -> None:
     after = expected[6].gtid
     assert isinstance(after, Gtid)
     schedule = Schedule(
-        definitions("LOG ALL"), (Change(after, definitions("IGNORE ALL", "LOG ALL")),)
+        definitions("LOG ALL"), (ScheduledChange(after, definitions("IGNORE ALL", "LOG ALL")),)
     )
     asked = RouteRequest(paths=paths, schedule=schedule, out=tmp_path / "out")
     route_files(asked)

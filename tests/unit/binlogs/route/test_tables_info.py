@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from binlane.binlogs.route.job import Report, route_files
-from binlane.binlogs.routing.queries import statement_of
+from binlane.binlogs.route.job import RouteReport, route_files
+from binlane.binlogs.routing.query_events import statement_of
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.verify import verify
 from binlane.errors import CodecError
@@ -29,7 +29,7 @@ from tests.routed_files import outputs, request, written
 _SCOPES = ("LOG ALL", "LOG(shop)", "IGNORE(shop.t)")
 _EXTENDED = format_description(lengths={EventType.QUERY: 17})
 compiled = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 
@@ -40,7 +40,7 @@ def _route(
     tables_info: bool = True,
     file_bytes: int = 1 << 30,
     **fields: object,
-) -> Report:
+) -> RouteReport:
     settings = StoreSettings(max_binlog_size_bytes=file_bytes, has_tables_info=tables_info)
     report = route_files(request(paths, out, *clauses, settings=settings, **fields))
     assert report.fault is None
@@ -162,7 +162,7 @@ def test_what_has_no_room_is_in_a_plain_file(
 def test_all_paths_change_forms_alike(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binlane.binlogs.routing.tables_info.INFO_MAX", 48)
+    monkeypatch.setattr("binlane.binlogs.routing.query_tables.INFO_MAX", 48)
     paths = written(name, tmp_path / "in")
     fields: tuple[dict[str, Any], ...] = (
         {"uses_kernels": False},

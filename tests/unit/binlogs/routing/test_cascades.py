@@ -106,7 +106,7 @@ SCOPES = ("LOG(shop.ch_c)", "LOG(shop.gch)", "LOG(shop.ch_n)", "IGNORE(shop.par)
 def test_all_paths_find_the_same_in_recorded_logs(name: str, tmp_path: Path) -> None:
     paths = written(name, tmp_path / "in")
     ways: dict[str, dict[str, Any]] = {"reference": {"uses_kernels": False}}
-    if is_compiled(("route", "scan")):
+    if is_compiled(("copying", "scan")):
         ways |= {"spans": {}, "large": {"window_bytes": 64, "held_bytes_max": 200}}
     reports = {
         way: routed(paths, tmp_path / way, *SCOPES, **options) for way, options in ways.items()

@@ -7,7 +7,13 @@ import pytest
 from binlane.binlogs.routing.judging import judge_statement, text_in_scope
 from binlane.binlogs.routing.routed_group import OmissionKind
 from binlane.binlogs.routing.routing_memory import NOTHING
-from binlane.binlogs.routing.statements import Drop, Incident, Keep, LeaveOut, Rewrite
+from binlane.binlogs.routing.statement_verdicts import (
+    Drop,
+    IncidentVerdict,
+    Keep,
+    LeaveOut,
+    Rewrite,
+)
 from binlane.statements.sql.logged_statements import LoggedStatement
 from tests.unit.binlogs.routing.test_objects import DATABASE, NOT_CRM, TABLES, scope_of
 
@@ -70,7 +76,7 @@ def test_a_text_without_what_people_say(text: str, kept: str | None) -> None:
 )
 def test_what_cannot_go_is_an_incident(text: str) -> None:
     verdict = judge_statement(logged(text), scope_of(DATABASE), NOTHING).verdict
-    assert isinstance(verdict, Incident)
+    assert isinstance(verdict, IncidentVerdict)
     assert "crm" not in verdict.reason
 
 
@@ -105,7 +111,7 @@ def test_what_is_not_understood_stops_whom_it_may_concern(
     is_ours: bool,  # noqa: FBT001
 ) -> None:
     found = judge_statement(logged(text, database=database), scope_of(TABLES), NOTHING).verdict
-    assert isinstance(found, Incident if is_ours else Drop)
+    assert isinstance(found, IncidentVerdict if is_ours else Drop)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from binlane.binlogs.routing.cut_group import MARKS, CutGroup, annotated, cut_group
 from binlane.binlogs.routing.makers import (
     could_be,
     could_be_raw,
@@ -18,7 +19,6 @@ from binlane.binlogs.routing.makers import (
     thread_of_raw,
     threads_of_run,
 )
-from binlane.binlogs.routing.planned import MARKS, CutGroup, annotated, cut_group
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.log.codec.compression import compress_record
 from binlane.log.codec.control import FormatDescriptionEvent

@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.route.job import RouteRequest, route_files
-from binlane.binlogs.route.schedule import Change, Schedule
+from binlane.binlogs.route.schedule import Schedule, ScheduledChange
 from binlane.binlogs.routing.judging import judge_statement
 from binlane.binlogs.routing.routed_group import OmissionKind
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory
-from binlane.binlogs.routing.statements import Drop, Incident, Keep, LeaveOut, Rewrite
+from binlane.binlogs.routing.statement_verdicts import (
+    Drop,
+    IncidentVerdict,
+    Keep,
+    LeaveOut,
+    Rewrite,
+)
 from binlane.log.codec.event import Event
 from binlane.log.codec.query import QueryEvent
 from binlane.log.grouping.event_group import EventGroup, group_events
@@ -50,7 +56,7 @@ def one(
     verdict = judged.verdict
     # What is remembered is a text between groups.
     memory = Memory.decode(judged.memory.encode())
-    if isinstance(verdict, Incident):
+    if isinstance(verdict, IncidentVerdict):
         return f"! {verdict.reason}", memory
     if isinstance(verdict, Rewrite):
         return verdict.statement, memory
@@ -265,7 +271,8 @@ def test_what_was_left_out_stays_so_under_a_scope_of_everything(name: str, tmp_p
     after = found[at - 1].gtid
     assert after is not None
     schedule = Schedule(
-        definitions("IGNORE(shop.log_i)"), (Change(after, definitions("LOG ALL", "LOG ALL")),)
+        definitions("IGNORE(shop.log_i)"),
+        (ScheduledChange(after, definitions("LOG ALL", "LOG ALL")),),
     )
     for fast in (True, False):
         out = tmp_path / str(fast)

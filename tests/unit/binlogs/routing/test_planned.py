@@ -12,14 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.binlogs.routing.planned import (
-    CutGroup,
-    Mismatch,
-    Piece,
-    PlannedGroup,
-    cut_group,
-    planned,
-)
+from binlane.binlogs.routing.cut_group import CutGroup, Mismatch, Piece, cut_group
+from binlane.binlogs.routing.event_routing import route
+from binlane.binlogs.routing.planned import PlannedGroup, planned
 from binlane.binlogs.routing.planned_route import (
     CHANGED_DEFINITION,
     PlannedRouting,
@@ -27,8 +22,7 @@ from binlane.binlogs.routing.planned_route import (
     route_planned,
     without_marks,
 )
-from binlane.binlogs.routing.queries import with_ddl_xid
-from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.query_events import with_ddl_xid
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObject, StoredObjectKind
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader

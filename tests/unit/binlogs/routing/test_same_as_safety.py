@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.binlogs.routing.statements import Drop, Keep, judge
+from binlane.binlogs.routing.statement_verdicts import Drop, Keep, judge
 from binlane.statements.scope.changes import changes_in_text
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.parser import parse_binlog_statement

@@ -18,7 +18,7 @@ paths = pytest.mark.parametrize(
         pytest.param(
             True,
             marks=pytest.mark.skipif(
-                not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+                not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
             ),
         ),
     ],

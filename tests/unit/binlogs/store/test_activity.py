@@ -11,9 +11,9 @@ import pytest
 from binlane.binlogs.routing.routing_memory import Memory, StoredObject, StoredObjectKind
 from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.positions import GtidPosition

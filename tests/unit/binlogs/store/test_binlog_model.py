@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from binlane.binlogs.store.binlog import Binlog
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.binlogs.store.verify import verify
 from binlane.positions import Gtid, mariadb_position
 from tests.groups import TIMESTAMP, create, kill, sequences, stored, transaction

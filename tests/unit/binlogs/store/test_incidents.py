@@ -10,9 +10,9 @@ import pytest
 
 from binlane.binlogs.store.catalog import Catalog
 from binlane.binlogs.store.incidents import KEPT_MAX, StoredIncident
-from binlane.binlogs.store.reading import incidents_in, read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import incidents_in, read_groups
 from binlane.errors import StoreFullError
 from binlane.positions import FilePosition
 from tests.faulty_disk import Failure, FaultyDisk, no_room

@@ -10,9 +10,9 @@ import pytest
 
 from binlane.binlogs.store.catalog import BinlogActivity, Catalog
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.binlogs.store.verify import verify
 from binlane.errors import CorruptStoreError
 from binlane.live.dump.dump_sending import serve_dump

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Catalog
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.binlogs.store.verify import verify
 from binlane.positions import GtidPosition
 from tests.groups import TIMESTAMP, add, create, sequences, stored, transaction

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
-from binlane.binlogs.store.reading import StoreReader
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.binlogs.store.verify import verify
 from binlane.errors import StoreError, StoreFullError
 from binlane.positions import GtidPosition

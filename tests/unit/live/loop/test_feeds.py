@@ -25,7 +25,7 @@ from tests.routed_files import definitions, written
 from tests.unit.live.service.test_runs import never
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 _REFUSED = PeerError("Access denied", peer="source", phase="log in", errno=1045)
 

@@ -35,7 +35,7 @@ _SCOPES = ("LOG ALL", "LOG(shop.t)", "IGNORE(shop.a)", "LOG(crm)")
 _SET = "md1011_txn"
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

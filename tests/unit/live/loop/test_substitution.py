@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.routing.cut_group import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.makers import thread_of_raw
-from binlane.binlogs.routing.planned import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.binlogs.store.reading import read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
@@ -69,7 +69,7 @@ _THREAD = 7
 _PATIENCE_S = 0.2
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

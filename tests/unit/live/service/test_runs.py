@@ -14,9 +14,9 @@ import pytest
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.binlogs.store.live import LiveBinlog
-from binlane.binlogs.store.reading import read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.router import Router
@@ -42,7 +42,7 @@ SETS = (
 _SCOPES = ("LOG ALL", "LOG(shop.t)", "IGNORE(shop.a)", "LOG(crm)")
 
 pytestmark = pytest.mark.skipif(
-    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+    not is_compiled(("copying", "scan")), reason="the kernels are not compiled here"
 )
 
 

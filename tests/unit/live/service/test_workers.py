@@ -21,7 +21,7 @@ from binlane.binlogs.store.store import Store
 from binlane.client.settings import ServerUrl
 from binlane.errors import BinlaneError, ConfigError
 from binlane.live.answers.access import Access
-from binlane.live.answers.statements import PortAnswers
+from binlane.live.answers.port_answers import PortAnswers
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.handler import SessionAge

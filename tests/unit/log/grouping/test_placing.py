@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.routing.routed_group import RoutedGroup
-from binlane.binlogs.store.reading import read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import decode_event
 from binlane.log.codec.format import Format

@@ -9,11 +9,11 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
 from binlane.log.codec.types import GtidFlag
 from binlane.names import TableName
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
 from binlane.statements.session.log_events import SOURCE_LOG, Body, ChangedRows
-from binlane.statements.session.report import BinlogResult
-from binlane.statements.session.state import SessionState, TemporaryChange, TemporaryUse
+from binlane.statements.session.report import BinlogResult, StatementPlan
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import TemporaryChange, TemporaryUse
 
 _ENDS = (b"COMMIT", b"ROLLBACK")
 

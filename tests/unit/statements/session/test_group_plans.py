@@ -15,10 +15,10 @@ from binlane.names import TableName
 from binlane.statements.check.definitions import read_definitions
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.policy.server import Server
-from binlane.statements.session.group_fitting import StatementPlan
 from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
 from binlane.statements.session.log_events import SOURCE_LOG, printed
 from binlane.statements.session.planning_session import PlanningSession
+from binlane.statements.session.report import StatementPlan
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.servers import RowImage
@@ -607,7 +607,7 @@ def test_what_is_kept_is_what_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> 
     def told(*, is_kept: bool) -> list[StatementPlan]:
         if not is_kept:
             monkeypatch.setattr(
-                "binlane.statements.session.recurring.Recurring.foresee", lambda *_: None
+                "binlane.statements.session.recurring.Recurring.expect", lambda *_: None
             )
             monkeypatch.setattr(
                 "binlane.statements.session.recurring.Recurring.again",

@@ -9,8 +9,8 @@ from binlane.statements.policy.resolution import Opening, resolve
 from binlane.statements.policy.server import Server
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-from binlane.statements.session.decision import plan_of
 from binlane.statements.session.report import StatementResult
+from binlane.statements.session.resolved_shape import shape_of
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.servers import LoggingMode
@@ -41,14 +41,14 @@ def _events(result: StatementResult) -> list[tuple[str, str]]:
 def test_statements_of_one_shape_share_a_plan() -> None:
     objects, server = _objects(), Server.parse("mariadb")
     plans = [
-        plan_of(
+        shape_of(
             read(f"INSERT INTO t VALUES ({value}, 5)", database="d"),
             Opening(objects, server, "d"),
         )
         for value in (1, 22_222)
     ]
     assert plans[0] is plans[1]
-    assert plan_of(
+    assert shape_of(
         read("INSERT INTO t VALUES (3, 5)", database="d"),
         Opening(objects.copy(), server, "d"),
     ) is plans[0]  # fmt: skip
@@ -132,7 +132,7 @@ def test_what_is_kept_is_what_would_be_found(server: str) -> None:
     for value in ("1", "'a longer one'"):
         facts = read(f"INSERT INTO t SELECT {value}, f.a FROM u AS f LIMIT 5", database="d")
         opening = Opening(objects, rules, "d")
-        plan = plan_of(facts, opening)
+        plan = shape_of(facts, opening)
         found = plan.resolved if facts.shift is None else plan.resolved.moved(facts.shift)
         assert found == resolve(facts, opening)
 

@@ -18,17 +18,13 @@ from binlane.statements.policy.refusals import Outcome
 from binlane.statements.policy.server import Server
 from binlane.statements.programs.host import ProgramState
 from binlane.statements.session import recurring
+from binlane.statements.session.caches import BinlogCaches, Cache
 from binlane.statements.session.recurring import Recurring
 from binlane.statements.session.report import StatementResult
 from binlane.statements.session.session import Session
-from binlane.statements.session.state import SessionState, SessionStatement
-from binlane.statements.session.transaction import (
-    BinlogCaches,
-    Cache,
-    EngineChanges,
-    EngineUse,
-    Transaction,
-)
+from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_state import SessionStatement
+from binlane.statements.session.transaction import EngineChanges, EngineUse, Transaction
 from binlane.statements.session.variables import Variables
 from binlane.statements.sql.catalog import SchemaCatalog
 from tests.unit.statements.session.test_recorded_sessions import VECTORS, session_of
@@ -277,7 +273,7 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (told,) = session.execute(text).binlogs.values()
         events = [event.info for event in told.events if event.type == "Annotate_rows"]
         assert events in ([], [text], texts)
-        kept = [len(place.kept) for place in known.places.values()]
+        kept = [len(place.templates) for place in known.places.values()]
         assert sum(kept) + len(kept) <= 10
 
 

@@ -86,7 +86,7 @@ def test_errors_that_a_program_catches_are_predicted(flavor: str) -> None:
 
 def test_a_port_does_not_load_the_prediction() -> None:
     script = (
-        "import sys, binlane.live.service.serve, binlane.live.port.port_session;"
+        "import sys, binlane.live.service.service, binlane.live.port.port_session;"
         "print([name for name in sys.modules if 'predicted_errors' in name])"
     )
     found = subprocess.run(

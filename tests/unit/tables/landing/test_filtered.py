@@ -11,7 +11,7 @@ from binlane import api
 from binlane.binlogs.filters.events import EventFilter
 from binlane.binlogs.filters.filter_state import FilterState
 from binlane.binlogs.filters.terms import parse_terms
-from binlane.binlogs.routing.planned import MARKS
+from binlane.binlogs.routing.cut_group import MARKS
 from binlane.errors import ConfigError
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.walk import walk

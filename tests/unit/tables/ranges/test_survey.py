@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.stored_groups import read_groups
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.log.codec.query import QueryEvent

@@ -6,15 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from binlane.binlogs.cat.summary.counts import (
-    GroupSummary,
-    TableCount,
-    count_text,
-    duration_text,
-    facts,
-    notes,
-    size_text,
-)
+from binlane.binlogs.cat.summary.counts import GroupSummary, TableCount
+from binlane.binlogs.cat.summary.figures import count_text, duration_text, facts, notes, size_text
 from binlane.binlogs.cat.summary.summary_json import time_text
 
 if TYPE_CHECKING:

@@ -10,15 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from binlane.binlogs.cat.summary.counts import (
-    Bucket,
-    GroupSummary,
-    count_text,
-    duration_text,
-    facts,
-    notes,
-    size_text,
-)
+from binlane.binlogs.cat.summary.counts import Bucket, GroupSummary
+from binlane.binlogs.cat.summary.figures import count_text, duration_text, facts, notes, size_text
 from binlane.binlogs.cat.summary.summary_json import time_text
 from binlane.visible import visible
 

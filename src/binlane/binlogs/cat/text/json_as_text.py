@@ -9,6 +9,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
+from binlane.binlogs.cat.text.escapes import MYSQL_ESCAPES
 from binlane.log.codec.json_binary import JsonDocument, JsonValue
 from binlane.log.codec.json_diff import JsonDiff, JsonOperation
 
@@ -103,18 +104,3 @@ def _scalar(value: JsonValue) -> str:
 
 def _literal(text: str) -> str:
     return f"'{text.translate(MYSQL_ESCAPES)}'"
-
-
-# Control characters, quotes and backslashes of any literal that mysqlbinlog prints.
-MYSQL_ESCAPES: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        **{code: f"\\x{code:02x}" for code in range(32)},
-        ord("\n"): "\\n",
-        ord("\r"): "\\r",
-        ord("\b"): "\\b",
-        ord("\t"): "\\t",
-        ord("\f"): "\\f",
-        ord("'"): "\\'",
-        ord("\\"): "\\\\",
-    }
-)

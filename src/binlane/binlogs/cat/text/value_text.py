@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.cat.text.json_as_text import MYSQL_ESCAPES
+from binlane.binlogs.cat.text.escapes import MYSQL_ESCAPES
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec import numbers, strings, temporal
 from binlane.log.codec.buffer import Reader

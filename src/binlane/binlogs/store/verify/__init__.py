@@ -10,7 +10,7 @@ every event, and `kernel_path` lets a kernel look and decodes what is rare. Both
 
 from __future__ import annotations
 
+from binlane.binlogs.store.verify.arguments import verify, verify_against
 from binlane.binlogs.store.verify.faults import CheckCounts, Fault
-from binlane.binlogs.store.verify.places import verify, verify_against
 
 __all__ = ["CheckCounts", "Fault", "verify", "verify_against"]

@@ -22,12 +22,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from binlane.binlogs.routing.statements import names_only
+from binlane.binlogs.routing.statement_verdicts import names_only
 from binlane.binlogs.store.verify.contents import ChangeKind, GroupChanges, LoggedChange, contents
 from binlane.binlogs.store.verify.cursors import ScopedLog
 from binlane.binlogs.store.verify.faults import Fault
 from binlane.binlogs.store.verify.log import LogFiles
-from binlane.binlogs.store.verify.parts import is_part, names_in
+from binlane.binlogs.store.verify.statement_parts import is_part, names_in
 from binlane.errors import CodecError, StoreError
 from binlane.log.codec.encryption import KeyRing
 from binlane.names import TableName

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.routing.queries import statement_of
+from binlane.binlogs.routing.query_events import statement_of
 from binlane.binlogs.store.chunks import base_name
 from binlane.binlogs.store.verify.faults import Fault
 from binlane.binlogs.store.verify.gtid_columns import GtidColumns

@@ -18,8 +18,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from binlane.binlogs.routing.judging import text_in_scope
-from binlane.binlogs.routing.passwords import with_hashes_in
-from binlane.binlogs.routing.queries import UPDATED_DATABASES, statement_of
+from binlane.binlogs.routing.password_hashing import with_hashes_in
+from binlane.binlogs.routing.query_events import UPDATED_DATABASES, statement_of
 from binlane.binlogs.routing.row_images import cut_rows
 from binlane.binlogs.store.chunks import open_chunks
 from binlane.errors import CodecError, TruncatedError

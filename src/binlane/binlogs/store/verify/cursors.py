@@ -9,7 +9,7 @@ from typing import Final
 from binlane.binlogs.store.verify.contents import GroupChanges, contents
 from binlane.binlogs.store.verify.faults import Fault
 from binlane.binlogs.store.verify.log import LogFiles
-from binlane.binlogs.store.verify.parts import is_part_of_group
+from binlane.binlogs.store.verify.statement_parts import is_part_of_group
 from binlane.log.codec.encryption import KeyRing
 from binlane.positions import AnyGtid, GtidSet, Position
 

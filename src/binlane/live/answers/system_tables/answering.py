@@ -18,7 +18,7 @@ from binlane.live.answers.system_tables.question import (
     question_of,
 )
 from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFunctions
-from binlane.live.answers.system_tables.schema import (
+from binlane.live.answers.system_tables.system_columns import (
     DESCRIBE_COLUMNS,
     TABLES,
     TABLES_COLUMN,

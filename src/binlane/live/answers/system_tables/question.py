@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.live.answers.system_tables.schema import TABLES
+from binlane.live.answers.system_tables.system_columns import TABLES
 from binlane.names import TableName
 from binlane.statements.scope.scope import SYSTEM_DATABASE
 from binlane.statements.sql.parser import Stopped, cursor_over

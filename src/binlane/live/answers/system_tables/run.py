@@ -14,15 +14,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.errors import StatementError
-from binlane.live.answers.system_tables.schema import TABLES, Snapshot
-from binlane.live.answers.system_tables.turns import QueryTurns
+from binlane.live.answers.system_tables.query_turns import QueryTurns
+from binlane.live.answers.system_tables.system_columns import TABLES, Snapshot
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.results import BINARY_COLLATION, Cell, ColumnDefinition
 from binlane.log.codec.types import ColumnType, Flavor
 from binlane.statements.scope.scope import SYSTEM_DATABASE
 
-_WORKER: Final = Path(__file__).with_name("worker.py")
+_WORKER: Final = Path(__file__).with_name("query_worker.py")
 _INTERRUPTED: Final = 1317
 _TIMEOUT: Final = MappingProxyType({Flavor.MARIADB: 1969, Flavor.MYSQL: 3024})
 """Errors that end queries which pass max_statement_time or max_execution_time."""

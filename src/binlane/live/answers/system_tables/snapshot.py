@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from binlane.binlogs.store.catalog import ScopeChange
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.incidents import StoredIncident
-from binlane.live.answers.system_tables.schema import Row, Snapshot
+from binlane.live.answers.system_tables.system_columns import Row, Snapshot
 from binlane.statements.scope.definition import Definition
 
 

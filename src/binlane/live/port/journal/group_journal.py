@@ -107,7 +107,7 @@ class GroupJournal:
         return None
 
     def passed(self, ends: Mapping[Stream, int]) -> None:
-        """Let files go of which no group is asked for any more."""
+        """Delete files whose groups nobody asks for any more."""
         for number in self._log.older:
             streams = self._ranges.get(number, {})
             if any(ends.get(stream, 0) < last for stream, (_, last) in streams.items()):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.live.provision.demo.shop import DATABASES, SECRET, TABLES, Shop
 from binlane.live.provision.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, DemoStage
 from binlane.log.codec.columns import decode_rows

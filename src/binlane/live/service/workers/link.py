@@ -79,7 +79,7 @@ class ProcessLink:
             self._writer.close()
 
     async def call(self, what: str, *arguments: object) -> Any:  # as `Serve`
-        """Have the other end do something; its result.
+        """Call the other end and return its result.
 
         Raises:
             BinlaneError: What it raises; PeerError if it is gone, or failed by a mistake of ours.
@@ -101,7 +101,7 @@ class ProcessLink:
             del self._waiting[number]
 
     def tell(self, what: str, *arguments: object) -> None:
-        """Have the other end do something some time; nobody hears what comes of it."""
+        """Send a message to the other end without waiting for an answer."""
         self._send(_Kind.TELL, 0, (what, arguments))
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ class SpareProcess:
             socket.send_fds(self._channel, [_GO], list(descriptors))
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Kill the process by SIGKILL."""
         if self.returncode is None:
             os.kill(self.pid, signal.SIGKILL)
 

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-from binlane.live.answers.port import Port
+from binlane.live.answers.session_judges import Port
 from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.transport import Gateway
 from binlane.live.port.attribution_messages import AttributionSender
@@ -199,7 +199,7 @@ class Worker:
 
 
 def work(descriptors: Sequence[int]) -> None:
-    """Run.
+    """Run a worker until it ends.
 
     Args:
         descriptors: Link, sayings, memory, listening sockets.

@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 from binlane.errors import PeerError
-from binlane.live.answers.explain import explain_binlog, explained
-from binlane.live.answers.port import Port
+from binlane.live.answers.explain_answers import explain_binlog, explained
+from binlane.live.answers.session_judges import Port
 from binlane.live.gateway.answers import Answer, RowsInParts
 from binlane.live.gateway.handler import Handler, HandlerSession, Send
 from binlane.live.gateway.judge import Judge
@@ -139,7 +139,7 @@ class WorkerHandler:
     async def dump(
         self, session: HandlerSession, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
-        """Serve a dump; the last packet."""
+        """Serve a dump; return its last packet."""
         number = self._number(session)
         self._sends[number] = send
         try:

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from binlane.errors import BinlaneError
 from binlane.live.answers.access import Access
-from binlane.live.answers.port import Port
-from binlane.live.answers.statements import PortAnswers
+from binlane.live.answers.port_answers import PortAnswers
+from binlane.live.answers.session_judges import Port
 from binlane.live.gateway.answers import RowsInParts
 from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.port_counts import PortCounts

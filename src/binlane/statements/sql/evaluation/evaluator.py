@@ -130,11 +130,7 @@ _OTHERWISE_IN_ORACLE: Final = frozenset(
     )
 )
 """Functions that do something else in sql_mode ORACLE."""
-
-
 _WORDS: Final = {LiteralKind.NULL: None, LiteralKind.TRUE: 1, LiteralKind.FALSE: 0}
-
-
 _MOMENTS: Final = {
     LiteralKind.DATE: TemporalKind.DATE,
     LiteralKind.TIME: TemporalKind.TIME,
@@ -160,15 +156,9 @@ def bytes_value(text: str, *, is_hexadecimal: bool) -> str:
 
 
 Operands: TypeAlias = Sequence[Expression]
-
-
 _VALUES_MAX: Final = 64
 """More than so many are as good as not known."""
-
-
 _COALESCING: Final = frozenset(("IFNULL", "COALESCE", "NVL"))
-
-
 _AGGREGATES: Final = frozenset(
     (
         *("COUNT", "SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT", "BIT_AND", "BIT_OR", "BIT_XOR"),
@@ -176,8 +166,6 @@ _AGGREGATES: Final = frozenset(
         *("JSON_ARRAYAGG", "JSON_OBJECTAGG", "ANY_VALUE"),
     )
 )
-
-
 Values = tuple[Value, ...]
 """Each once, in the order of the text."""
 

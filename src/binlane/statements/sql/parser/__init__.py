@@ -50,7 +50,6 @@ TOKENS_MAX: Final = 300_000
 """Words and signs of one statement, runs of values left out: to judge more takes others' time."""
 HEIGHT_MAX: Final = 200
 """Nodes within nodes; folds over higher trees would end the interpreter's stack."""
-
 __all__ = (
     "TOO_DEEP",
     "NotAnalysed",

@@ -57,8 +57,6 @@ _MARIADB_PRIVILEGES: Final = (
     *("REPLICATION REPLICA ADMIN", "REPLICATION SLAVE ADMIN", "SET USER"),
     *("SHOW CREATE ROUTINE", "SLAVE MONITOR"),
 )
-
-
 PAIRS_MAX: Final = 50_000
 """Accounts times what each of them is given in one statement."""
 

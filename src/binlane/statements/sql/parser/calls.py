@@ -29,7 +29,8 @@ from binlane.statements.sql.parser.literals import (
     read_literal,
     read_run,
 )
-from binlane.statements.sql.parser.notation import Fields, Notation, Reader
+from binlane.statements.sql.parser.notation import Notation, Reader
+from binlane.statements.sql.parser.notation_readers import Fields
 from binlane.statements.sql.parser.reserved_words import (
     NEVER_CALLED,
     NEVER_CALLED_IN_MYSQL,

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 from binlane.statements.sql.parser.reserved_words import no_aliases, reserved_words
 
 _T = TypeVar("_T")
-
-
 DEPTH_MAX: Final = 760
 """Calls that reading an expression or query may nest; more would end the interpreter's stack."""
-
-
 _AHEAD_MAX: Final = 4
 """Tokens that a reader looks ahead at without asking for the end."""
 

@@ -213,7 +213,6 @@ TRUNCATE = TRUNCATE [TABLE] names:object [wait] [{DROP | REUSE} STORAGE @oracle]
 renamed = old:object [wait] TO new:object -> pair
 wait = {NOWAIT | WAIT number} @mariadb
 """
-
 TABLES: Final = """
 new_table = if_not_exists:[IF NOT EXISTS] name:object {
     LIKE like:object

@@ -44,69 +44,31 @@ from binlane.statements.sql.tree.expressions import (
 
 # Strength with which operators bind.
 _OR: Final = 1
-
-
 _XOR: Final = 2
-
-
 _AND: Final = 3
-
-
 _NOT: Final = 4
-
-
 _COMPARISON: Final = 6
-
-
 _PREDICATE: Final = 7
-
-
 BITS: Final = 8
 """From here on, operators are of values, none of conditions (`bit_expr`)."""
-
-
 _SHIFT: Final = 10
-
-
 _SUM: Final = 11
-
-
 _PRODUCT: Final = 12
-
-
 _POWER: Final = 13
-
-
 _CONCAT: Final = 14
-
-
 UNARY: Final = 15
-
-
 _COLLATE: Final = 16
-
-
 _MEMBER: Final = 17
-
-
 UNITS: Final = words_of("""
     MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR SECOND_MICROSECOND
     MINUTE_MICROSECOND MINUTE_SECOND HOUR_MICROSECOND HOUR_SECOND HOUR_MINUTE DAY_MICROSECOND
     DAY_SECOND DAY_MINUTE DAY_HOUR YEAR_MONTH
     """)
 """Units of INTERVAL and EXTRACT."""
-
-
 SIMPLE_UNITS: Final = words_of("MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR")
-
-
 QUERY_WORDS: Final = frozenset(("SELECT", "WITH", "TABLE", "VALUES"))
 """Words that a query begins with, unless it is in parentheses."""
-
-
 SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "MINUS", "ORDER", "LIMIT"))
-
-
 _QUANTIFIERS: Final = {"ANY": "ANY", "SOME": "ANY", "ALL": "ALL"}
 
 
@@ -310,8 +272,6 @@ def _json_member(c: Cursor, left: Expression, at: int) -> Operation | None:
 
 
 _Special = Callable[[Cursor, Expression, int], Operation | None]
-
-
 _BINARY: Final[Mapping[str, tuple[int, str]]] = {
     "OR": (_OR, "OR"),
     "||": (_OR, "OR"),
@@ -351,8 +311,6 @@ _BINARY: Final[Mapping[str, tuple[int, str]]] = {
     "->": (_MEMBER, "->"),
     "->>": (_MEMBER, "->>"),
 }
-
-
 _NEGATED: Final[Mapping[str, _Special]] = {
     "IN": _in,
     "BETWEEN": _between,
@@ -360,8 +318,6 @@ _NEGATED: Final[Mapping[str, _Special]] = {
     "REGEXP": _regexp,
     "RLIKE": _regexp,
 }
-
-
 _SPECIAL: Final[Mapping[str, _Special]] = {
     **_NEGATED,
     "IS": _is,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from binlane.statements.sql.parser.cursor import Cursor, NotAnalysed
-from binlane.statements.sql.parser.notation import Fields, Maker, maker
+from binlane.statements.sql.parser.notation_readers import Fields, Maker, maker
 from binlane.statements.sql.parser.reserved_words import words_of
 from binlane.statements.sql.parser.types import (
     may_be_compressed,

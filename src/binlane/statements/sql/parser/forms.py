@@ -49,11 +49,7 @@ from binlane.statements.sql.tree.expressions import (
 )
 
 _QUERY_WORDS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
-
-
 _NOW: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
-
-
 _NO_ENGINE_OPTIONS: Final = words_of("""
     ALGORITHM AUTOEXTEND_SIZE AUTO_INCREMENT AVG_ROW_LENGTH CHARSET CHECKSUM COLLATE COMMENT
     CONNECTION DATA DEFAULT DELAY_KEY_WRITE ENGINE INDEX INSERT_METHOD KEY_BLOCK_SIZE LOCK MAX_ROWS
@@ -61,11 +57,7 @@ _NO_ENGINE_OPTIONS: Final = words_of("""
     STATS_SAMPLE_PAGES STORAGE TABLESPACE TABLE_CHECKSUM TRANSACTIONAL TYPE UNION
     """)
 """Words of MariaDB's grammar, which therefore name no option of an engine."""
-
-
 _EXPLAINED: Final = ("SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "(")
-
-
 _OPERAND: Final = 99
 """Binds more tightly than any operator: COLLATE behind a default value is the column's."""
 
@@ -481,8 +473,6 @@ _READERS: Final[Mapping[str, Reader]] = {
     "variable": Reader(read_variable, "a variable"),
     "zero": Reader(lambda _: 0, "nothing"),
 }
-
-
 GRAMMAR: Final = Notation(
     (OBJECTS, TABLES, TRANSACTIONS, PROGRAMS, ADMINISTRATION), _READERS, MAKERS
 )

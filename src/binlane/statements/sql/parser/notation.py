@@ -29,12 +29,29 @@ words for each choice, as one branch each in a reader written by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache, partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from binlane.statements.sql.parser.cursor import Cursor
+from binlane.statements.sql.parser.notation_readers import (
+    Branch,
+    Check,
+    Fields,
+    Maker,
+    Read,
+    Rule,
+    Test,
+    candidates,
+    checked,
+    combined,
+    looks,
+    maker,
+    makes_node,
+    puts,
+    reads_words,
+)
 from binlane.statements.sql.parser.notation_text import (
     CONDITION,
     Alternative,
@@ -50,28 +67,6 @@ from binlane.statements.sql.parser.notation_text import (
 )
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tree.expressions import Node
-
-Fields = dict[str, list[Any]]
-"""Values that were read for a node, by the field that they go into."""
-
-
-Maker = Callable[[Cursor, int, Fields], Node]
-"""Makes a node of what was read from a place on up to the cursor."""
-
-
-_Read = Callable[[Cursor, Fields], None]
-
-
-_Test = Callable[[Cursor], bool]
-
-
-_Check = tuple[int, frozenset[str], bool]
-"""Number of words ahead, the words that may or must not stand there, and whether they must not."""
-
-
-_MADE: Final = "->"
-"""The field that holds what makes the node."""
-
 
 _TOLD_MAX: Final = 6
 """Words that are told where none of them was found."""
@@ -89,43 +84,7 @@ class Reader:
 
     read: Callable[[Cursor], Any]
     name: str
-    begins: _Test | None = None
-
-
-# Form of a value in its field -------------------------------------------------------------------
-
-
-@cache
-def maker(kind: Any) -> Maker:  # a class of nodes, not hashable to the type checker
-    """Give the function that makes nodes of a class."""
-    forms = {each.name: _form(str(each.type)) for each in fields(kind)}
-    lists = {each.name: () for each in fields(kind) if _is_needed_list(each)}
-
-    def make(cursor: Cursor, at: int, found: Fields) -> Node:
-        values = {name: forms[name](given) for name, given in found.items()}
-        node: Node = kind(at, cursor.end, **(lists | values))
-        return node
-
-    return make
-
-
-def _is_needed_list(each: Field[Any]) -> bool:
-    return each.default is MISSING and str(each.type).startswith("tuple[")
-
-
-def _form(annotation: str) -> Callable[[list[Any]], Any]:
-    for name, form in _FORMS.items():
-        if annotation.startswith(name):
-            return form
-    return lambda values: values[-1]
-
-
-_FORMS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
-    "bool": lambda values: any(value is not False for value in values),
-    "tuple[": tuple,
-    "frozenset[": frozenset,
-    "dict[": dict,
-}
+    begins: Test | None = None
 
 
 # Readers of rules ------------------------------------------------------------------------------
@@ -180,57 +139,6 @@ def _split(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
             name, _, body = part.partition("=")
             if name.strip():
                 yield name.strip(), body
-
-
-class Rule:
-    """A rule of a server, or a way of a choice; it is translated when it is first read.
-
-    Attributes:
-        read: Reads it as a part of another one.
-    """
-
-    __slots__ = ("_translate", "read")
-
-    def __init__(self, translate: Callable[[], _Read]) -> None:
-        self._translate = translate
-        self.read: _Read = self._read_first
-
-    def _read_first(self, cursor: Cursor, found: Fields) -> None:
-        self.read = self._translate()
-        self.read(cursor, found)
-
-    def inside(self, cursor: Cursor, found: Fields) -> None:
-        """Read it as it is then: `read` becomes another one."""
-        self.read(cursor, found)
-
-    def node(self, cursor: Cursor) -> Any:
-        """Read it, and give what it becomes.
-
-        Raises:
-            Stopped: Where the text is not what it says.
-        """
-        found: Fields = {}
-        at = cursor.start
-        self.read(cursor, found)
-        make: Maker = found.pop(_MADE)[-1]
-        return make(cursor, at, found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """A way of a choice.
-
-    Attributes:
-        items: Items of the way, in their order.
-        words: Words with which the way may begin.
-        differs: True if the way may also begin with none of these words.
-        rule: Rule that reads the way.
-    """
-
-    items: tuple[NotationItem, ...]
-    words: frozenset[str]
-    differs: bool
-    rule: Rule
 
 
 class _Rules:
@@ -352,7 +260,7 @@ class _Rules:
 
     def _test(
         self, items: Sequence[NotationItem], word: str | None, *, is_whole: bool
-    ) -> _Test | bool:
+    ) -> Test | bool:
         """Give a test that tells if items come next; True or False if that is known now.
 
         Args:
@@ -360,7 +268,7 @@ class _Rules:
             word: The word that comes next, if it is known; empty for one with which none begins.
             is_whole: True to test all words that begin the items, not the first alone.
         """
-        checks: list[_Check] = []
+        checks: list[Check] = []
         offset = 0
         for number, item in enumerate(items):
             inner = item.item if isinstance(item, ValueItem) else item
@@ -373,13 +281,13 @@ class _Rules:
             if not words and not offset:
                 rest = items[number + 1 :]
                 begins = self._test_of(inner, rest, word, is_whole=is_whole)
-                return _combined(all, (_checked(checks, word), begins))
+                return combined(all, (checked(checks, word), begins))
             if not words or (offset and not is_whole):
                 break
             for one in words:
                 checks.append((offset, one, False))
                 offset += 1
-        return _checked(checks, word)
+        return checked(checks, word)
 
     def _single_words(self, item: NotationItem) -> tuple[frozenset[str], ...]:
         """The words that an item is, one after the other, if it is no more than these."""
@@ -398,7 +306,7 @@ class _Rules:
 
     def _test_of(
         self, item: NotationItem, rest: Sequence[NotationItem], word: str | None, *, is_whole: bool
-    ) -> _Test | bool:
+    ) -> Test | bool:
         """The test of what begins with a choice, a rule or a reader."""
         if isinstance(item, CallItem) and item.name in self._readers:
             return self._readers[item.name].begins or True
@@ -409,23 +317,23 @@ class _Rules:
         tests = [self._test(way.items, word, is_whole=is_whole) for way in self._ways(choice)]
         if choice.may_be_none:
             tests.append(self._test(rest, word, is_whole=is_whole))
-        return _combined(any, tests)
+        return combined(any, tests)
 
     # Readers of items -----------------------------------------------------------------------------
 
-    def _way(self, items: Sequence[NotationItem]) -> _Read:
-        reads: list[_Read] = []
+    def _way(self, items: Sequence[NotationItem]) -> Read:
+        reads: list[Read] = []
         words: tuple[str, ...] = ()
         for item in items:
             if isinstance(item, WordsItem):
                 words += item.words
                 continue
             if words:
-                reads.append(_reads_words(words))
+                reads.append(reads_words(words))
                 words = ()
             reads.append(self._item(item))
         if words:
-            reads.append(_reads_words(words))
+            reads.append(reads_words(words))
         if len(reads) == 1:
             return reads[0]
         if len(reads) == 2:
@@ -443,12 +351,12 @@ class _Rules:
 
         return read
 
-    def _item(self, item: NotationItem) -> _Read:
+    def _item(self, item: NotationItem) -> Read:
         match item:
             case WordsItem():
-                return _reads_words(item.words)
+                return reads_words(item.words)
             case LookItem():
-                return _looks(item)
+                return looks(item)
             case CallItem() if item.name in self._readers:
                 reader = self._readers[item.name].read
                 return lambda cursor, _: reader(cursor)
@@ -459,16 +367,16 @@ class _Rules:
             case MadeItem():
                 made = self._notation.makers[item.name]
                 make = maker(made) if isinstance(made, type) else made
-                return _makes_node(make, item.verb)
+                return makes_node(make, item.verb)
             case RepeatedItem():
                 return self._more(item)
             case ItemChoice():
                 return self._choice(item)
 
-    def _value(self, value: ValueItem) -> _Read:
+    def _value(self, value: ValueItem) -> Read:
         field_name, item = value.field, value.item
         if item is None:
-            return _puts(field_name, value.text)
+            return puts(field_name, value.text)
         get = self._got(item)
         if get is not None:
 
@@ -499,7 +407,7 @@ class _Rules:
             return self._readers[item.name].read
         return self.rule(item.name).node if self._has_made(item) else None
 
-    def _more(self, item: RepeatedItem) -> _Read:
+    def _more(self, item: RepeatedItem) -> Read:
         read = self._item(item.item)
         if item.has_commas:
 
@@ -520,21 +428,21 @@ class _Rules:
 
         return read_all
 
-    def _choice(self, choice: ItemChoice) -> _Read:
+    def _choice(self, choice: ItemChoice) -> Read:
         ways = self._ways(choice)
         if len(ways) == 1 and not choice.may_be_none and not choice.expected:
             return self._way(ways[0].items)
         branches = [
-            _Branch(way.items, *self._firsts(way.items), Rule(partial(self._way, way.items)))
+            Branch(way.items, *self._firsts(way.items), Rule(partial(self._way, way.items)))
             for way in ways
         ]
         words = frozenset[str]().union(*(each.words for each in branches))
-        table: dict[str, Sequence[tuple[_Test | None, Rule]]] = {}
+        table: dict[str, Sequence[tuple[Test | None, Rule]]] = {}
 
-        def candidates_for(word: str) -> Sequence[tuple[_Test | None, Rule]]:
+        def candidates_for(word: str) -> Sequence[tuple[Test | None, Rule]]:
             word = word if word in words else ""
             if word not in table:
-                table[word] = _candidates(self._test, branches, word)
+                table[word] = candidates(self._test, branches, word)
             return table[word]
 
         def stop(cursor: Cursor, found: Fields) -> None:
@@ -571,95 +479,3 @@ class _Rules:
             if isinstance(first, CallItem) and first.name in self._readers:
                 told.append(self._readers[first.name].name)
         return " or ".join([*told[:_TOLD_MAX], *["…"] * (len(told) > _TOLD_MAX)])
-
-
-def _candidates(
-    test: Callable[..., _Test | bool], branches: Sequence[_Branch], word: str
-) -> list[tuple[_Test | None, Rule]]:
-    """The ways that may begin with a word, and how to be sure; all words tell where one does not."""
-    may_be = [each for each in branches if word in each.words or each.differs]
-    found: list[tuple[_Test | None, Rule]] = []
-    for is_whole in (False, True):
-        tests = [(test(each.items, word, is_whole=is_whole), each.rule) for each in may_be]
-        found = [
-            (None if begins is True else begins, rule)
-            for begins, rule in tests
-            if begins is not False
-        ]
-        if len(found) < 2:
-            break
-    return found
-
-
-def _checked(checks: Sequence[_Check], word: str | None) -> _Test | bool:
-    """Give a test of words; checks that a known first word decides are decided now."""
-    left = []
-    for offset, words, is_not in checks:
-        if offset or word is None or (not word and is_not):
-            left.append((offset, words, is_not))
-        elif (word in words) is is_not:
-            return False
-    if not left:
-        return True
-    if len(left) == 1:
-        ((offset, words, is_not),) = left
-        return lambda cursor: (cursor.words[cursor.index + offset] in words) is not is_not
-
-    def begins(cursor: Cursor) -> bool:
-        for offset, words, is_not in left:
-            if (cursor.words[cursor.index + offset] in words) is is_not:
-                return False
-        return True
-
-    return begins
-
-
-def _combined(how: Callable[[Iterable[bool]], bool], tests: Sequence[_Test | bool]) -> _Test | bool:
-    """The test that all, or any, of some hold; those that are known are told now."""
-    is_all = how is all
-    left = [test for test in tests if not isinstance(test, bool)]
-    is_decided = (not is_all) in tests
-    if is_decided or not left:
-        return is_all != is_decided
-    return left[0] if len(left) == 1 else lambda cursor: how(test(cursor) for test in left)
-
-
-def _reads_words(words: tuple[str, ...]) -> _Read:
-    first, rest = words[0], words[1:]
-
-    def read(cursor: Cursor, _: Fields) -> None:
-        if cursor.words[cursor.index] != first:
-            raise cursor.stop(first)
-        cursor.index += 1
-        for word in rest:
-            if cursor.words[cursor.index] != word:
-                raise cursor.stop(word)
-            cursor.index += 1
-
-    return read
-
-
-def _looks(look: LookItem) -> _Read:
-    def read(cursor: Cursor, _: Fields) -> None:
-        if (cursor.words[cursor.index] in look.words) is look.is_not:
-            raise cursor.stop("something else" if look.is_not else " or ".join(sorted(look.words)))
-
-    return read
-
-
-def _puts(name: str, text: str) -> _Read:
-    if text == "^":
-        return lambda cursor, found: found.setdefault(name, []).append(cursor.start)
-    if text == "$":
-        return lambda cursor, found: found.setdefault(name, []).append(cursor.end)
-    value = text.strip('"')
-    return lambda _, found: found.setdefault(name, []).append(value)
-
-
-def _makes_node(make: Maker, verb: str) -> _Read:
-    def read(_: Cursor, found: Fields) -> None:
-        found[_MADE] = [make]
-        if verb:
-            found["verb"] = [verb]
-
-    return read

@@ -39,7 +39,6 @@ _BLOCK_CALLS: Final = 6
 Result = TypeVar("Result")
 StatementReader = Callable[[Cursor], Node]
 """Reads one statement, of any kind that may stand here."""
-
 Steps = Generator["Steps[Any]", Any, Result]
 """A reader that needs another one yields it, and gets back what that returns."""
 

@@ -56,7 +56,6 @@ until = { MASTER_LOG_FILE = string @mariadb|mysql<8.4 | MASTER_LOG_POS = number 
   | {SQL_BEFORE_GTIDS | SQL_AFTER_GTIDS} = string @mysql|mariadb>=11.3
   | SQL_AFTER_MTS_GAPS @mysql
 """
-
 PROGRAMS: Final = """
 PREPARE = PREPARE name:name FROM source:prepared -> Prepare "PREPARE"
 EXECUTE = EXECUTE {
@@ -94,7 +93,6 @@ fetch = FETCH {
     GROUP+NEXT ROW cursor:"" | [NEXT FROM | FROM] cursor:name INTO variables:variable, ... } -> Fetch
 close = CLOSE cursor:name -> Close
 """
-
 ADMINISTRATION: Final = """
 USE = USE name:database_name -> Administration "USE"
 LOCK = LOCK {

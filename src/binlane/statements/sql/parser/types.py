@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from binlane.statements.sql.parser.cursor import Cursor, Stopped
 from binlane.statements.sql.parser.literals import read_charset, read_collation
-from binlane.statements.sql.parser.notation import Fields, Notation, Reader, maker
+from binlane.statements.sql.parser.notation import Notation, Reader
+from binlane.statements.sql.parser.notation_readers import Fields, maker
 from binlane.statements.sql.tokens import TokenKind
 from binlane.statements.sql.tree.expressions import DataType
 

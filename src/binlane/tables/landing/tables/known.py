@@ -80,7 +80,7 @@ class KnownTables:
         return self.there(table)
 
     def commit(self, table: TableName, now: Snapshot, change: TableCommit) -> None:
-        """Change a table."""
+        """Commit a change of a table."""
         self.forget(table)
         self._fence()
         change = replace(change, source=self._source())

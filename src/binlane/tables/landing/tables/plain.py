@@ -158,7 +158,7 @@ class PlainFormat:
         hide: Sequence[str],
         told: Mapping[str, str],
     ) -> None:
-        """The commit."""
+        """Commit a change: files that appear and files that go."""
         folder = self._directories.uri(table)
         known = self._details.setdefault(table, {})
         show, hide = list(show), list(hide)

@@ -93,7 +93,7 @@ class Faults:
 
     @contextmanager
     def of(self, table: TableName) -> Iterator[None]:
-        """Something is done with one table.
+        """Turn faults of work on one table into errors that name it.
 
         Raises:
             UnusableTableError: In place of an error that is the table's own.

@@ -487,7 +487,7 @@ class TableStore:
 
     @one_by_one
     def replace(self, table: TableName, rows: pa.Table) -> None:
-        """Replace all rows and columns by others; up to where it is complete stays."""
+        """Replace all rows and columns; the position up to which the table is complete stays."""
         now = self._known.there(table)
         schema = self._tables.storable(rows.schema)
         add = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.binlogs.cat.event_selection import NameFilter
+from binlane.binlogs.cat.name_filter import NameFilter
 from binlane.log.codec.transaction import XidEvent
 from tests.build import event, format_description
 from tests.unit.binlogs.filters.test_events import change, gtid, query

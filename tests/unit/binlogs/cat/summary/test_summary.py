@@ -9,14 +9,8 @@ import pytest
 
 from binlane.binlogs.cat.summary import Summary
 from binlane.binlogs.cat.summary.collect import statement_kind
-from binlane.binlogs.cat.summary.counts import (
-    GroupSummary,
-    GtidRanges,
-    Timeline,
-    Top,
-    duration_text,
-    size_text,
-)
+from binlane.binlogs.cat.summary.counts import GroupSummary, GtidRanges, Timeline, Top
+from binlane.binlogs.cat.summary.figures import duration_text, size_text
 from binlane.binlogs.cat.summary.html import summary_html
 from binlane.binlogs.cat.summary.summary_json import summary_json
 from binlane.binlogs.cat.summary.summary_text import sparkline, summary_text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.store.settings import StoreSettings

@@ -18,8 +18,8 @@ from binlane.live.answers.system_tables.question import (
     question_of,
 )
 from binlane.live.answers.system_tables.run import QueryLimits, QueryRunner, SessionFunctions
-from binlane.live.answers.system_tables.schema import TABLES
 from binlane.live.answers.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
+from binlane.live.answers.system_tables.system_columns import TABLES
 from binlane.live.answers.system_tables.translate import translate
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.log.codec.packets.results import Cell

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from binlane.live.answers.system_tables.turns import QueryTurns
+from binlane.live.answers.system_tables.query_turns import QueryTurns
 
 
 class Places:

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from binlane.binlogs.routing.queries import with_text
+from binlane.binlogs.routing.query_events import with_text
 from binlane.binlogs.routing.session_format import groups_of
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format

@@ -163,7 +163,7 @@ class _Live:
         return bool(missed)
 
     async def _see(self, needs: Sequence[Need]) -> None:
-        """See that the client may see what the answer would tell of.
+        """Check that the client may see every object that the answer names.
 
         Raises:
             StatementError: If it may not; of what it did not name itself nothing is told.
@@ -227,7 +227,7 @@ def _session(
     definitions: Sequence[Definition],
     model: Session | None,
 ) -> Session:
-    """A session like the client's, which goes its own way."""
+    """Return a session like the client's that goes on independently."""
     if model is not None:
         return _copied(model, catalog, definitions)
     session = Session(

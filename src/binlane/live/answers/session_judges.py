@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, StatementError
-from binlane.live.answers.explain import predicted_errors
+from binlane.live.answers.explain_answers import predicted_errors
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.attribution_messages import AttributionReceiver

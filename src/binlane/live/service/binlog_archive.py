@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from binlane.binlogs.store.files import BINLOGS_DIRECTORY, BinlogFile, index_text
 from binlane.binlogs.store.group_index import GROUPS_DIRECTORY, index_of
-from binlane.binlogs.store.reading import StoreReader
+from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.errors import BinlaneError, ConfigError, StoreError
 from binlane.statements.scope.scope import ScopeList
 from binlane.tables.ranges.filesystems import child, listed, opened, shown, unreadable

@@ -14,17 +14,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.routing import xa
+from binlane.binlogs.routing import xa_groups
 from binlane.binlogs.routing.cascades import CASCADED, changes_unseen, unseen_changes
-from binlane.binlogs.routing.judging import Judgement, judge_statement
+from binlane.binlogs.routing.judging import RoutedStatement, judge_statement
 from binlane.binlogs.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.binlogs.routing.objects import OBJECT_KINDS
-from binlane.binlogs.routing.passwords import with_hashes
-from binlane.binlogs.routing.payload import select_inside
-from binlane.binlogs.routing.queries import confined, with_made_text, with_text, without_phases
+from binlane.binlogs.routing.password_hashing import with_hashes
+from binlane.binlogs.routing.payload_selection import select_inside
+from binlane.binlogs.routing.query_events import confined, with_made_text, with_text, without_phases
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, Omission, RoutedGroup, Routing
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory
-from binlane.binlogs.routing.rows import (
+from binlane.binlogs.routing.row_selection import (
     PIECES,
     STATEMENT_TEXTS,
     ends_statement,
@@ -36,9 +36,9 @@ from binlane.binlogs.routing.session_format import (
     has_statement,
     is_logged_as_statement,
 )
-from binlane.binlogs.routing.statements import (
+from binlane.binlogs.routing.statement_verdicts import (
     Drop,
-    Incident,
+    IncidentVerdict,
     Keep,
     KeepWithRows,
     LeaveOut,
@@ -124,8 +124,8 @@ def route(
         routed = RoutedGroup(
             gtid=group.gtid,
             events=events,
-            prepares=xa.prepared_in(events),
-            finishes=xa.finished_in(events),
+            prepares=xa_groups.prepared_in(events),
+            finishes=xa_groups.finished_in(events),
         )
         return Routing(group=routed, omissions=omissions)
     return _Selection(group, definition, format_, prepared, memory).routing()
@@ -164,7 +164,7 @@ def _without_left_out(group: EventGroup, format_: Format, memory: Memory) -> Rou
     )
 
 
-def _of_what_is_there(body: QueryEvent, found: Judgement) -> QueryEvent | None:
+def _of_what_is_there(body: QueryEvent, found: RoutedStatement) -> QueryEvent | None:
     """A statement on objects that a binlog has, as it is; None where it has none of them."""
     effects, verdict = found.facts.effects, found.verdict
     if isinstance(verdict, Rewrite):
@@ -242,7 +242,7 @@ class _Selection:
     def _remember_group(self, *, is_held: bool | None) -> None:
         """Remember what is told by the group as a whole; None: an INCIDENT is in its place."""
         group = self._group
-        self._memory = xa.remembered(self._memory, group, self._format, is_held=is_held)
+        self._memory = xa_groups.remembered(self._memory, group, self._format, is_held=is_held)
         self._memory = after_rows(self._memory, group, self._scope, self._format)
 
     def _new_memory(self) -> Memory | None:
@@ -344,7 +344,7 @@ class _Selection:
             if self._is_undone:
                 return  # what stands for it comes with its commit
             self._loses_phases = True
-        if isinstance(verdict, Incident):
+        if isinstance(verdict, IncidentVerdict):
             query, found = self._at_the_edge(query, found, before)
             verdict = found.verdict
         if is_logged_as_statement(found.facts):
@@ -359,7 +359,7 @@ class _Selection:
         if kept is not None:
             yield self._confined(event, kept)
 
-    def _stays_alter(self, query: QueryEvent, found: Judgement) -> bool:
+    def _stays_alter(self, query: QueryEvent, found: RoutedStatement) -> bool:
         """True if the binlog's form of a statement can have two phases as well."""
         verdict = found.verdict
         if not isinstance(verdict, Rewrite):
@@ -367,10 +367,10 @@ class _Selection:
         made = logged_statement(with_made_text(query, verdict.statement))
         return made.effects().kind is found.facts.effects.kind
 
-    def _kept(self, query: QueryEvent, found: Judgement) -> QueryEvent | None:
+    def _kept(self, query: QueryEvent, found: RoutedStatement) -> QueryEvent | None:
         """The statement as it may stand in the binlog; None if it may not."""
         verdict, effects = found.verdict, found.facts.effects
-        if isinstance(verdict, Incident):
+        if isinstance(verdict, IncidentVerdict):
             raise _IncidentError(verdict.reason)
         if isinstance(verdict, KeepWithRows):
             return confined(with_text(query, self._control_text(found)), self._scope, None)
@@ -385,8 +385,8 @@ class _Selection:
         return None
 
     def _at_the_edge(
-        self, query: QueryEvent, found: Judgement, before: Memory
-    ) -> tuple[QueryEvent, Judgement]:
+        self, query: QueryEvent, found: RoutedStatement, before: Memory
+    ) -> tuple[QueryEvent, RoutedStatement]:
         """Replace a move of tables and partitions, if their rows are known; else give the same."""
         effects, scope = found.facts.effects, self._scope
         partition = judge_partition(found.facts, effects, scope, before)
@@ -399,7 +399,7 @@ class _Selection:
                 return made
         return query, found
 
-    def _follow(self, found: Judgement, query: QueryEvent) -> None:
+    def _follow(self, found: RoutedStatement, query: QueryEvent) -> None:
         """Remember what a statement does to tables and the links between them.
 
         Raises:
@@ -421,10 +421,10 @@ class _Selection:
         if xid in self._prepared:
             self._has_effect, self._finishes = True, xid
             yield self._confined(event, confined(body, self._scope, None))
-        elif xa.is_commit(event) and not xa.is_passed(self._memory, xid, self._scope):
-            raise _IncidentError(xa.UNKNOWN)
+        elif xa_groups.is_commit(event) and not xa_groups.is_passed(self._memory, xid, self._scope):
+            raise _IncidentError(xa_groups.UNKNOWN)
 
-    def _control_text(self, found: Judgement) -> str:
+    def _control_text(self, found: RoutedStatement) -> str:
         """BEGIN, COMMIT and their like without what a session calls its savepoints."""
         facts = found.facts
         if facts.effects.kind not in _SAVEPOINTS:

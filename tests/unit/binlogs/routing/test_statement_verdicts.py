@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from binlane.binlogs.routing.routed_group import OmissionKind
-from binlane.binlogs.routing.statements import (
+from binlane.binlogs.routing.statement_verdicts import (
     Drop,
-    Incident,
+    IncidentVerdict,
     Keep,
     KeepWithRows,
     LeaveOut,
@@ -107,7 +107,7 @@ NOT_CRM = "IGNORE(crm)"
 def test_verdict(clauses: str, statement: str, verdict: object) -> None:
     found = judge(analyse(statement, database="shop"), scope_of(clauses))
     if verdict is None:
-        assert isinstance(found, Incident)
+        assert isinstance(found, IncidentVerdict)
     else:
         assert found == verdict
 
@@ -125,7 +125,9 @@ def test_verdict(clauses: str, statement: str, verdict: object) -> None:
     ],
 )
 def test_what_cannot_be_expressed_stops_replicas(clauses: str, statement: str) -> None:
-    assert isinstance(judge(analyse(statement, database="shop"), scope_of(clauses)), Incident)
+    assert isinstance(
+        judge(analyse(statement, database="shop"), scope_of(clauses)), IncidentVerdict
+    )
 
 
 @pytest.mark.parametrize(

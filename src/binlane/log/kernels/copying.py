@@ -2,7 +2,7 @@
 
 Rows are never looked into: which spans stay is decided by table map and text, each known by its
 number, and spans are copied with the end position, checksum and flags that they have at their new
-place. `routing.route` is the reference; a group with anything else in it is left to that.
+place. `routing.event_routing` is the reference; a group with anything else in it is left to that.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _end_statement(
 
 @register_jitable
 def _may_cascade(type_code: int, bits: int) -> bool:
-    """True if rows of a type, of a table with these bits, may change others in scope."""
+    """True if rows of this type, in a table with these bits, may change other rows in scope."""
     if type_code in (25, 32, 168, 171):
         return bits & lay.PARENT != 0
     return type_code in (24, 31, 39, 167, 170) and bits & lay.UPDATED_PARENT != 0
@@ -130,7 +130,7 @@ def _may_cascade(type_code: int, bits: int) -> bool:
 
 @register_jitable
 def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes) -> bool:
-    """True if a statement maps a table of which too little is known, and has no rows of it."""
+    """True if a statement maps a table of which too little is known, without rows of it."""
     for event in range(start, end):
         number = events[EVENT_MAP, event]
         if roles[events[EVENT_TYPE, event]] != lay.MAP or not keep[number] & lay.UNKNOWN:
@@ -146,7 +146,7 @@ def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes
 
 @register_jitable
 def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state: Numbers) -> int:
-    """Decide what stays of a group: 1 if anything does, 0 if nothing, -1 if it is not for us."""
+    """Decide the result for a group: 1 if a part stays, 0 for nothing, -1 for the reference."""
     data, events, groups, roles = run
     keep, verdicts = view
     first, last = groups[GROUP_FIRST, group], groups[GROUP_END, group]
@@ -321,7 +321,7 @@ def _write(
 def copy_groups(
     run: Run, last: int, view: View, texts: Texts, room: tuple[Bytes, Bytes], state: Numbers
 ) -> int:
-    """Copy what one binlog gets of the groups from `state[NEXT_GROUP]` on.
+    """Copy one binlog's parts of the groups from `state[NEXT_GROUP]` on.
 
     Args:
         run: The run, with the numbers of tables and texts in the index of its events.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from binlane.binlogs.routing.queries import NO_TABLES, statement_of, with_statement
+from binlane.binlogs.routing.query_events import NO_TABLES, statement_of, with_statement
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
 from binlane.log.codec.payload import TransactionPayloadEvent

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.chunks import CHUNK_BYTES, base_name, open_chunks
-from binlane.binlogs.store.reading import StoreReader, complete_end, read_groups
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.stored_groups import StoreReader, complete_end, read_groups
 from binlane.errors import CodecError, CorruptStoreError, StoreError
 from binlane.positions import GtidPosition
 from tests.fixture_sets import fixture_set

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.routing_memory import Memory, PassedXa
-from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.row_selection import table_name
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
 from binlane.log.codec.query import QueryEvent

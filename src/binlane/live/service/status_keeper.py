@@ -14,14 +14,14 @@ from typing import Final, NamedTuple, Protocol
 
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.incidents import StoredIncident, stopping_text
-from binlane.live.answers.port import Port
 from binlane.live.answers.replica_dumps import ConnectedReplica, ReplicaDumps
+from binlane.live.answers.session_judges import Port
 from binlane.live.capture.source_facts import SourceFinding, Weight
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.feeds import Feed
 from binlane.live.loop.outputs import Output, OutputFailure
-from binlane.live.service.archive import Archive
+from binlane.live.service.binlog_archive import Archive
 from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import process_status
 from binlane.live.service.source_end import SourceEnd

@@ -23,8 +23,8 @@ from binlane.errors import BinlaneError
 from binlane.live.answers.access import Access
 from binlane.live.answers.grant_statements import Rows
 from binlane.live.answers.incident_search import IncidentSearch
-from binlane.live.answers.port import Port
-from binlane.live.answers.statements import PortAnswers
+from binlane.live.answers.port_answers import PortAnswers
+from binlane.live.answers.session_judges import Port
 from binlane.live.gateway.transport import Gateway
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.substitution import Substitution
@@ -32,12 +32,12 @@ from binlane.live.port.attributions import JOURNAL_DIRECTORY, Attributions, Attr
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.certificates import port_context
-from binlane.live.service.archive import Archive
+from binlane.live.service.binlog_archive import Archive
 from binlane.live.service.config import ServeSettings
 from binlane.live.service.descriptors import settle, tell_once_in_a_while
 from binlane.live.service.embedded import EmbeddedServer
 from binlane.live.service.operation import Signals, Surroundings, attend, begin, reread_at
-from binlane.live.service.status import ShownParts, StatusKeeper
+from binlane.live.service.status_keeper import ShownParts, StatusKeeper
 from binlane.live.service.systemd import STOPPING, Manager
 from binlane.live.service.workers.spares import Spares
 from binlane.live.service.workers.workers import ServingParts, Workers, WorkersNews
@@ -295,7 +295,7 @@ class Service:
         self._gateway.hurry()
 
     async def use(self, settings: ServeSettings) -> None:
-        """Take over what can be changed while it runs; of the rest nothing.
+        """Take over settings that can change while it runs, and no others.
 
         Raises:
             BinlaneError: If something cannot be used; then nothing is taken over.

@@ -57,13 +57,13 @@ class LeaveOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class IncidentVerdict:
     """The statement cannot be expressed within the scope: replicas must stop here."""
 
     reason: str
 
 
-Verdict = Keep | KeepWithRows | Drop | Rewrite | LeaveOut | Incident
+Verdict = Keep | KeepWithRows | Drop | Rewrite | LeaveOut | IncidentVerdict
 
 _CONTROL: Final = frozenset(
     {
@@ -110,7 +110,7 @@ _EVERYWHERE: Final = frozenset({INFORMATION_SCHEMA, PERFORMANCE_SCHEMA})
 def judge(effects: StatementEffects, scope: Scope) -> Verdict:
     """Say what a binlog of `scope` makes of a statement, by the objects that are no others' part."""
     if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN:
-        return Incident("a statement could not be analysed, so its scope is not known")
+        return IncidentVerdict("a statement could not be analysed, so its scope is not known")
     if effects.kind in _CONTROL:
         return KeepWithRows()
     if effects.kind in _WITHOUT_OBJECTS:
@@ -122,7 +122,7 @@ def judge(effects: StatementEffects, scope: Scope) -> Verdict:
     if effects.kind in TABLE_DROPPING_KINDS:
         return _judge_drop(effects, scope)
     if effects.kind in OPEN_ENDED_KINDS:
-        return Incident("a statement calls stored code, whose writes its text does not tell")
+        return IncidentVerdict("a statement calls stored code, whose writes its text does not tell")
     return _judge_writes(effects, scope)
 
 
@@ -165,11 +165,11 @@ def _judge_rename(effects: StatementEffects, scope: Scope) -> Verdict:
     if not moves:
         return Drop()
     if coming:
-        return Incident(REPLACED if set(coming) & set(leaving) else CAME_IN)
+        return IncidentVerdict(REPLACED if set(coming) & set(leaving) else CAME_IN)
     if not staying:
         return _drop_tables(leaving, "TABLE")
     if leaving or effects.kind is not StatementKind.RENAME_TABLE:
-        return Incident("a RENAME moves tables inside and out of the scope at once")
+        return IncidentVerdict("a RENAME moves tables inside and out of the scope at once")
     renames = ", ".join(f"{old} TO {new}" for old, new in _renames_of(staying))
     return Rewrite(f"RENAME TABLE {renames}")
 
@@ -209,9 +209,9 @@ def _judge_writes(effects: StatementEffects, scope: Scope) -> Verdict:
         omission = Omission(kind=OmissionKind.ADMIN, reason="it names tables outside of the scope")
         return LeaveOut(omission)
     if found.is_partial:
-        return Incident("a statement writes both inside and outside of the scope")
+        return IncidentVerdict("a statement writes both inside and outside of the scope")
     if not names_only(effects, scope):
-        return Incident("a statement needs objects outside of the scope")
+        return IncidentVerdict("a statement needs objects outside of the scope")
     return Keep()
 
 

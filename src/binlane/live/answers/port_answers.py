@@ -13,10 +13,10 @@ from binlane.live.answers.access import (
     BinlogAccess,
 )
 from binlane.live.answers.definition_statements import DefinitionStatements
-from binlane.live.answers.explain import explain_binlog, explained
+from binlane.live.answers.explain_answers import explain_binlog, explained
 from binlane.live.answers.grant_statements import AskSource, GrantStatements
-from binlane.live.answers.port import Port
 from binlane.live.answers.replica_dumps import ReplicaDumps
+from binlane.live.answers.session_judges import Port
 from binlane.live.answers.show_statements import ShowStatements
 from binlane.live.answers.source_queries import (
     source_position,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.binlogs.store.chunks import STDIN, base_name, open_chunks
-from binlane.binlogs.store.reading import fingerprint
+from binlane.binlogs.store.stored_groups import fingerprint
 from binlane.errors import CodecError, ConfigError, UnsupportedError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.encryption import KeyRing

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.route.job import RouteRequest, route_files
-from binlane.binlogs.route.schedule import Change, Schedule
-from binlane.binlogs.routing import xa
-from binlane.binlogs.routing.route import route
+from binlane.binlogs.route.schedule import Schedule, ScheduledChange
+from binlane.binlogs.routing import xa_groups
+from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, PassedXa
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.transaction import XaPrepareEvent
@@ -18,10 +18,10 @@ from binlane.log.grouping.walk import walk
 from binlane.log.kernels.load import is_compiled
 from binlane.names import TableName
 from tests.routed_files import definitions, outputs, routed, written
-from tests.unit.binlogs.routing.test_route import groups
+from tests.unit.binlogs.routing.test_event_routing import groups
 
 SETS = ("md1011_xa", "my97_xa")
-KERNELS = [False, *([True] if is_compiled(("route", "scan")) else [])]
+KERNELS = [False, *([True] if is_compiled(("copying", "scan")) else [])]
 
 
 def finishing(name: str, words: bytes) -> list[EventGroup]:
@@ -29,8 +29,8 @@ def finishing(name: str, words: bytes) -> list[EventGroup]:
     prepared: set[str | None] = set()
     found = []
     for group in groups(name)[1]:
-        prepared.add(xa.prepared_in(group.events))
-        if xa.finished_in(group.events) in prepared and any(
+        prepared.add(xa_groups.prepared_in(group.events))
+        if xa_groups.finished_in(group.events) in prepared and any(
             isinstance(e.body, QueryEvent) and e.body.query.startswith(words) for e in group.events
         ):
             found.append(group)
@@ -44,7 +44,7 @@ def test_a_commit_of_what_was_prepared_before_is_an_incident(name: str) -> None:
     commits, rollbacks = (finishing(name, words) for words in (b"XA COMMIT", b"XA ROLLBACK"))
     assert commits
     assert rollbacks
-    assert {route(group, scoped, format_).incident for group in commits} == {xa.UNKNOWN}
+    assert {route(group, scoped, format_).incident for group in commits} == {xa_groups.UNKNOWN}
     for group in rollbacks:
         assert route(group, scoped, format_) == type(route(group, scoped, format_))(group=None)
 
@@ -67,8 +67,8 @@ def test_what_passed_is_remembered_until_it_is_finished(name: str) -> None:
 def unfinished(found: list[EventGroup]) -> set[str]:
     left: set[str] = set()
     for group in found:
-        left |= {xa.prepared_in(group.events) or ""}
-        left -= {xa.finished_in(group.events) or "", ""}
+        left |= {xa_groups.prepared_in(group.events) or ""}
+        left -= {xa_groups.finished_in(group.events) or "", ""}
     return left
 
 
@@ -76,12 +76,12 @@ def unfinished(found: list[EventGroup]) -> set[str]:
 def test_a_wider_scope_knows_no_more_what_it_passed(name: str) -> None:
     format_, _ = groups(name)
     commit = finishing(name, b"XA COMMIT")[0]
-    xid = xa.finished_in(commit.events)
+    xid = xa_groups.finished_in(commit.events)
     assert xid is not None
     memory = Memory(passed=frozenset({PassedXa(xid, frozenset({TableName("shop", "x")}))}))
     narrow, wide = definitions("LOG(shop.other)", "LOG(shop)")
     assert route(commit, narrow, format_, frozenset(), memory).incident is None
-    assert route(commit, wide, format_, frozenset(), memory).incident == xa.UNKNOWN
+    assert route(commit, wide, format_, frozenset(), memory).incident == xa_groups.UNKNOWN
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -95,7 +95,7 @@ def test_an_unscoped_binlog_knows_what_it_has_prepared(name: str) -> None:
             isinstance(e.body, XaPrepareEvent) and not e.body.one_phase for e in group.events
         )
         assert (routed_group.prepares is not None) == has_prepare
-        assert routed_group.finishes == xa.finished_in(group.events)
+        assert routed_group.finishes == xa_groups.finished_in(group.events)
 
 
 @pytest.mark.parametrize("uses_kernels", KERNELS)
@@ -113,7 +113,7 @@ def test_what_a_scope_did_not_see_prepared_is_told_by_either_path(
         start_position=first.position,
         uses_kernels=uses_kernels,
     )
-    assert any(xa.UNKNOWN in incident for incident in report.counts["b1"].incidents)
+    assert any(xa_groups.UNKNOWN in incident for incident in report.counts["b1"].incidents)
     assert report.counts["b2"].incidents == []
     assert outputs(tmp_path / "out")
 
@@ -127,7 +127,7 @@ def test_what_an_unscoped_binlog_prepared_is_finished_under_its_scope(
     before = groups(name)[1][groups(name)[1].index(first) - 1]
     assert before.gtid is not None
     schedule = Schedule(
-        definitions("LOG ALL"), (Change(before.gtid, definitions("LOG(shop.nothing)")),)
+        definitions("LOG ALL"), (ScheduledChange(before.gtid, definitions("LOG(shop.nothing)")),)
     )
     request = RouteRequest(
         paths=written(name, tmp_path / "in"),
@@ -136,7 +136,7 @@ def test_what_an_unscoped_binlog_prepared_is_finished_under_its_scope(
         uses_kernels=uses_kernels,
     )
     report = route_files(request)
-    assert xa.UNKNOWN not in str(report.counts["b1"].incidents)
+    assert xa_groups.UNKNOWN not in str(report.counts["b1"].incidents)
     texts = [
         event.body.query
         for path in sorted((tmp_path / "out" / "b1").glob("b1.0*"))

@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 
+from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.moves import CREATED_MAX
-from binlane.binlogs.routing.passwords import with_hashes
-from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.password_hashing import with_hashes
 from binlane.binlogs.routing.routed_group import OmissionKind, Routing
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory
 from binlane.log.codec.body import Body

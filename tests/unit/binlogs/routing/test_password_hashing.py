@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from binlane.binlogs.routing.passwords import statement_with_hashes, with_hashes
+from binlane.binlogs.routing.password_hashing import statement_with_hashes, with_hashes
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.compression import compress_record
 from binlane.log.codec.format import Format

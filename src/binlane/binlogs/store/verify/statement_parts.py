@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.binlogs.routing.statements import MOVING
+from binlane.binlogs.routing.statement_verdicts import MOVING
 from binlane.binlogs.store.verify.contents import GroupChanges, LoggedChange
 from binlane.names import TableName
 from binlane.statements.sql.facts import StatementEffects
