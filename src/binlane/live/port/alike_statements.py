@@ -110,9 +110,11 @@ class AlikeStatements:
         if known.is_update and has_no_rows(reply, is_update=True):
             return False
         model.repeat()
-        is_given_id = reply.insert_id and known.has_insert_id
-        filled = known.filled(one.text, reply.insert_id) if is_given_id else None
-        tracking.follow_known(number, reply, filled)
+        if reply.insert_id and known.has_insert_id:
+            plans = known.with_insert_id(plans, reply.insert_id)
+            tracking.follow_known(number, reply, plans)
+        else:
+            tracking.follow_known(number, reply)
         return True
 
     def looked_at(self, one: Repeated) -> UnderWay:

@@ -106,12 +106,11 @@ class SentTemplate:
         )
         return template if is_right else None
 
-    def filled(self, text: str, insert_id: int = 0) -> EncodedPlans | None:
+    def filled(self, text: str) -> EncodedPlans | None:
         """Return the plan of another statement; None where the plan has to be made.
 
         Args:
             text: Text of the client's statement.
-            insert_id: The first AUTO_INCREMENT value that the statement was given; 0 leaves it to the rows.
         """
         hole, plan = self.hole, self.plan
         assert plan is not None, "a binlog has something of the statements"
@@ -124,19 +123,44 @@ class SentTemplate:
         else:
             body = hole.head + text.encode("utf-8", "surrogateescape")
         head = EVENT_HEAD.pack(_QUERY, hole.part.events[-1].flags, len(body))
-        value = insert_id.to_bytes(_VALUE_BYTES, "little") if hole.has_insert_id else b""
+        value = _TO_BE_CHOSEN.body[1:] if hole.has_insert_id else b""
         encoded = b"".join((hole.before, value, head, body, hole.after))
         return EncodedPlans(encoded, 1, partial(_filled, plan, hole, body, value))
+
+    def with_insert_id(self, plans: EncodedPlans, insert_id: int) -> EncodedPlans:
+        """Return a plan of `filled` with the AUTO_INCREMENT value that stands before its text.
+
+        Args:
+            plans: Plan that `filled` gave for a template with such a value.
+            insert_id: The first value that the statement was given.
+        """
+        hole, plan, encoded = self.hole, self.plan, plans.encoded
+        assert hole is not None, "the value stands before a text"
+        assert plan is not None, "the text is in a plan"
+        at = len(hole.before)
+        behind = at + _VALUE_BYTES
+        value = insert_id.to_bytes(_VALUE_BYTES, "little")
+        body = encoded[behind + EVENT_HEAD.size : len(encoded) - len(hole.after)]
+        return EncodedPlans(
+            b"".join((encoded[:at], value, encoded[behind:])),
+            1,
+            partial(_filled, plan, hole, body, value),
+        )
 
 
 def _filled(plan: GroupPlan, hole: TextHole, body: bytes, value: bytes) -> tuple[GroupPlan]:
     """Return a plan with another text, and with the AUTO_INCREMENT value before that."""
-    events: tuple[EncodedEvent, ...] = (hole.part.events[-1]._replace(body=body),)
+    part = hole.part
+    event = EncodedEvent(_QUERY, body, part.events[-1].flags)
+    events: tuple[EncodedEvent, ...] = (event,)
     if value:
-        events = (EncodedEvent(_INTVAR, _INSERT_ID_KIND + value), *events)
-    parts = (hole.part._replace(events=events),)
+        events = (EncodedEvent(_INTVAR, _INSERT_ID_KIND + value), event)
+    # In a third of the time of `_replace`.
+    parts = (TextPart(events, *part[1:]),)
     binlogs: dict[str, tuple[Part, ...]] = dict.fromkeys(plan.binlogs, parts)
-    return (replace(plan, binlogs={**binlogs, **hole.others}),)
+    if hole.others:
+        binlogs |= hole.others
+    return (replace(plan, binlogs=binlogs),)
 
 
 def _hole(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> TextHole | None:
