@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 ACCOUNT_DATABASE: Final = "mysql"
 """The database that account statements change: what the `system` database is in seed 000."""
@@ -25,8 +24,7 @@ def folded(name: str) -> str:
     return "".join(character.lower()[0] for character in name)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TableName:
+class TableName(NamedTuple):
     """A table (or view, or sequence) with its database.
 
     Names are compared as they are, as servers do with `lower_case_table_names=0`; who does not tell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 from typing import NamedTuple, Self
@@ -29,15 +29,15 @@ class Server:
     Attributes:
         flavor: Name of the flavor: `mariadb` or `mysql`.
         version: Version of the server as three numbers.
+        is_mariadb: True if the flavor is MariaDB, not MySQL.
     """
 
     flavor: str
     version: Version
+    is_mariadb: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def is_mariadb(self) -> bool:
-        """True if the flavor is MariaDB, not MySQL."""
-        return self.flavor == "mariadb"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_mariadb", self.flavor == "mariadb")
 
     @property
     def has_server_foreign_keys(self) -> bool:

@@ -91,7 +91,7 @@ class Variables:
 
     def is_on(self, name: str, *, default: bool) -> bool:
         """True if a variable that can be ON or OFF is ON."""
-        text = self.text(name)
+        text = self.values.get(name, self.global_values.get(name, ""))
         return text in _ON if text else default
 
     def number(self, name: str, *, default: int) -> int:
