@@ -111,6 +111,9 @@ class Refusals:
         error = result.error
         if error is None or not _is_own(error):
             return None
+        before = model.session.predicted_error(facts.text)
+        if before is not None and not _is_own(before):
+            return None
         seen = await self._seen(shared)
         return as_error(as_told(error, seen), seen)
 

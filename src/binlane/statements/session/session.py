@@ -118,13 +118,14 @@ class Session(SessionView):
                 on: without a scope, always rows, whatever the client sets.
             errors: Predicts the server's errors; by default none, as for a session on a source.
             program_errors: Gives the prediction for statements inside of programs, whose errors no source
-                tells; None: `errors` predicts them, too.
+                tells, and for `predicted_error`; None: `errors` predicts them, too.
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
         if logs_source:
             names.append(SOURCE_LOG)
         self._errors = errors
         self._program_errors = program_errors
+        self._predicts = False
         variables = Variables(server, global_values=_global_values(objects))
         objects.server_version = objects.server_version or server.version
         objects.knows_components &= not logs_source
@@ -152,7 +153,8 @@ class Session(SessionView):
     @property
     def errors(self) -> SessionErrors:
         """Return the prediction of errors for the statement that runs now."""
-        return self._inner_errors if self.state.execution.is_inner else self._errors
+        is_predicted = self._predicts or self.state.execution.is_inner
+        return self._inner_errors if is_predicted else self._errors
 
     @property
     def _inner_errors(self) -> SessionErrors:
@@ -224,13 +226,29 @@ class Session(SessionView):
         finally:
             self.restore(before)
 
+    def predicted_error(self, statement: str) -> Refusal | None:
+        """Return the error of a statement with all errors of its server predicted; nothing changes.
+
+        The server's own errors come before some of binlane's.
+
+        Args:
+            statement: Text of the statement, as for `execute`.
+        """
+        before = self.snapshot()
+        self._predicts = True
+        try:
+            return self.execute(statement).error
+        finally:
+            self._predicts = False
+            self.restore(before)
+
     def expect(self, statement: str, outcome: Outcome = NO_OUTCOME) -> ExpectedResult | None:
         """Return the known effects of a statement from others like it; else None."""
         return self.recurring.expect(_bare(statement), outcome)
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
         state = self.state
-        known = self.recurring.again(text, outcome)
+        known = None if self._predicts else self.recurring.again(text, outcome)
         if isinstance(known, StatementResult):
             return known
         state.execution = Execution(number=state.number)
