@@ -209,7 +209,7 @@ def test_a_commit_without_its_rows_is_told(server: PrivateServer, log: list[LogR
     troubles = [item for item in read_range(alone, WANT) if isinstance(item, Trouble)]
     assert [trouble.kind for trouble in troubles] == [TroubleKind.XA_UNKNOWN]
     assert troubles[0].file == log[2].name
-    with pytest.raises(UnsupportedError, match="not prepared before") as caught:
+    with pytest.raises(UnsupportedError, match="XA PREPARE is not in the log") as caught:
         list(binlane.scan(alone.uri))
     assert caught.value.position == troubles[0].position
     assert caught.value.hint
