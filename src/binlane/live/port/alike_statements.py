@@ -75,8 +75,9 @@ class AlikeStatements:
         number, plans = session.model.session.state.number + 1, None
         if known.plan is not None:
             plans = known.filled(text)
-            if plans is None or not tracking.intend_known(number, plans):
+            if plans is None or not tracking.is_on:
                 return None
+            session.shared.attributions.intend(tracking.thread_id, number, plans)
         elif session.wants_tracking:
             return None
         # In a third of the time of `Repeated(…)`.
@@ -110,11 +111,10 @@ class AlikeStatements:
         if known.is_update and has_no_rows(reply, is_update=True):
             return False
         model.repeat()
-        if reply.insert_id and known.has_insert_id:
-            plans = known.with_insert_id(plans, reply.insert_id)
-            tracking.follow_known(number, reply, plans)
-        else:
-            tracking.follow_known(number, reply)
+        last, others = tracking.told((reply,)), None
+        if last is not None and reply.insert_id and known.has_insert_id:
+            others = known.with_insert_id(plans, reply.insert_id)
+        session.shared.attributions.done(tracking.thread_id, number, last, others)
         return True
 
     def looked_at(self, one: Repeated) -> UnderWay:

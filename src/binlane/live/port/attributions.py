@@ -175,7 +175,8 @@ class Attributions:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             bits = has_older * records.HAS_OLDER | is_split * records.IS_SPLIT
             bits |= is_for_all * records.IS_FOR_ALL
-            body = records.statement_body(thread_id, number, bits, "", encode_plans(plans))
+            encoded = plans.encoded if isinstance(plans, EncodedPlans) else encode_plans(plans)
+            body = records.statement_body(thread_id, number, bits, "", encoded)
             place = journal.statements.write(records.INTENT, body)
             if place is None:
                 doubt = RowsReason.NOT_WRITTEN
@@ -212,16 +213,17 @@ class Attributions:
         is_known = bool(last) or plans is None or len(plans) > 0
         known = self._state.sessions.get(thread_id)
         statement = None if known is None else known.unanswered.get(number)
-        if not (statement is None or plans is None or isinstance(plans, EncodedPlans)):
+        encoded = plans.encoded if isinstance(plans, EncodedPlans) else None
+        if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
             return
         place, journal = None, self._journal
         if journal is not None:
-            if plans is not None:
-                encoded = encode_plans(plans)
-            else:
+            if plans is None:
                 encoded = b"" if statement is not None else _NO_PLANS
+            elif encoded is None:
+                encoded = encode_plans(plans)
             bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
             body = records.statement_body(thread_id, number, bits, last or "", encoded)
             place = journal.statements.write(records.ANSWER, body)

@@ -240,33 +240,6 @@ class GroupTracking:
             )
             one.is_intended = True
 
-    def intend_known(self, number: int, plans: Sequence[GroupPlan]) -> bool:
-        """Tell of the group that a statement of a known kind will make; False where nothing is told.
-
-        Args:
-            number: Number of the statement in its session.
-            plans: Plan of the statement's group.
-        """
-        if not self.is_on:
-            return False
-        self._shared.attributions.intend(self.thread_id, number, plans)
-        return True
-
-    def follow_known(
-        self, number: int, reply: StatementReply, plans: Sequence[GroupPlan] | None = None
-    ) -> None:
-        """Tell which group is that of a statement of a known kind.
-
-        Args:
-            number: Number of the statement in its session.
-            reply: Reply of the source to the statement.
-            plans: Plan of the statement's group; None for the one that was intended.
-        """
-        last = self.told((reply,))
-        self._shared.attributions.done(
-            self.thread_id, number, last, None if last is None else plans
-        )
-
     def intend_unread(self, model: PlanningSession, *, is_for_all: bool = False) -> None:
         """Tell that a command runs of which it is not known yet which groups it makes.
 

@@ -134,18 +134,17 @@ class SentTemplate:
             plans: Plan that `filled` gave for a template with such a value.
             insert_id: The first value that the statement was given.
         """
-        hole, plan, encoded = self.hole, self.plan, plans.encoded
+        hole, plan, value = self.hole, self.plan, insert_id.to_bytes(_VALUE_BYTES, "little")
         assert hole is not None, "the value stands before a text"
         assert plan is not None, "the text is in a plan"
-        at = len(hole.before)
-        behind = at + _VALUE_BYTES
-        value = insert_id.to_bytes(_VALUE_BYTES, "little")
-        body = encoded[behind + EVENT_HEAD.size : len(encoded) - len(hole.after)]
-        return EncodedPlans(
-            b"".join((encoded[:at], value, encoded[behind:])),
-            1,
-            partial(_filled, plan, hole, body, value),
-        )
+        behind = plans.encoded[len(hole.before) + _VALUE_BYTES :]
+        encoded = b"".join((hole.before, value, behind))
+        return EncodedPlans(encoded, 1, partial(_with_value, plan, hole, behind, value))
+
+
+def _with_value(plan: GroupPlan, hole: TextHole, behind: bytes, value: bytes) -> tuple[GroupPlan]:
+    """Return a plan with the text that stands in encoded bytes behind the place of the value."""
+    return _filled(plan, hole, behind[EVENT_HEAD.size : len(behind) - len(hole.after)], value)
 
 
 def _filled(plan: GroupPlan, hole: TextHole, body: bytes, value: bytes) -> tuple[GroupPlan]:
