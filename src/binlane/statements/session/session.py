@@ -44,7 +44,6 @@ from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.object_consequences import consequences
 from binlane.statements.session.recurring import Attempt, Recurring
 from binlane.statements.session.report import (
-    BinlogResult,
     StatementResult,
     Unanalysed,
     merged_notes,
@@ -338,13 +337,6 @@ class Session(SessionView):
         result = self._result()
         return self._unfollowed(unfollowed) if unfollowed else result
 
-    def _unfollowed(self, reason: str) -> StatementResult:
-        """Return the result of a statement that was not followed to its end: without events."""
-        return StatementResult(
-            binlogs={name: BinlogResult() for name in self.state.binlogs},
-            unanalysed=Unanalysed(reason=reason, offset=0, length=0),
-        )
-
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Return the refusal to run a statement under the privileges that hold; None if it is allowed."""
         opening, identity = self.state.opening(database), self.state.identity
@@ -588,24 +580,6 @@ class Session(SessionView):
             state.fail(replace(error, is_stated=is_stated))
         if not statement.is_inner:
             state.execution.notes = merged_notes(state.execution.notes)
-
-    def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
-        pending = self.state.execution
-        binlogs: dict[str, BinlogResult] = {}
-        for name, binlog in self.state.binlogs.items():
-            bodies, runs = binlog.take_written()
-            binlogs[name] = BinlogResult(
-                logged_as=pending.logged_as(name),
-                bodies=bodies,
-                server=self.state.server,
-                steps=tuple(pending.steps.get(name, ())),
-                unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
-                runs=runs,
-            )
-        notes = tuple(pending.notes)
-        return StatementResult(
-            error=pending.error, notes=notes, binlogs=binlogs, unanalysed=unanalysed
-        )
 
 
 def _bare(statement: str) -> str:

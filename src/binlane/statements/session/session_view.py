@@ -1,4 +1,4 @@
-"""A session as others read it: its default database, its modes, its variables."""
+"""A session as others read it: its default database, its modes, its variables, results of statements."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from binlane.names import TableName
 from binlane.statements.policy.server import Isolation, Server
 from binlane.statements.programs.host import ProgramState
 from binlane.statements.scope.definition import Definition
+from binlane.statements.session.report import BinlogResult, StatementResult, Unanalysed
 from binlane.statements.session.settings import system_value
 from binlane.statements.session.state import SessionState
 from binlane.statements.sql.catalog import SchemaCatalog
@@ -145,3 +146,28 @@ class SessionView:
     def has_sql_mode(self, mode: str) -> bool:
         """True if a mode, in capitals, is one of sql_mode."""
         return mode in self.state.variables.text("sql_mode").split(",")
+
+    def _unfollowed(self, reason: str) -> StatementResult:
+        """Return the result of a statement that was not followed to its end: without events."""
+        return StatementResult(
+            binlogs={name: BinlogResult() for name in self.state.binlogs},
+            unanalysed=Unanalysed(reason=reason, offset=0, length=0),
+        )
+
+    def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
+        pending = self.state.execution
+        binlogs: dict[str, BinlogResult] = {}
+        for name, binlog in self.state.binlogs.items():
+            bodies, runs = binlog.take_written()
+            binlogs[name] = BinlogResult(
+                logged_as=pending.logged_as(name),
+                bodies=bodies,
+                server=self.state.server,
+                steps=tuple(pending.steps.get(name, ())),
+                unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
+                runs=runs,
+            )
+        notes = tuple(pending.notes)
+        return StatementResult(
+            error=pending.error, notes=notes, binlogs=binlogs, unanalysed=unanalysed
+        )

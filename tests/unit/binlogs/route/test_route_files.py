@@ -226,7 +226,7 @@ def test_nothing_is_written_if_a_file_is_no_binlog(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="standard input"):
         routed(("-",), tmp_path / "out", "LOG ALL")
     mysql = written("my97_txn", tmp_path / "mysql")
-    with pytest.raises(ConfigError, match="MariaDB.s and some MySQL.s"):
+    with pytest.raises(ConfigError, match="so they are not one log"):
         routed((*paths, *mysql), tmp_path / "out", "LOG ALL")
     assert not (tmp_path / "out").exists()
 
