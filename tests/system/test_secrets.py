@@ -101,7 +101,10 @@ REFUSED: Final = (
     *("CREATE USER x IDENTIFIED BY '{p}", "SELECT '{p}' FROM shop.nothing"),
     *("CREATE BINLOG '{p}' LOG(", "CREATE BINLOG 'x' LOG({p}.{p}.{p})"),
     "EXPLAIN BINLOG CREATE USER z IDENTIFIED BY '{p}'",
-    *("INSERT INTO shop.nothing VALUES ('{p}', 1)", "PREPARE s FROM 'CREATE USER z IDENTIFIED BY ''{p}'"),
+    *(
+        "INSERT INTO shop.nothing VALUES ('{p}', 1)",
+        "PREPARE s FROM 'CREATE USER z IDENTIFIED BY ''{p}'",
+    ),
     "GRANT READ ON BINLOG 'rows' TO {u}1 IDENTIFIED BY '{p}'",
     "SELECT * FROM system.binlogs WHERE name = CONCAT('{p}', (SELECT",
     "CHANGE MASTER TO MASTER_PASSWORD = '{p}' NONSENSE",
