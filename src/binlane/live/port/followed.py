@@ -34,7 +34,7 @@ from binlane.live.port.alike_statements import AlikeStatements, Repeated, has_no
 from binlane.live.port.binlog_variables import concerns
 from binlane.live.port.context_reader import Needs, reads_diagnostics
 from binlane.live.port.followed_session import FollowedSession, ObjectsUnknownError
-from binlane.live.port.group_tracking import UnderWay
+from binlane.live.port.group_tracking import UnderWay, passes_over_errors
 from binlane.live.port.long_statements import TURN, turn_ends
 from binlane.live.port.statement_refusals import (
     NO_BULK,
@@ -493,7 +493,7 @@ class Followed:
         self._change_objects(one.facts, reply)
         if one.context is not None:
             one.context.answered(
-                errno=reply.errno,
+                errno=None if passes_over_errors(one.facts, reply) else reply.errno,
                 insert_id=reply.insert_id,
                 affected_rows=reply.affected_rows,
                 info=reply.info,

@@ -33,7 +33,7 @@ from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.statement_kinds import QUIET_KINDS, WRITING_KINDS
+from binlane.statements.sql.statement_kinds import QUIET_KINDS, WRITING_KINDS, StatementKind
 
 logger = logging.getLogger(__name__)
 
@@ -351,6 +351,7 @@ class GroupTracking:
         )
         # Now, as the contexts of a transaction go with its end.
         is_same = one.is_intended and planned is one.expected and not self.spoils
+        is_same = is_same and not passes_over_errors(one.facts, replies[-1])
         # An id that the server chose is told by the reply.
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned, model)
         _lose_unplanned(model, planned, one.plans if plans is None else plans)
@@ -487,6 +488,16 @@ class GroupTracking:
 
     def _warn(self, error: StatementError) -> None:
         logger.warning("%s: %s", self.client.peer, error, extra={"peer": self.client.peer})
+
+
+def passes_over_errors(facts: StatementFacts, reply: StatementReply) -> bool:
+    """True if a statement may have passed over an error of a function, as DO of MariaDB does.
+
+    The server writes the error into the function's event, where replicas expect it; the reply has it as a
+    warning like others.
+    """
+    is_do = facts.effects.kind is StatementKind.DO and facts.dialect.flavor == Flavor.MARIADB.value
+    return is_do and bool(reply.warnings) and not reply.errno
 
 
 def _lose_unplanned(

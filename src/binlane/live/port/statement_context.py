@@ -74,7 +74,8 @@ class StatementContext:
         variables: USER_VAR bodies by the variable's name in small letters.
         insert_id: The first AUTO_INCREMENT value that the statement was given; 0 leaves that to its rows;
             None where neither they nor the reply tell it.
-        error_code: Error with which the statement failed after it had changed something.
+        error_code: Error with which the statement failed after it had changed something; None where the
+            statement may have passed over one, which no reply tells.
         execution_time_s: Seconds from the statement's start to its end.
         timestamp: Start of the statement in seconds since 1970, by the source's clock as far as that is
             known.
@@ -89,7 +90,7 @@ class StatementContext:
     seeds: tuple[int, int] | None = None
     variables: Mapping[str, bytes] = field(default_factory=dict)
     insert_id: int | None = 0
-    error_code: int = 0
+    error_code: int | None = 0
     execution_time_s: int = 0
     timestamp: int = 0
     data: bytearray | None = None
@@ -107,7 +108,7 @@ class StatementContext:
             self.data, self.is_file_too_large = None, True
 
     def answered(
-        self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
+        self, *, errno: int | None = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
     ) -> None:
         """Take in the reply to the statement.
 
@@ -115,13 +116,14 @@ class StatementContext:
         rows tell the next one.
 
         Args:
-            errno: Error number of the reply; 0 where the statement did not fail.
+            errno: Error number of the reply; 0 where the statement did not fail, None where it may have passed
+                over an error.
             insert_id: Insert id in the OK packet; 0 where there is none.
             affected_rows: Affected rows in the OK packet.
             info: Info text in the OK packet, in whatever language.
         """
         self.error_code = errno
-        if self.use.is_program or errno:
+        if self.use.is_program or errno != 0:
             # A reply does not tell of which of its statements it is.
             self.insert_id = None if self.use.may_skip_rows else 0
         elif self.use.may_skip_rows and not _has_new_rows_alone(info, affected_rows):
@@ -156,7 +158,9 @@ def complete(
     Returns:
         The events in order; None where a value is not known: the rows are to be logged.
     """
-    if not context.use.is_known or context.error_code in _NOT_REPEATED:
+    if not context.use.is_known or context.error_code is None:
+        return None
+    if context.error_code in _NOT_REPEATED:
         return None
     found: list[EncodedEvent] = []
     for body in bodies:
@@ -209,7 +213,7 @@ def _query_parts(
         context.execution_time_s,
         len(database),
         # A DROP that the server wrote itself names only what it dropped, and so succeeds elsewhere.
-        0 if query.endswith(_GENERATED) else context.error_code,
+        0 if query.endswith(_GENERATED) else context.error_code or 0,
         len(status),
     )
     return fixed, b"".join((status, database, b"\0", query)), flags
