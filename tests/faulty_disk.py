@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -312,3 +313,27 @@ class _VolatileFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+class _BreakableFile:
+    def __init__(self, file: DiskFile, disk: BreakableDisk, path: Path) -> None:
+        self.truncate, self.close, self.sync = file.truncate, file.close, file.sync
+        self._file, self._disk, self._path = file, disk, path
+
+    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
+        if self._path.parent.name == self._disk.failing:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._file.write_at(data, position)
+
+
+class BreakableDisk(LocalDisk):
+    """A disk on which one binlog may not be written.
+
+    Attributes:
+        failing: Name of that binlog; empty for none.
+    """
+
+    failing = ""
+
+    def open(self, path: Path) -> DiskFile:  # type: ignore[override]  # a Disk all the same
+        return _BreakableFile(super().open(path), self, path)

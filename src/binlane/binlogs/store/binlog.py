@@ -22,7 +22,7 @@ from typing import Final
 
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedGroup, prepared_with
 from binlane.binlogs.routing.routing_memory import Memory
-from binlane.binlogs.routing.row_images import ImageCutter, Uncut
+from binlane.binlogs.routing.row_images import Uncut
 from binlane.binlogs.store.binlog_files import BinlogFiles, Published
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import NO_ROOM, Disk
@@ -157,11 +157,6 @@ class Binlog:
     def source_format(self) -> Format:
         """Format of the events that it is given, as far as that was told; else that of a server."""
         return self._source_format
-
-    @property
-    def cutter(self) -> ImageCutter | None:
-        """The cutter of its row images; None while they are full ones."""
-        return self._cutters.cutter(self.definition.row_image)
 
     @property
     def server_id(self) -> int:
@@ -508,14 +503,6 @@ class Binlog:
         names = [file.name for file in self.files()]
         assert first in names, f"{first} is no file of {self.name}"
         self._purge(names.index(first))
-
-    def purge_before(self, timestamp: float) -> None:
-        """Delete the files that ended before a time, up to the first that did not.
-
-        Args:
-            timestamp: Seconds since 1970, as events have them.
-        """
-        self._purge(ended_before(self.published.closed, timestamp))
 
     def _purge(self, count: int) -> None:
         """Delete the first `count` of all files; the last one always stays."""

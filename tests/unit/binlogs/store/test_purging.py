@@ -8,6 +8,7 @@ from pathlib import Path
 
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Catalog
+from binlane.binlogs.store.files import ended_before
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
 from binlane.binlogs.store.stored_groups import StoreReader
@@ -56,16 +57,21 @@ def aged(store: Store) -> Binlog:
     return binlog
 
 
+def purge_before(binlog: Binlog, timestamp: float) -> None:
+    """Purge as PURGE BINARY LOGS BEFORE does."""
+    binlog.purge(binlog.files()[ended_before(binlog.published.closed, timestamp)].name)
+
+
 def test_files_that_ended_before_a_time_go(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         binlog = aged(store)
-        binlog.purge_before(TIMESTAMP)
+        purge_before(binlog, TIMESTAMP)
         assert len(binlog.files()) == 6
-        binlog.purge_before(TIMESTAMP + 3 * 3600)
+        purge_before(binlog, TIMESTAMP + 3 * 3600)
         assert sequences(stored(binlog)) == [3, 4, 5]
     with Store.open(tmp_path) as store:
         binlog = store.binlogs["orders"]
-        binlog.purge_before(TIMESTAMP + 10**6)
+        purge_before(binlog, TIMESTAMP + 10**6)
         assert [file.name for file in binlog.files()] == ["orders.000006"]
         assert binlog.position == GtidPosition.parse("0-1-5")
     assert not list(verify([tmp_path]))
@@ -76,7 +82,7 @@ def test_purging_by_time_ends_at_the_first_file_that_is_newer(tmp_path: Path) ->
         binlog = create(store)
         for ended in (5, 90, 7, 8):
             binlog.rotate(TIMESTAMP + ended)
-        binlog.purge_before(TIMESTAMP + 50)
+        purge_before(binlog, TIMESTAMP + 50)
         assert [file.number for file in binlog.files()] == [2, 3, 4, 5]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.catalog import BinlogActivity
-from binlane.binlogs.store.disk import Disk, DiskFile, LocalDisk
+from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
@@ -27,6 +25,7 @@ from binlane.live.loop.loop import RoutingLoop
 from binlane.log.kernels.load import is_compiled
 from binlane.positions import GtidPosition
 from tests.fake_log import FakeServer
+from tests.faulty_disk import BreakableDisk
 from tests.groups import source_format
 from tests.routed_files import definitions, routed, written
 from tests.unit.live.service.test_runs import raws
@@ -57,26 +56,6 @@ class Running:
         """Wait until all binlogs have what the server has."""
         outputs = self.loop.outputs.values()
         self.wait(lambda: all(each.binlog.position.includes(server.position) for each in outputs))
-
-
-class _File:
-    def __init__(self, file: DiskFile, disk: BreakableDisk, path: Path) -> None:
-        self.truncate, self.close, self.sync = file.truncate, file.close, file.sync
-        self._file, self._disk, self._path = file, disk, path
-
-    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
-        if self._path.parent.name == self._disk.failing:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        self._file.write_at(data, position)
-
-
-class BreakableDisk(LocalDisk):
-    """A disk on which one binlog may not be written."""
-
-    failing = ""
-
-    def open(self, path: Path) -> DiskFile:  # type: ignore[override]  # a Disk all the same
-        return _File(super().open(path), self, path)
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -12,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.byte_source import FileBytes
-from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
@@ -25,6 +22,7 @@ from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun, raw_groups
 from binlane.log.kernels.load import is_compiled
 from binlane.positions import GtidPosition, Position
+from tests.faulty_disk import BreakableDisk
 from tests.groups import (
     source_format,
     sync_all,
@@ -156,29 +154,9 @@ def test_routing_that_ends_between_groups_goes_on_there(name: str, tmp_path: Pat
         assert raws(its_files) == raws(reference)
 
 
-class _File:
-    def __init__(self, file: DiskFile, disk: _Disk, path: Path) -> None:
-        self.truncate, self.close, self.sync = file.truncate, file.close, file.sync
-        self._file, self._disk, self._path = file, disk, path
-
-    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
-        if self._path.parent.name == self._disk.failing:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        self._file.write_at(data, position)
-
-
-class _Disk(LocalDisk):
-    """A disk on which one binlog cannot be written."""
-
-    failing = ""
-
-    def open(self, path: Path) -> DiskFile:  # type: ignore[override]  # a Disk all the same
-        return _File(super().open(path), self, path)
-
-
 def test_what_fails_in_one_binlog_is_no_loss_to_the_others(tmp_path: Path) -> None:
     paths = written("md1011_rotation", tmp_path / "in")
-    disk, faults = _Disk(), []
+    disk, faults = BreakableDisk(), []
     store = Store.open(tmp_path / "data", StoreSettings(max_binlog_size_bytes=4096), disk=disk)
     outputs = made(store)
     disk.failing = "b1"
