@@ -17,10 +17,12 @@ import asyncio
 import cProfile
 import json
 import pstats
+import re
+import struct
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -44,11 +46,13 @@ from binlane.live.port.port_session import PortSession
 from binlane.live.port.source_marks import Marker
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.log.codec.packets.commands import encode_query
-from binlane.log.codec.packets.flags import Capability, ServerStatus
+from binlane.log.codec.packets.execution import Execution, Value
+from binlane.log.codec.packets.flags import Capability, Command, ServerStatus
 from binlane.log.codec.packets.framing import FRAME_HEADER_LENGTH, frame
-from binlane.log.codec.packets.replies import OK_MARK, OkPacket
+from binlane.log.codec.packets.replies import ERR_MARK, EofPacket, OkPacket
+from binlane.log.codec.packets.results import ColumnDefinition
 from binlane.log.codec.packets.session_state import SessionState
-from binlane.log.codec.types import Flavor
+from binlane.log.codec.types import ColumnType, Flavor
 from binlane.positions import Gtid, GtidPosition, parse_position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
@@ -56,6 +60,7 @@ from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import set_up
 from tests.recording_judge import JudgingHandler
+from tests.result_sets import encode_result_set
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess
 from tests.servers import QUICK, execute
 
@@ -69,15 +74,39 @@ _DOMAIN: Final = 0
 _SERVER_ID: Final = 1
 
 
-def _inserting(number: int) -> str:
+def _insert(number: int) -> str:
     return f"INSERT INTO many (v) VALUES ('{number:010}{_TEXT}')"
 
 
-def _updating(number: int) -> str:
-    return f"UPDATE point SET v='{number:010}{_TEXT}' WHERE id={number % 100}"
+def _update(number: int) -> str:
+    return f"UPDATE point SET v='{number:010}{_TEXT}' WHERE id={number % 98 + 2}"
 
 
-_WORK: Final = {"insert": _inserting, "update": _updating}
+def _select(number: int) -> str:
+    return f"SELECT v FROM point WHERE id={number % 98 + 2}"
+
+
+_PREPARED: Final = {
+    "prepared_insert": "INSERT INTO many (v) VALUES (?)",
+    "prepared_update": "UPDATE point SET v=? WHERE id=?",
+    "prepared_select": "SELECT v FROM point WHERE id=?",
+}
+
+_NUMBERS: Final = count(101)
+_Work = Callable[[int], Sequence[str]]
+_WORK: Final[dict[str, _Work]] = {
+    "insert": lambda number: [_insert(number)],
+    "update": lambda number: [_update(number)],
+    "select": lambda number: [_select(number)],
+    "transaction": lambda number: [
+        "BEGIN",
+        _update(number),
+        _select(number),
+        _insert(number),
+        "COMMIT",
+    ],
+}
+_WORK |= {name: lambda _, text=text: [text] for name, text in _PREPARED.items()}  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +118,43 @@ class _Ready:
         capabilities: With which the source's packets are written.
         thread_id: Of it at the source.
         is_tracked: Its groups are told.
+        prepared: Texts of its prepared statements, by their ids less 1.
     """
 
     relay: Relay
     capabilities: Capability
     thread_id: int
     is_tracked: bool
+    prepared: list[str] = field(default_factory=list)
+
+    def packet(self, text: str) -> bytes:
+        """A statement's command; one with `?` is prepared once, and run with some values."""
+        if "?" not in text:
+            return frame(encode_query(text), 0)
+        is_new = text not in self.prepared
+        count = text.count("?")
+        if is_new:
+            self.prepared.append(text)
+            self.relay.from_client(frame(bytes((Command.STMT_PREPARE,)) + text.encode(), 0))
+            head = struct.pack("<BIHHBH", 0, len(self.prepared), 0, count, 0, 0)
+            ends = () if Capability.DEPRECATE_EOF in self.capabilities else (EofPacket().encode(),)
+            packets = (head, *[b"?"] * count, *ends)
+            self.relay.from_source(b"".join(map(frame, packets, range(1, 9))))
+            self.relay.take_to_source(), self.relay.take_to_client()
+        values: list[Value] = []
+        for found in re.findall(r"\w*[=(]\?", text):
+            number = next(_NUMBERS)
+            values.append(number % 98 + 2 if found == "id=?" else f"{number:010}{_TEXT}".encode())
+        types = [
+            ColumnType.LONG if isinstance(one, int) else ColumnType.VAR_STRING for one in values
+        ]
+        execution = Execution(
+            statement_id=self.prepared.index(text) + 1,
+            types=types,
+            values=values,
+            sends_types=is_new,
+        )
+        return frame(execution.encode(), 0)
 
 
 def main() -> None:
@@ -196,7 +256,7 @@ async def _measure(
 
 def _log_in(port: int) -> list[Any]:
     clients = []
-    for number in range(_SESSIONS):
+    for _number in range(_SESSIONS):
         client = pymysql.connect(
             host="127.0.0.1",
             port=port,
@@ -207,8 +267,8 @@ def _log_in(port: int) -> list[Any]:
         )
         with client.cursor() as cursor:
             for write in _WORK.values():
-                for one in range(3):
-                    cursor.execute(write(number + one))
+                for text in (text for _ in range(3) for text in write(next(_NUMBERS))):
+                    cursor.execute(text.replace("?", "1"))
         clients.append(client)
     return clients
 
@@ -226,35 +286,45 @@ class _Load:
         self._sessions = sessions
         self._attributions = attributions
         self._sequence = count(1 + max((one.sequence for one in after.gtids), default=0))
-        self._numbers = count(1)
 
-    def measured(self, write: Callable[[int], str], given: argparse.Namespace) -> dict[str, Any]:
+    def measured(self, write: _Work, given: argparse.Namespace) -> dict[str, Any]:
         profile = cProfile.Profile() if given.profile else None
         for _ in range(_WARM_ROUNDS):
             self._round(write, None)
         taken = [self._round(write, profile) for _ in range(given.rounds)]
         if profile is not None:
             pstats.Stats(profile).sort_stats("tottime").print_stats(60)
-        statements = _SESSIONS * _STATEMENTS
+        statements = _SESSIONS * _STATEMENTS * len(write(0))
         return {
             "lowest_us": round(min(taken) * 1e6 / statements, 1),
             "median_us": round(median(taken) * 1e6 / statements, 1),
         }
 
-    def _round(self, write: Callable[[int], str], profile: cProfile.Profile | None) -> float:
+    def _round(self, write: _Work, profile: cProfile.Profile | None) -> float:
         return sum(self._lap(write, profile) for _ in range(_STATEMENTS))
 
-    def _lap(self, write: Callable[[int], str], profile: cProfile.Profile | None) -> float:
-        """One statement of each session, and what routing does with it; CPU seconds of the former."""
+    def _lap(self, write: _Work, profile: cProfile.Profile | None) -> float:
+        """One unit of work of each session, and what routing does with it; CPU seconds of the former."""
+        taken, numbers = 0.0, [next(_NUMBERS) for _ in self._sessions]
+        for place in range(len(write(0))):
+            texts = [write(number)[place] for number in numbers]
+            taken += self._turn(texts, is_open=0 < place < len(write(0)) - 1, profile=profile)
+        return taken
+
+    def _turn(
+        self, texts: Sequence[str], *, is_open: bool, profile: cProfile.Profile | None
+    ) -> float:
+        """One statement of each session."""
         work = []
-        groups = []
-        for session in self._sessions:
-            gtid = Gtid(_DOMAIN, _SERVER_ID, next(self._sequence))
-            number = next(self._numbers)
-            packet = frame(encode_query(write(number)), 0)
-            reply = _reply(session, gtid, number, is_update=write is _updating)
+        groups: list[ReadGroup] = []
+        for session, text in zip(self._sessions, texts, strict=True):
+            gtid = None
+            if not is_open and text.startswith(("INSERT", "UPDATE", "COMMIT")):
+                gtid = Gtid(_DOMAIN, _SERVER_ID, next(self._sequence))
+            packet = session.packet(text)
+            reply = _reply(session, text, gtid, next(_NUMBERS), is_open=is_open)
             work.append((session.relay, packet, reply))
-            if session.is_tracked:
+            if session.is_tracked and gtid is not None:
                 groups.append(ReadGroup(gtid, session.thread_id, is_commit=True))
         if profile is not None:
             profile.enable()
@@ -269,12 +339,13 @@ class _Load:
         taken = time.thread_time() - before
         if profile is not None:
             profile.disable()
-        assert sent == packet, sent
-        assert answer[FRAME_HEADER_LENGTH] == OK_MARK, answer
+        assert relay.question is None, (relay.question, texts)
+        assert (sent, answer[FRAME_HEADER_LENGTH] < ERR_MARK) == (packet, True), (sent, answer)
         if groups:
-            self._attributions.read(groups, GtidPosition((gtid,)))
+            self._attributions.read(groups, GtidPosition((groups[-1].gtid,)))  # type: ignore[arg-type]  # MariaDB's
             for group in groups:
-                assert isinstance(self._attributions.find(group), GroupPlan), "it is planned"
+                found = self._attributions.find(group)
+                assert isinstance(found, GroupPlan), found
         return taken
 
 
@@ -289,16 +360,27 @@ def _ready(relay: Relay, judge: PortSession) -> _Ready:
     )
 
 
-def _reply(session: _Ready, gtid: Gtid, number: int, *, is_update: bool) -> bytes:
-    """The source's OK packet."""
+def _reply(session: _Ready, text: str, gtid: Gtid | None, number: int, *, is_open: bool) -> bytes:
+    """The source's reply."""
     status = ServerStatus.AUTOCOMMIT
+    if is_open or text == "BEGIN":
+        status |= ServerStatus.IN_TRANSACTION
+    if text.startswith("SELECT"):
+        payloads = encode_result_set(
+            [ColumnDefinition(name="v", type_code=ColumnType.VAR_STRING)],
+            [[_TEXT]],
+            capabilities=session.capabilities,
+            status=status,
+        )
+        return b"".join(frame(payload, place) for place, payload in enumerate(payloads, 1))
     state = b""
-    if session.is_tracked:
+    if session.is_tracked and gtid is not None:
         status |= ServerStatus.SESSION_STATE_CHANGED
         state = SessionState(variables={"last_gtid": str(gtid)}).encode()
+    is_write, is_update = text.startswith(("INSERT", "UPDATE")), text.startswith("UPDATE")
     ok = OkPacket(
-        affected_rows=1,
-        insert_id=0 if is_update else number,
+        affected_rows=int(is_write),
+        insert_id=number if text.startswith("INSERT") else 0,
         status=status,
         info=b"Rows matched: 1  Changed: 1  Warnings: 0" if is_update else b"",
         session_state=state,

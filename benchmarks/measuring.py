@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.logs import DIRECTORY, MEGABYTES, MYSQL, log
 
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +83,22 @@ def run(command: Sequence[str]) -> Figures:
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     return Figures(cpu_s=usage.ru_utime + usage.ru_stime, rss_mb=round(usage.ru_maxrss / 1024, 1))
+
+
+def cpu_of_threads_s(process_id: int) -> tuple[float, float]:
+    """CPU time of binlane so far: the main threads of its processes, and all other threads."""
+    main, others = 0.0, 0.0
+    for each in (process_id, *_children(process_id)):
+        for task in Path(f"/proc/{each}/task").iterdir():
+            fields = (task / "stat").read_text().rpartition(")")[2].split()
+            taken_s = (int(fields[11]) + int(fields[12])) / _TICKS
+            if task.name == str(each):
+                main += taken_s
+            else:
+                others += taken_s
+    return main, others
+
+
+def _children(process_id: int) -> list[int]:
+    text = Path(f"/proc/{process_id}/task/{process_id}/children").read_text()
+    return [int(each) for each in text.split()]

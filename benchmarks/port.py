@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import pymysql
 
+from benchmarks.measuring import cpu_of_threads_s
 from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
@@ -43,14 +44,13 @@ from tests.judged_port import set_up
 from tests.serve_process import ServeProcess, create_account
 from tests.servers import QUICK, mysql_program
 
-_SETTINGS = {"relay": "ROW", "row": "ROW", "mixed": "MIXED", "statement": "STATEMENT"}
+SETTINGS = {"relay": "ROW", "row": "ROW", "mixed": "MIXED", "statement": "STATEMENT"}
 _ROWS = 10_000
 _WARM_S = 0.5
 _PROCESSES_MOST = 2
 _REST_S = 0.3
 _RESTS_MOST = 100
 _AT_REST = 0.1
-_TICKS = os.sysconf("SC_CLK_TCK")
 _HEAD = 4
 _EOF = 0xFE
 _ERROR = 0xFF
@@ -68,8 +68,9 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="binlane-bench-", dir=given.directory) as place,
         multiprocessing.get_context("spawn").Pool(_PROCESSES_MOST) as pool,
     ):
-        for name in given.only or _SETTINGS:
-            with _serving(Path(place) / name, name, given) as serve:
+        for name in given.only or SETTINGS:
+            with serving(Path(place) / name, name, given) as serve:
+                _fill(serve)
                 for clients in given.clients:
                     for work in given.work:
                         line = _measured(pool, serve, work, clients, given)
@@ -83,12 +84,12 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="*", choices=_SETTINGS, help="settings; all by default")
+    parser.add_argument("--only", nargs="*", choices=SETTINGS, help="settings; all by default")
     parser.add_argument("--work", nargs="*", choices=_WORK, default=["select", "insert"])
     parser.add_argument("--clients", nargs="*", type=int, default=[1, 8, 64])
     parser.add_argument("--seconds", type=float, default=3, help="of each turn")
     parser.add_argument("--rounds", type=int, default=3, help="of which figures are medians")
-    parser.add_argument("--workers", type=int, default=1, help="processes of the port")
+    parser.add_argument("--workers", type=int, default=0, help="processes of the port")
     parser.add_argument("--mysql", action="store_true", help="a MySQL instead of a MariaDB")
     parser.add_argument("--tls", action="store_true", help="clients of the port use TLS")
     parser.add_argument("--directory", help="where servers and binlogs are kept")
@@ -96,32 +97,43 @@ def _options() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def _serving(place: Path, name: str, given: argparse.Namespace) -> Iterator[ServeProcess]:
+def serving(place: Path, name: str, given: argparse.Namespace) -> Iterator[ServeProcess]:
+    """Run `binlane serve` before a private server, with one binlog.
+
+    Args:
+        place: Directory of the server and of `serve`; is made.
+        name: One of `SETTINGS`.
+        given: Options `mysql` and `workers`.
+    """
     place.mkdir(parents=True)
     options = MYSQL_SOURCE_OPTIONS if given.mysql else SOURCE_OPTIONS
     program: Any = mysql_program() if given.mysql else MARIADB
     with PrivateServer.start(
         place, name="source", options=(*options, *QUICK, "--max-connections=300"), program=program
     ) as source:
-        extra = f"[gateway]\nworkers = {given.workers}\n" if given.workers > 1 else ""
+        extra = f"[gateway]\nworkers = {given.workers}\n"
         serve = ServeProcess(place / "serve", source, extra=extra)
         if name == "relay":
             create_account(source)
         else:
             set_up(serve)
         with serve:
-            serve.execute_as_root(
-                f"CREATE BINLOG 'b' FORMAT='{_SETTINGS[name]}'",
-                "CREATE DATABASE bench",
-                "CREATE TABLE bench.point (id INT PRIMARY KEY, v VARCHAR(100))",
-                "CREATE TABLE bench.many (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))",
-                *(
-                    "INSERT INTO bench.point VALUES "
-                    + ",".join(f"({n},'{_TEXT}')" for n in range(first, first + 1000))
-                    for first in range(0, _ROWS, 1000)
-                ),
-            )
+            serve.execute_as_root(f"CREATE BINLOG 'b' FORMAT='{SETTINGS[name]}'")
             yield serve
+
+
+def _fill(serve: ServeProcess) -> None:
+    """Make the tables that the clients read and write."""
+    serve.execute_as_root(
+        "CREATE DATABASE bench",
+        "CREATE TABLE bench.point (id INT PRIMARY KEY, v VARCHAR(100))",
+        "CREATE TABLE bench.many (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))",
+        *(
+            "INSERT INTO bench.point VALUES "
+            + ",".join(f"({n},'{_TEXT}')" for n in range(first, first + 1000))
+            for first in range(0, _ROWS, 1000)
+        ),
+    )
 
 
 def _selecting(number: int) -> str:
@@ -207,9 +219,9 @@ def _turn(pool: Pool, serve: ServeProcess, load: _Load, port: int) -> _Figures:
     running = pool.starmap_async(_client, tasks)
     # The clients are logged in and warm by then.
     time.sleep(_WARM_S + 0.3)
-    before, began_s = _cpu_s(serve.process_id), time.monotonic()
+    before, began_s = cpu_of_threads_s(serve.process_id), time.monotonic()
     time.sleep(max(0.1, seconds - 0.6))
-    after, took_s = _cpu_s(serve.process_id), time.monotonic() - began_s
+    after, took_s = cpu_of_threads_s(serve.process_id), time.monotonic() - began_s
     turns = running.get()
     latencies = sorted(each for one in turns for each in one.latencies)
     assert sum(one.errors for one in turns) == 0, "statements failed"
@@ -226,10 +238,10 @@ def _turn(pool: Pool, serve: ServeProcess, load: _Load, port: int) -> _Figures:
 
 def _let_routing_rest(serve: ServeProcess) -> None:
     """Wait until what direct connections wrote is in the binlogs, which else counts as the port's."""
-    before = _cpu_s(serve.process_id)[1]
+    before = cpu_of_threads_s(serve.process_id)[1]
     for _ in range(_RESTS_MOST):
         time.sleep(_REST_S)
-        after = _cpu_s(serve.process_id)[1]
+        after = cpu_of_threads_s(serve.process_id)[1]
         if after - before < _REST_S * _AT_REST:
             return
         before = after
@@ -340,25 +352,6 @@ def _connected(port: int, *, has_tls: bool) -> Any:
         ssl={"check_hostname": False} if has_tls else None,
         ssl_disabled=not has_tls,
     )
-
-
-def _cpu_s(process_id: int) -> tuple[float, float]:
-    """CPU time of binlane so far: the main threads of its processes, and all other threads."""
-    main, others = 0.0, 0.0
-    for each in (process_id, *_children(process_id)):
-        for task in Path(f"/proc/{each}/task").iterdir():
-            fields = (task / "stat").read_text().rpartition(")")[2].split()
-            taken_s = (int(fields[11]) + int(fields[12])) / _TICKS
-            if task.name == str(each):
-                main += taken_s
-            else:
-                others += taken_s
-    return main, others
-
-
-def _children(process_id: int) -> list[int]:
-    text = Path(f"/proc/{process_id}/task/{process_id}/children").read_text()
-    return [int(each) for each in text.split()]
 
 
 if __name__ == "__main__":

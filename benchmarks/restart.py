@@ -35,7 +35,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("trees", nargs="*", type=Path, default=[_ROOT])
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:

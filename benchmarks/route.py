@@ -26,7 +26,8 @@ from pathlib import Path
 
 from benchmarks.measuring import Figures, chosen_logs, official_tool, options, run
 from binlane.binlogs.filters.terms import parse_terms
-from binlane.binlogs.route.job import RouteRequest, route_files
+from binlane.binlogs.route.job import route_files
+from binlane.binlogs.route.route_request import RouteRequest
 from binlane.binlogs.route.schedule import Schedule
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.store.byte_source import FileBytes

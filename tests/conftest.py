@@ -31,6 +31,7 @@ _MARKED_FOLDERS = {
     "system": "system",
     "differential": "system",
     "suites": "system",
+    "rows": "system",
     "spark": "spark",
 }
 

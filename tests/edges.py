@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.binlogs.route.job import RouteReport
+from binlane.binlogs.route.route_request import RouteReport
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.kernels.load import is_compiled

@@ -8,6 +8,7 @@ asks in it.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,9 +22,11 @@ from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.port_parts import PortParts
+from binlane.live.port.unread import holds_all_rows
 from binlane.log.codec.packets.commands import RegisterSlave
 from binlane.log.codec.packets.flags import Capability, ServerStatus
 from binlane.log.codec.packets.results import ColumnDefinition, ResultSet
+from binlane.log.codec.packets.session_state import SessionState
 from binlane.log.codec.types import ColumnType, Flavor
 from binlane.names import TableName
 from binlane.positions import MysqlGtid, parse_position
@@ -203,6 +206,7 @@ class FakeClient:
         self.peer = "127.0.0.1:1"
         self.thread_id = thread_id
         self.is_tls = False
+        self.connection: socket.socket | None = None
         self.age = SessionAge()
         self.server_version = VERSION
         self.capabilities = Capability(0)
@@ -264,6 +268,7 @@ class FakePort:
             self.attributions.begin(parse_position("0-1-10", "mariadb"))
             self._parts = PortParts(
                 definitions=lambda: self.definitions,
+                holds_all_rows=holds_all_rows(lambda: self.definitions, lambda: self.global_values),
                 catalog=catalog,
                 attributions=self.attributions,
                 marker=self.source,
@@ -321,6 +326,14 @@ class Conversation:
 
     async def answer(self, *replies: StatementReply) -> int:
         """Have the source answer the command under way; gives how many more warnings the client has."""
+        if len(replies) == 1 and not (replies[0].errno or replies[0].is_result_set):
+            (reply,) = replies
+            state = SessionState(
+                variables=reply.tracked, database=reply.database, gtids=reply.gtids
+            ).encode()
+            counts = (reply.affected_rows, reply.insert_id, reply.status, reply.warnings)
+            if self.judge.done_at_once((*counts, reply.info.encode(), state, 0)):
+                return 0
         done = self.judge.done(replies)
         if done.then is not None:
             await done.then()

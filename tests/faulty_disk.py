@@ -125,6 +125,7 @@ class FaultyFile:
     def __init__(self, disk: FaultyDisk, file: DiskFile) -> None:
         self._disk = disk
         self._file = file
+        self.mapped = file.mapped
         self.written_bytes = 0
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
@@ -291,7 +292,9 @@ def _keeping(node: _Node, share: float, chance: Random | None) -> Callable[[], b
 class _VolatileFile:
     def __init__(self, file: FaultyFile, node: _Node) -> None:
         self._file = file
+        self.mapped = file.mapped
         self._node = node
+        self.mapped = file.mapped
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
         try:
@@ -318,6 +321,7 @@ class _VolatileFile:
 class _BreakableFile:
     def __init__(self, file: DiskFile, disk: BreakableDisk, path: Path) -> None:
         self.truncate, self.close, self.sync = file.truncate, file.close, file.sync
+        self.mapped = file.mapped
         self._file, self._disk, self._path = file, disk, path
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:

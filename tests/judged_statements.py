@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pymysql
 
+from binlane.errors import StatementError
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
@@ -17,7 +19,10 @@ from binlane.live.port.port_parts import PortParts
 from binlane.live.port.port_session import PortSession
 from binlane.live.port.source_marks import Marker
 from binlane.live.provision.private_server import PrivateServer
-from binlane.log.codec.types import EventType, Flavor
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.execution import Execution
+from binlane.log.codec.packets.replies import ErrPacket, is_error
+from binlane.log.codec.types import ColumnType, EventType, Flavor
 from binlane.positions import parse_position
 from binlane.statements.predicted_errors.errors import PredictedErrors
 from binlane.statements.scope.definition import Definition
@@ -26,6 +31,7 @@ from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, Part,
 from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
 from binlane.statements.sql.servers import LoggingMode
 from tests.live_catalog import settings_of
+from tests.raw_client import RawClient
 from tests.recording_judge import JudgingPort
 from tests.servers import connect, execute
 
@@ -50,6 +56,11 @@ class _Listening(Attributions):
         super().__init__(None, flavor)
         self.heard = Heard()
         self._intended: dict[int, Sequence[GroupPlan]] = {}
+        self._numbers: dict[int, int] = {}
+
+    def _named(self, number: int) -> int:
+        # Reads that pass unseen have no numbers.
+        return self._numbers.setdefault(number, len(self._numbers))
 
     def intend(
         self,
@@ -63,7 +74,7 @@ class _Listening(Attributions):
         """As of `Attributions`."""
         self._take(plans)
         self._intended[number] = plans
-        self.heard.told.append(("intend", number, _comparable(plans)))
+        self.heard.told.append(("intend", self._named(number), _comparable(plans)))
         super().intend(thread_id, number, plans, is_split=is_split, is_for_all=is_for_all)
 
     def done(
@@ -80,7 +91,7 @@ class _Listening(Attributions):
             self._take(plans)
         final = self._intended.get(number) if plans is None else plans
         told = None if final is None else _comparable(final)
-        self.heard.told.append(("done", number, last is None, told))
+        self.heard.told.append(("done", self._named(number), last is None, told))
         super().done(thread_id, number, last, plans, is_bound=is_bound)
 
     def _take(self, plans: Sequence[GroupPlan]) -> None:
@@ -177,7 +188,10 @@ def judging(
 
 
 def run_judged(
-    source: PrivateServer, database: str, statements: Sequence[tuple[bool, str]]
+    source: PrivateServer,
+    database: str,
+    statements: Sequence[tuple[bool, str]],
+    definitions: tuple[Definition, ...] | None = None,
 ) -> tuple[Heard, list[Any]]:
     """Run statements in one session through a port, some of them beside it.
 
@@ -185,13 +199,14 @@ def run_judged(
         source: Is prepared for the port.
         database: The session's.
         statements: Whether it runs beside the port, and its text.
+        definitions: The binlogs, as of `judging`.
 
     Returns:
         What was told of them, and the answers.
     """
     answers: list[Any] = []
     with (
-        judging(source) as (port, parts),
+        judging(source, definitions) as (port, parts),
         connect(source) as other,
         port.connect(database=database, charset="utf8mb4") as client,
     ):
@@ -208,3 +223,49 @@ def _answer(cursor: Any, statement: str) -> object:
     except pymysql.MySQLError as error:
         return statement, error.args[0]
     return statement, cursor.rowcount, cursor.lastrowid, cursor.fetchall()
+
+
+def run_prepared(
+    source: PrivateServer,
+    database: str,
+    statements: Sequence[tuple[bool, str]],
+    definitions: tuple[Definition, ...] | None = None,
+) -> tuple[Heard, list[Any]]:
+    """Do as `run_judged`, with all that has literals as a prepared statement with their values."""
+    answers: list[Any] = []
+    with (
+        judging(source, definitions) as (port, parts),
+        connect(source) as other,
+        RawClient(port.port, database=database) as client,
+    ):
+        client.query("SET autocommit = 1")
+        prepared: dict[str, int] = {}
+        for is_beside, statement in statements:
+            if is_beside:
+                with other.cursor() as cursor:
+                    cursor.execute(statement)
+            else:
+                answers.append((statement, _executed(client, prepared, statement)))
+    assert isinstance(parts.attributions, _Listening), "it was made here"
+    return parts.attributions.heard, answers
+
+
+_LITERAL: Final = re.compile(r"'([^']*)'|\b([0-9]+)\b")
+
+
+def _executed(client: RawClient, prepared: dict[str, int], statement: str) -> object:
+    """Execute a statement whose literals are values; the number of its error, or the packets of its reply."""
+    text, found = _LITERAL.sub("?", statement), list(_LITERAL.finditer(statement))
+    try:
+        if found and text not in prepared:
+            prepared[text] = client.prepare(text)
+    except StatementError as error:
+        return error.errno
+    payload = encode_query(statement)
+    if found:
+        types = [ColumnType.LONGLONG if one[2] else ColumnType.VAR_STRING for one in found]
+        values = [int(one[2]) if one[2] else one[1].encode() for one in found]
+        execution = Execution(statement_id=prepared[text], types=types, values=values)
+        payload = execution.encode()
+    packets = client.say(payload)
+    return ErrPacket.decode(packets[-1]).errno if is_error(packets[-1]) else packets

@@ -7,9 +7,10 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
+from binlane.positions import file_number
 from binlane.statements.scope.scope import Scope
 from binlane.tables.columnar.followed_log import FollowedLog
-from binlane.tables.columnar.selection import Selection, file_number
+from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.journal import Journal

@@ -70,7 +70,7 @@ class FollowedBinlogs:
         *,
         flavor: str = "mariadb",
         begins: bool = True,
-        workers: int = 1,
+        workers: int = 0,
         extra: str = "",
         program: ServerProgram | None = None,
     ) -> None:
@@ -250,7 +250,7 @@ def tried(
     length: int,
     is_safe: bool,
     flavor: str = "mariadb",
-    workers: int = 1,
+    workers: int = 0,
 ) -> tuple[PortLoad, list[str]]:
     """One load on servers of its own; the load, and how replicas differ then."""
     with ExitStack() as stack:
@@ -282,7 +282,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=60)
     parser.add_argument("--unsafe", action="store_true", help="unsafe statements too")
     parser.add_argument("--mysql", action="store_true")
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--directory", type=Path)
     parser.add_argument("--keep", action="store_true")
     chosen = parser.parse_args()

@@ -22,9 +22,12 @@ from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Judge,
+    OkFields,
+    RepeatedStatement,
     RunVerdict,
     StatementReply,
     TextReading,
+    Unseen,
     Verdict,
 )
 from binlane.live.gateway.settings import GatewaySettings
@@ -70,6 +73,7 @@ class RecordingJudge:
         databases: That were used.
         hides_gtids: As of `Judge`.
         reads_long_texts: As of `Judge`.
+        unseen_now: What `unseen` says.
     """
 
     reading: TextReading | None = MARIADB
@@ -87,6 +91,7 @@ class RecordingJudge:
     databases: list[str] = field(default_factory=list)
     hides_gtids: bool = False
     reads_long_texts: bool = False
+    unseen_now: Unseen | None = None
 
     @property
     def texts(self) -> list[str]:
@@ -121,11 +126,26 @@ class RecordingJudge:
         del statement
         return RowsAnswer(result.heads, result.rows)
 
+    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+        """As of `Judge`."""
+        self.calls += [
+            f"repeat {effect} with {insert_id}: {text}" for text, effect, insert_id in statements
+        ]
+
+    def go_on(self, text: str, effect: object = None) -> None:
+        """As of `Judge`."""
+        self.calls.append(f"go on with {text}" + (f" as {effect}" if effect else ""))
+
     def done(self, replies: Sequence[StatementReply]) -> Done:
         """As of `Judge`."""
         self.calls.append("done")
         self.replies.append(tuple(replies))
         return self.after(replies)
+
+    def done_at_once(self, ok: OkFields) -> bool:
+        """As of `Judge`: it is told by `done`."""
+        del ok
+        return False
 
     def local_data(self, data: bytes) -> None:
         """As of `Judge`."""
@@ -134,6 +154,10 @@ class RecordingJudge:
     def used(self, database: str) -> None:
         """As of `Judge`."""
         self.databases.append(database)
+
+    def unseen(self) -> Unseen | None:
+        """As of `Judge`."""
+        return self.unseen_now
 
     def stumbled(self) -> None:
         """As of `Judge`."""

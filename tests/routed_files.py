@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binlane.binlogs.route.job import RouteReport, RouteRequest, route_files
+from binlane.binlogs.route.job import route_files
+from binlane.binlogs.route.route_request import RouteReport, RouteRequest
 from binlane.binlogs.route.schedule import Schedule
 from binlane.binlogs.store.disk import Disk
 from binlane.binlogs.store.settings import StoreSettings

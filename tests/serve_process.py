@@ -26,6 +26,9 @@ from tests.servers import execute
 ADMIN = "binlane"
 PASSWORD = "test-binlane"
 _TIMEOUT_S = 60.0
+_WORKERS = "BINLANE_GATEWAY_WORKERS"
+"""Processes of the port, where a test's settings say nothing of them: none beside the main one, on
+any machine, unless this variable says otherwise."""
 _NOT_IN_TIME = 1205
 """Who may see a binlog is told once the source's statements on accounts were read."""
 
@@ -74,7 +77,7 @@ class ServeProcess:
         self._listen = listen
         self._source_host = source_host
         self._prefix = tuple(prefix)
-        self._environment = dict(environment)
+        self._environment = {_WORKERS: os.environ.get(_WORKERS, "0"), **environment}
 
     def configure(self, *, listen: str, extra: str) -> None:
         """Write other settings, for a start or a SIGHUP."""
@@ -124,8 +127,18 @@ class ServeProcess:
                 ],
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"} | self._environment,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"} | self._variables,
             )
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        # They stand above the file, where a test may have named the number.
+        is_told = "workers =" in self._extra
+        return {
+            name: value
+            for name, value in self._environment.items()
+            if name != _WORKERS or not is_told
+        }
 
     @property
     def is_running(self) -> bool:

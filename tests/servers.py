@@ -178,6 +178,14 @@ def execute(server: PrivateServer, *statements: str) -> tuple[tuple[Any, ...], .
         return tuple(cursor.fetchall())
 
 
+def purge_before(server: PrivateServer, file: str) -> None:
+    """Purge the binary logs before a file; a server keeps without a word what a dump or recovery needs."""
+    deadline = time.monotonic() + 60
+    while execute(server, "SHOW BINARY LOGS")[0][0] != file:
+        assert time.monotonic() < deadline
+        execute(server, f"PURGE BINARY LOGS TO '{file}'")
+
+
 def client_command(server: PrivateServer) -> list[str]:
     """The command-line client of a server, logged in as root on this machine; its port is not said."""
     login = ["--no-defaults", f"-h{server.host}", "-uroot"]

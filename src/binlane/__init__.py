@@ -1,7 +1,7 @@
 """Several named, scoped binary logs for a stock MariaDB or MySQL server.
 
-`read`, `scan` and `land` are the Python interface; they are imported when they are first used, so that
-`import binlane` costs nothing.
+`read`, `scan`, `connect` and `land` are the Python interface; they are imported when they are first
+used, so that `import binlane` costs nothing.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from binlane.version import __version__
 
 if TYPE_CHECKING:
-    from binlane.api import land, read, scan
+    from binlane.api import connect, land, read, scan
 
-__all__ = ["__version__", "land", "read", "scan"]
+__all__ = ["__version__", "connect", "land", "read", "scan"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"land", "read", "scan"}:
+    if name in {"connect", "land", "read", "scan"}:
         from binlane import api  # noqa: PLC0415 - imports pyarrow
 
         return getattr(api, name)

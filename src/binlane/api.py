@@ -1,4 +1,4 @@
-"""From Python: `binlane.read` and `binlane.scan` read binlogs, `binlane.land` lands them."""
+"""From Python: `read` and `scan` read binlogs, `connect` asks them by SQL, `land` lands them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import LogState, filter_state_of, read_range
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from binlane.binlogs.filters.terms import FilterTerms
     from binlane.statements.sql.logged_objects import LoggedObjects
     from binlane.tables.landing.engine import Engine
@@ -214,6 +216,67 @@ def land(  # noqa: PLR0913 - each argument is a setting
             hint="see binlane.tables.landing.landing_settings.LandingSettings",
         ) from None
     return land_log(_paths(source), fspath(into), chosen, engine=engine, observer=observer)
+
+
+def connect(
+    path: Path | Iterable[Path],
+    tables: str | Iterable[str] | None = None,
+    start: Place | None = None,
+    stop: Place | None = None,
+    *,
+    keys: Path | None = None,
+    schema: Path | None = None,
+    **config: str,
+) -> DuckDBPyConnection:
+    """Open a DuckDB in memory that has the tables of a log; needs `pip install 'binlane[query]'`.
+
+    A table `shop.orders` has one row a change: `_op` (`insert`, `update`, `delete`), `_timestamp`
+    and `_gtid`, the table's columns behind the change (of a delete: before it), the row before it
+    in the struct `_before`, then `_file`, `_pos`, `_row`, `_seq` and `_server_id`. The tables
+    `events`, `groups` and `statements` have what else is in the log. Queries see the log as it was
+    when the connection was made.
+
+    Args:
+        path: One file or several, a directory, `DATA#name`, a URI or a server, as of `scan`.
+        tables: Databases and tables: `shop`, `shop.orders`; all if None.
+        start: The place to start from, as of `scan`.
+        stop: The place to stop at, as of `scan`.
+        keys: File of the keys with which a server encrypted the files.
+        schema: SQL file with CREATE TABLE statements: names and types that the log does not tell.
+        config: Settings of DuckDB, such as `enable_external_access="false"`.
+
+    Raises:
+        CodecError: With file and position, if a file does not begin as a binlog file. Damage that
+            a query meets is an error of DuckDB, with our text.
+        ConfigError: If an argument cannot be used, or duckdb is not installed.
+        StoreError: If a file cannot be read.
+        PeerError: If a server cannot be asked.
+    """
+    try:
+        from binlane.tables.query.log_connection import connect_log  # noqa: PLC0415 - needs duckdb
+    except ModuleNotFoundError as error:
+        if error.name != "duckdb":
+            raise
+        raise ConfigError(
+            "duckdb is not installed", key="extras", hint="pip install 'binlane[query]'"
+        ) from None
+    from binlane.tables.query.log_tables import LogOptions, LogTables  # noqa: PLC0415 - as above
+
+    key_file = None if keys is None else fspath(keys)
+    if key_file is not None:
+        read_keys(key_file)
+    options = LogOptions(
+        selection=Selection(
+            scope=Scope.everything() if tables is None else parse_tables(tables),
+            start=_bound(start, "start"),
+            stop=_bound(stop, "stop"),
+        ),
+        keys=key_file,
+        schema=None if schema is None else _catalog(schema),
+    )
+    connected = connect_log(LogTables(_paths(path), options), config=config)
+    _warn(connected.notes)
+    return connected.connection
 
 
 def _is_for_kernels(path: str) -> bool:

@@ -24,6 +24,7 @@ from typing import ClassVar, Final, Protocol, Self
 DOMAIN_MAX = SERVER_ID_MAX = 2**32 - 1
 SEQUENCE_MAX = 2**64 - 1
 MYSQL_SEQUENCE_MAX: Final = 2**63 - 2
+_FILE_NUMBER: Final = re.compile(r"\.(\d+)$")
 _TAG: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}")
 _INTERVAL: Final = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?", re.ASCII)
 _SOURCE: Final = re.compile(
@@ -105,7 +106,10 @@ class GtidPosition:
 
     def last(self, domain_id: int) -> Gtid | None:
         """The last GTID of a domain, None if nothing of it is done."""
-        return next((gtid for gtid in self.gtids if gtid.domain_id == domain_id), None)
+        for gtid in self.gtids:
+            if gtid.domain_id == domain_id:
+                return gtid
+        return None
 
     def covers(self, gtid: AnyGtid) -> bool:
         """True if `gtid` is done at this position; one of another flavor never is."""
@@ -116,7 +120,7 @@ class GtidPosition:
 
     def includes(self, other: GtidPosition) -> bool:
         """True if everything done at `other` is done here too."""
-        return all(self.covers(gtid) for gtid in other)
+        return all(map(self.covers, other.gtids))
 
     def advance(self, gtid: AnyGtid) -> GtidPosition:
         """The position after `gtid`."""
@@ -453,3 +457,9 @@ class FilePosition:
         is_numbered = digits.isascii() and digits.isdigit()
         place = (log, int(digits)) if is_numbered else (self.file, 0)
         return (*place, self.file, self.position)
+
+
+def file_number(file: str) -> int:
+    """The number at the end of a binlog file's name, 0 if there is none."""
+    match = _FILE_NUMBER.search(file)
+    return int(match[1]) if match else 0

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.route.job import RouteReport, route_files
+from binlane.binlogs.route.job import route_files
+from binlane.binlogs.route.route_request import RouteReport
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import StoreError
 from tests.faulty_disk import Failure, FaultyDisk, Killed, no_room

@@ -480,6 +480,27 @@ def test_what_foreign_keys_do_is_in_the_tables_of_children(
     assert done > 30
 
 
+def test_foreign_keys_follow_columns_of_parents_that_are_renamed(
+    source: Source, tmp_path: Path
+) -> None:
+    source.run(
+        *LINKED.strip().split(";\n"),
+        "INSERT INTO p VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1)",
+        "INSERT INTO c VALUES (1, 1, 1), (2, 2, 1)",
+        "INSERT INTO k VALUES (1, 1, 1), (2, 1, 1), (3, 1, 1)",
+        "INSERT INTO t VALUES (1, NULL, 1), (2, 1, 1)",
+        "ALTER TABLE p RENAME COLUMN id TO number_, CHANGE code id VARCHAR(20)",
+        "ALTER TABLE t RENAME COLUMN id TO above, RENAME COLUMN above TO id",
+        "DELETE FROM p WHERE number_ = 1",
+        "UPDATE p SET number_ = 7 WHERE number_ = 3",
+        "DELETE FROM t WHERE above = 1",
+    )
+    lander = new_lander(tmp_path)
+    lander.land(source.new_binlogs())
+    assert lander.look().given_up == []
+    assert differences(source, tmp_path, set()) == []
+
+
 # Foreign keys act on some rows of each transaction only, and on MySQL are logged where they do.
 UNCHECKED = """
 CREATE TABLE p (id INT PRIMARY KEY, v INT);

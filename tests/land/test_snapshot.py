@@ -29,7 +29,7 @@ from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.snapshot.chunk_work import snapshot_chunk
 from binlane.tables.landing.verification import Lake, verify_lake
 from tests.landed import plain_rows
-from tests.servers import ServerFactory, connect, execute
+from tests.servers import ServerFactory, connect, execute, purge_before
 
 TABLES = (
     "CREATE DATABASE shop",
@@ -257,7 +257,7 @@ def change(cursor: pymysql.cursors.Cursor, chance: random.Random, tables: tuple[
 def test_rows_are_exact_under_load(source: PrivateServer, live_log: Path, tmp_path: Path) -> None:
     filled(source)
     last = max(live_log.glob("binlog.0*"))
-    execute(source, f"PURGE BINARY LOGS TO '{last.name}'")
+    purge_before(source, last.name)
     lake = tmp_path / "lake"
     with EmbeddedEngine(2) as engine:
         with writers(source):
@@ -282,7 +282,7 @@ def test_what_was_read_is_not_read_again(
 ) -> None:
     source = mariadb_source
     filled(source)
-    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    purge_before(source, max(live_log.glob("binlog.0*")).name)
     lake = tmp_path / "lake"
     asked = settings(source, 7)
     done = 0
@@ -327,7 +327,7 @@ def test_landing_dies_anywhere_between_rows_and_log(
     """Before each write of the journal, while snapshots are spliced in."""
     source = mariadb_source
     filled(source, 40)
-    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    purge_before(source, max(live_log.glob("binlog.0*")).name)
     asked = settings(source)
     save = Journal.save
     writes = 0
@@ -358,7 +358,7 @@ def test_a_definition_that_changes_meanwhile_starts_over(
     source: PrivateServer, live_log: Path, tmp_path: Path
 ) -> None:
     filled(source, 60)
-    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    purge_before(source, max(live_log.glob("binlog.0*")).name)
 
     class Altering(DoomedEngine):
         """Alters tables between two ranges."""
@@ -439,7 +439,7 @@ def test_a_server_is_source_and_snapshot(
 ) -> None:
     """By the command line, with an account that has a password."""
     filled(source, 30)
-    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    purge_before(source, max(live_log.glob("binlog.0*")).name)
     execute(
         source,
         "CREATE USER lander@'%' IDENTIFIED BY 'a word'",

@@ -15,12 +15,14 @@ from tests.suites.pymysql_suite import PYMYSQL
 from tests.suites.sqlalchemy_suite import SQLALCHEMY
 from tests.suites.sqlobject_suite import SQLOBJECT
 from tests.suites.suites import Suite
+from tests.suites.xorm_suite import XORM
 
 SUITES: Final[tuple[Suite, ...]] = (
     PYMYSQL,
     AIOMYSQL,
     GO_DRIVER,
     GO_MYSQL,
+    XORM,
     SQLALCHEMY,
     SQLOBJECT,
     MYSQL2,

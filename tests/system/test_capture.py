@@ -29,7 +29,7 @@ from binlane.log.grouping.raw import LargeGroup, RawRun
 from binlane.log.grouping.walk import walk
 from binlane.positions import FilePosition, GtidPosition, GtidSet, MysqlGtid, parse_position
 from tests.certificates import make_certificate
-from tests.servers import ServerFactory, connect, execute, mysql_program
+from tests.servers import ServerFactory, connect, execute, mysql_program, purge_before
 
 TIMEOUT_S = 30.0
 BIG = 17 << 20
@@ -624,7 +624,7 @@ def test_a_password_file_that_is_not_there(mariadb_server: PrivateServer, tmp_pa
 
 def test_purged_files_are_told(shop: PrivateServer, tmp_path: Path) -> None:
     execute(shop, "FLUSH BINARY LOGS")
-    execute(shop, f"PURGE BINARY LOGS TO '{second_file(shop)}'")
+    purge_before(shop, second_file(shop))
     with pytest.raises(PeerError) as caught:
         read_until(capture_of(shop, tmp_path, position_at(shop, 1)), position_of(shop))
     if is_mysql(shop):
@@ -681,7 +681,7 @@ def test_the_same_source_is_gone_on_with(shop: PrivateServer, tmp_path: Path) ->
         groups = read_until(capture, position_of(shop))
         assert len(gtids(groups)) == len(set(gtids(groups))) > 0
     # What was taken may be purged.
-    execute(shop, f"PURGE BINARY LOGS TO '{second_file(shop)}'")
+    purge_before(shop, second_file(shop))
     capture = capture_of(shop, tmp_path, position_of(shop), identity=identity)
     insert(shop)
     assert len(gtids(read_until(capture, position_of(shop)))) == 1

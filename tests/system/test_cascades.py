@@ -183,3 +183,45 @@ def test_what_is_known_of_mysql(mysql_server: PrivateServer, tmp_path: Path) -> 
     recording = recorded(mysql_server, tmp_path, (), LATER)
     told = recording.incidents(recording.reports("LOG(shop)", links=found.links))
     assert told == {5: MERGED}
+
+
+EMPTY_SETUP = (
+    *("DROP DATABASE IF EXISTS shop", "DROP DATABASE IF EXISTS crm"),
+    *("CREATE DATABASE shop", "CREATE DATABASE crm"),
+    "CREATE TABLE crm.q (id INT PRIMARY KEY, v INT)",
+    "INSERT INTO crm.q VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8)",
+)
+_CHILD = "FOREIGN KEY (q) REFERENCES crm.q (id) ON DELETE CASCADE ON UPDATE CASCADE"
+# The parent is outside; from its CREATE TABLE or TRUNCATE to its first row no child can change.
+EMPTY_CASES = {
+    f"CREATE TABLE shop.e (id INT PRIMARY KEY, q INT, {_CHILD})": None,
+    "DELETE FROM crm.q WHERE id = 1": None,
+    "UPDATE crm.q SET id = 20 WHERE id = 2": None,
+    "DELETE FROM crm.q WHERE id = 20": None,
+    "BEGIN; INSERT INTO shop.e VALUES (1, 3); DELETE FROM crm.q WHERE id = 3; COMMIT": CASCADED,
+    "DELETE FROM crm.q WHERE id = 4": CASCADED,
+    "TRUNCATE TABLE shop.e": None,
+    "DELETE FROM crm.q WHERE id = 5": None,
+    "INSERT INTO shop.e VALUES (2, 6); DELETE FROM crm.q WHERE id = 7": CASCADED,
+    "ALTER TABLE shop.e DROP FOREIGN KEY e_ibfk_1": None,
+    "DELETE FROM crm.q WHERE id = 6": None,
+}
+
+
+def _empty_children(server: PrivateServer, directory: Path) -> None:
+    recording = recorded(server, directory, EMPTY_SETUP, tuple(EMPTY_CASES))
+    report = recording.reports("LOG(shop)")
+    told = {number: reason for number, reason in enumerate(EMPTY_CASES.values()) if reason}
+    assert recording.incidents(report) == told
+    assert report.counts["b1"].omissions["foreign key"] == 1
+
+
+def test_empty_children_of_mariadb(mariadb_server: PrivateServer, tmp_path: Path) -> None:
+    _empty_children(mariadb_server, tmp_path)
+
+
+def test_empty_children_of_mysql_where_innodb_follows_keys(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    server = servers.start_mysql("mysql", "--innodb-native-foreign-keys=ON")
+    _empty_children(server, tmp_path)

@@ -15,7 +15,7 @@ import pytest
 
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.serve_process import ServeProcess, create_account, wait_until, worker_processes
-from tests.servers import ServerFactory, execute
+from tests.servers import ServerFactory, execute, purge_before
 
 HTTP = "[http]\nport = 0\n"
 FAST = "heartbeat_period_s = 0.2\ntimeout_s = 1\n"
@@ -195,7 +195,7 @@ def test_a_source_that_purged_what_is_needed_is_never_well(
 
         def is_purged() -> bool:
             # A dump that has just ended may still keep its file.
-            execute(source, f"PURGE BINARY LOGS TO '{last}'")
+            purge_before(source, last)
             return str(execute(source, "SHOW BINARY LOGS")[0][0]) == last
 
         wait_until(is_purged)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 
 from binlane.cli.main import main
 from binlane.live.provision.private_server import PrivateServer
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.scope import Scope
 from binlane.statements.session.planning_session import PlanningSession
-from tests.judged_statements import run_judged
+from binlane.statements.sql.servers import LoggingMode
+from tests.judged_statements import Heard, logging_everything, run_judged, run_prepared
 from tests.servers import ServerFactory, execute
 
 pytestmark = pytest.mark.system
@@ -69,10 +73,67 @@ _FOR_A_WHILE: Final = (
     ("SET sql_log_bin = 0", "SET sql_log_bin = 1"),
     ("CREATE TEMPORARY TABLE temporary (a INT)", "DROP TEMPORARY TABLE temporary"),
 )
+_WRITES: Final = (
+    "UPDATE p SET v = '{text}' WHERE id = {few}",
+    "INSERT INTO t (v) VALUES ('{text}')",
+    "SELECT v FROM p WHERE id = {few}",
+    "UPDATE p SET v = 'ä{text}' WHERE id = {few}",
+    "DELETE FROM beside.p WHERE id = {number}",
+    "INSERT INTO p VALUES ({number}, '{text}')",
+)
+_SPECIAL: Final = (
+    "SAVEPOINT a",
+    "ROLLBACK TO a",
+    "INSERT INTO m (v) VALUES ({number})",
+    "INSERT INTO p VALUES (1, 'there already')",
+    "UPDATE p SET v = LEFT(UUID(), 0) WHERE id = {few}",
+    "UPDATE p SET v = LAST_INSERT_ID() WHERE id = {few}",
+    "INSERT INTO t (v) SELECT v FROM p WHERE id = {few}",
+    "INSERT INTO t (v) VALUES ('{text}'), ('more')",
+    "UPDATE p SET v = 'same' WHERE id = {few}",
+    "SELECT v FROM p WHERE id = {few} FOR UPDATE",
+    "SET @a = {few}",
+    "SET character_set_client = latin1",
+    "SET character_set_client = utf8mb4",
+    "ROLLBACK",
+    "COMMIT",
+)
+_OF_ONE: Final = (
+    "UPDATE p SET v = '{text}' WHERE id = {few}",
+    "UPDATE t SET n = NULL, v = '{text}' WHERE id = {few}",
+    "INSERT INTO t (v) VALUES ('{text}')",
+    "INSERT INTO p VALUES ({number}, '{text}')",
+    "DELETE FROM p WHERE id = {number} - 2",
+)
+_OF_OTHER: Final = (
+    "UPDATE beside.p SET v = '{text}' WHERE id = {few}",
+    "INSERT INTO beside.p VALUES ({number}, 'ä{text}')",
+)
+_ENDS: Final = ("COMMIT", "COMMIT", "COMMIT", "COMMIT", "ROLLBACK")
 _BY_OTHERS: Final = (
     "ALTER TABLE known.p COMMENT = '{number}'",
     "CREATE OR REPLACE VIEW known.w AS SELECT {number}",
 )
+
+_COMPOSED_LEAST: Final = 90
+_SCOPED: Final = tuple(
+    replace(logging_everything(mode), name=name, scope=scope, log_id=number)
+    for number, (name, mode, scope) in enumerate(
+        (
+            ("all", LoggingMode.STATEMENT, Scope.everything()),
+            ("mixed", LoggingMode.MIXED, Scope.everything()),
+            ("one", LoggingMode.MIXED, Scope(log_databases=frozenset({"known"}))),
+            ("other", LoggingMode.STATEMENT, Scope(log_databases=frozenset({"beside"}))),
+            ("rows", LoggingMode.ROW, Scope.everything()),
+        ),
+        1,
+    )
+)
+
+_Writing = Callable[[random.Random, int], Iterator[tuple[bool, str]]]
+
+
+_Running = Callable[..., tuple[Heard, list[Any]]]
 
 
 @pytest.fixture(params=["mariadb", "mysql"])
@@ -109,24 +170,91 @@ def _statements(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]
             yield False, numbers.choice(_OFTEN).format(**values)
 
 
-def test_what_is_told_of_statements_that_come_again(
-    source: PrivateServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    statements = list(_statements(random.Random(1), 300))
+def _transactions(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]:
+    """Transactions of the same few writes, seldom with something special among them."""
+    yield False, "INSERT INTO p VALUES (99, 'first')"
+    is_begun_by_itself = False
+    number = 100
+    for _ in range(count):
+        special = numbers.random() < 0.3
+        if numbers.random() < 0.1:
+            is_begun_by_itself = not is_begun_by_itself
+            yield False, f"SET autocommit = {int(not is_begun_by_itself)}"
+        if not is_begun_by_itself:
+            yield False, "BEGIN"
+        for write in _WRITES[: numbers.randrange(len(_WRITES) + 1)]:
+            number += 1
+            values = {"text": f"{number}", "number": number, "few": numbers.randrange(1, 4)}
+            if special and numbers.random() < 0.3:
+                yield False, numbers.choice(_SPECIAL).format(**values)
+            yield False, write.format(**values)
+        yield False, numbers.choice(_ENDS)
+
+
+def _any_order(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]:
+    """Transactions of few kinds of writes in any order, of one database or of two."""
+    yield False, "INSERT INTO p VALUES (99, 'first')"
+    number = 100
+    for _ in range(count):
+        yield False, "BEGIN"
+        writes = numbers.choice((_OF_ONE, _OF_ONE, _OF_OTHER, _OF_ONE + _OF_OTHER))
+        for _ in range(numbers.randrange(1, 6)):
+            number += 1
+            values = {"text": f"{number}", "number": number, "few": numbers.randrange(1, 4)}
+            yield False, numbers.choice(writes).format(**values)
+        yield False, numbers.choice(_ENDS)
+
+
+def _told_twice(
+    source: PrivateServer,
+    monkeypatch: pytest.MonkeyPatch,
+    statements: list[tuple[bool, str]],
+    definitions: tuple[Definition, ...] | None = None,
+    *,
+    run: _Running = run_judged,
+) -> tuple[Heard, Heard]:
+    """What is told of statements, as known ones and as first ones, once their answers were compared."""
     execute(source, *_TABLES)
-    known, answers = run_judged(source, "known", statements)
+    known, answers = run(source, "known", statements, definitions)
     with monkeypatch.context() as patch:
-        patch.setattr(PlanningSession, "unchanging", lambda *_: None)
+        patch.setattr(PlanningSession, "plain", lambda *_: None)
         execute(source, *_TABLES)
-        first, answers_of_first = run_judged(source, "known", statements)
+        first, answers_of_first = run(source, "known", statements, definitions)
     assert not first.encoded
-    assert known.encoded > _ENCODED_LEAST
     for one, other in zip(answers, answers_of_first, strict=True):
         assert one == other
+    return known, first
+
+
+@pytest.mark.parametrize(
+    ("write", "run"),
+    [(_statements, run_judged), (_transactions, run_judged), (_transactions, run_prepared)],
+)
+def test_what_is_told_of_statements_that_come_again(
+    source: PrivateServer, monkeypatch: pytest.MonkeyPatch, write: _Writing, run: _Running
+) -> None:
+    known, first = _told_twice(source, monkeypatch, list(write(random.Random(1), 300)), run=run)
+    assert known.encoded > _ENCODED_LEAST
     for told, expected in zip(known.told, first.told, strict=True):
         assert told == expected
 
-    # Once its table is another one, a write has to be looked at anew.
+
+@pytest.mark.parametrize("run", [run_judged, run_prepared])
+@pytest.mark.parametrize(
+    "seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 8))]
+)
+def test_transactions_whose_writes_come_in_any_order(
+    source: PrivateServer, monkeypatch: pytest.MonkeyPatch, seed: int, run: _Running
+) -> None:
+    statements = list(_any_order(random.Random(seed), 250))
+    known, first = _told_twice(source, monkeypatch, statements, _SCOPED, run=run)
+    assert known.encoded > _COMPOSED_LEAST
+    for told, expected in zip(known.told, first.told, strict=True):
+        assert told == expected
+
+
+def test_a_write_is_looked_at_anew_once_its_table_is_another_one(source: PrivateServer) -> None:
+    execute(source, *_TABLES)
     insert = (False, "INSERT INTO t (v) VALUES ('a')")
     altered = (True, "ALTER TABLE known.t ADD COLUMN w INT")
     heard, _ = run_judged(source, "known", [insert] * 5 + [altered] + [insert] * 5)

@@ -557,7 +557,7 @@ def test_what_is_not_understood_is_asked_once(server: PrivateServer) -> None:
             question = Question(Topic.EVENT, name("e"))
             await catalog.fetch_objects([Question(Topic.TABLE, name("u"))])
             facts = facts_of(catalog, "ALTER EVENT e ENABLE", "cat_a")
-            known = catalog._known
+            known = catalog.known
             assert known is not None
             known.fail(question, NotUnderstoodError("the source says strange things"))
             for _ in range(2):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.routing.cut_group import plain_events
-from binlane.binlogs.routing.makers import marked, thread_of, thread_of_raw, threads_of_run
+from binlane.binlogs.routing.makers import marked, thread_of, thread_of_raw
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.settings import StoreSettings
@@ -30,6 +31,7 @@ from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.raw import RawRun, raw_groups
 from binlane.log.grouping.walk import walk
+from binlane.log.kernels import route_layout as lay
 from binlane.positions import nothing_done
 from tests.groups import sync_all
 from tests.routed_files import definitions
@@ -92,12 +94,13 @@ def test_marks_in_a_log(
     for run in runs_of(path):
         numbers = range(run.count)
         threads = [thread_of(run.group(number), run.format) for number in numbers]
-        assert [thread_of_raw(run, number) for number in numbers] == threads
-        at_once = threads_of_run(run).tolist()
+        groups = RunGroups(run)
+        assert [thread_of_raw(groups, number) for number in numbers] == threads
+        at_once = groups.facts[lay.FACT_THREAD].tolist()
         assert all(each in (-1, thread) for each, thread in zip(at_once, threads, strict=True))
         found += threads
         if flavor == "mariadb" or not is_compressed:
-            assert marked(run) == [n for n, each in enumerate(threads) if each in _SESSIONS]
+            assert marked(groups) == [n for n, each in enumerate(threads) if each in _SESSIONS]
     assert tuple(found[1:-1]) == _SESSIONS
     assert tables_in(kept(path, tmp_path / "data", Flavor(flavor))) == ["t", "t"]
 

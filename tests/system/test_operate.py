@@ -189,6 +189,11 @@ max_binlog_size = 4096
 sync_binlog = 0
 binlog_expire_logs_seconds = 86400
 max_binlog_total_size = "64K"
+[rows]
+rows_per_s = 1000
+gtid_domain_id = 5
+chunk_size = "1M"
+max_size = "1G"
 [log]
 level = "warning"
 format = "json"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from struct import Struct
+from typing import Final
 
 import pytest
 
 from binlane.errors import StatementError
 from binlane.log.codec.buffer import Reader
+from binlane.log.codec.packets.commands import encode_query
 from binlane.log.codec.packets.execution import (
     DatetimeValue,
     DecimalValue,
@@ -19,7 +22,7 @@ from binlane.log.codec.packets.execution import (
 )
 from binlane.log.codec.packets.flags import Command, ExtendedCapability
 from binlane.log.codec.packets.framing import frame, packed_bytes, text_of
-from binlane.log.codec.packets.replies import is_eof
+from binlane.log.codec.packets.replies import ErrPacket, is_eof, is_error
 from binlane.log.codec.packets.results import ColumnDefinition
 from binlane.log.codec.types import ColumnType
 from tests.judged_port import judged
@@ -86,6 +89,122 @@ def test_binlog_of_statements_holds_what_the_server_would(serve: ServeProcess) -
     expected = _queries(execute(source, f"SHOW BINLOG EVENTS IN '{begin}'"))
     assert len(found) == len(_VALUES) + 1
     assert found == expected
+
+
+_READS: Final = (
+    "SELECT v FROM t WHERE id = {}",
+    "SELECT COUNT(*) FROM t WHERE id > {}",
+    "SELECT v FROM t WHERE id = {} FOR UPDATE",
+)
+
+
+class _Writer:
+    """A session that reads and writes by prepared statements, or reads by texts.
+
+    Attributes:
+        client: Connection of the session to the port.
+        committed: Texts of the writes that are committed.
+        is_open: True if the next write waits for the end of a transaction.
+    """
+
+    def __init__(self, client: RawClient, *, reads_by_texts: bool) -> None:
+        self.client = client
+        self._texts = _READS if reads_by_texts else None
+        self.committed: list[str] = []
+        self.is_open = False
+        self._waiting: list[str] = []
+        self.reads = [client.prepare(text.format("?")) for text in _READS]
+        self._insert = client.prepare("INSERT INTO t (v) VALUES (?)")
+
+    def read(self, each: int, number: int) -> int:
+        """Run a statement that reads; gives the number of its error, 0 for none."""
+        types = (ColumnType.LONGLONG,)
+        packets = self.client.say(
+            Execution(statement_id=each, types=types, values=(number,)).encode()
+            if self._texts is None
+            else encode_query(
+                self._texts[self.reads.index(each)].format(number), self.client.capabilities
+            )
+        )
+        return ErrPacket.decode(packets[-1]).errno if is_error(packets[-1]) else 0
+
+    def write(self, number: int) -> None:
+        """Insert a row."""
+        types = (ColumnType.LONGLONG,)
+        self.client.execute(Execution(statement_id=self._insert, types=types, values=(number,)))
+        to = self._waiting if self.is_open else self.committed
+        to.append(f"INSERT INTO t (v) VALUES ({number})")
+
+    def begin(self, text: str = "BEGIN") -> None:
+        """Begin a transaction."""
+        self.client.query(text)
+        self.is_open = True
+
+    def end(self, text: str = "COMMIT", *, is_open: bool = False) -> None:
+        """End a transaction; in another one behind it if `is_open`."""
+        self.client.query(text)
+        self.committed += self._waiting if text == "COMMIT" else []
+        self._waiting.clear()
+        self.is_open = is_open
+
+
+def _inserted(serve: ServeProcess) -> list[str]:
+    with serve.connect("root", "") as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINLOG EVENTS IN 's.000001'")
+        rows = [str(row[5]) for row in cursor.fetchall() if row[2] == "Query"]
+    return [row[row.index("INSERT") :] for row in rows if "INTO t (v)" in row]
+
+
+@pytest.mark.parametrize("reads_by_texts", [False, True], ids=["prepared", "texts"])
+def test_writes_between_known_reads_are_there(serve: ServeProcess, *, reads_by_texts: bool) -> None:
+    chance = Random(7)
+    with (
+        RawClient(serve.port, database="d") as client,
+        RawClient(serve.port, database="d") as other,
+    ):
+        one = _Writer(client, reads_by_texts=reads_by_texts)
+        for number in range(1, 41):
+            # What sessions know of the source's objects ends with this.
+            other.query(f"CREATE TABLE t{number} (a INT)")
+            is_autocommit = bool(chance.randrange(3))
+            client.query(f"SET autocommit = {int(is_autocommit)}")
+            one.is_open = not is_autocommit
+            if chance.randrange(2):
+                one.begin()
+            for _ in range(chance.randrange(8)):
+                if chance.randrange(3):
+                    assert {one.read(each, number % 7) for each in one.reads} == {0}
+                else:
+                    one.write(number)
+            one.end(chance.choice(("COMMIT", "COMMIT", "ROLLBACK")))
+    assert len(one.committed) > 20
+    assert _inserted(serve) == one.committed
+
+
+@pytest.mark.parametrize("reads_by_texts", [False, True], ids=["prepared", "texts"])
+def test_a_known_read_that_fails_is_followed(serve: ServeProcess, *, reads_by_texts: bool) -> None:
+    with (
+        RawClient(serve.port, database="d") as client,
+        RawClient(serve.port, database="d") as other,
+    ):
+        one = _Writer(client, reads_by_texts=reads_by_texts)
+        client.query("SET SESSION innodb_lock_wait_timeout = 1")
+        for number in range(5):
+            one.write(number)
+        for number in range(2):
+            one.begin()
+            one.write(10 + number)
+            assert {one.read(each, 2) for _ in range(4) for each in one.reads} == {0}
+            if number:
+                other.query("BEGIN")
+                other.query("UPDATE t SET v = 'locked' WHERE id = 1")
+                assert one.read(one.reads[2], 1) == 1205
+                other.query("ROLLBACK")
+            assert one.read(one.reads[2], 1) == 0
+            one.write(20 + number)
+            one.end()
+        one.write(30)
+    assert _inserted(serve) == one.committed
 
 
 _UNTOLD: list[tuple[int, Value]] = [

@@ -64,7 +64,7 @@ def test_what_mariadb_drops_and_does_not_log_its_binlogs_have_as_its_log(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [0, 3])
 @pytest.mark.parametrize("seed", range(2, 12))
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
 @pytest.mark.parametrize("is_safe", [True, False], ids=["safe", "any"])

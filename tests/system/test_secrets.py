@@ -160,7 +160,7 @@ def scene(
             source = servers.start("source")
             replica = servers.start("replica", ("--server-id=9", "--plugin-maturity=alpha"))
         secret = f"{MARK}-of-binlane"
-        serve = ServeProcess(directory / "serve", source, extra=EXTRA.format(2 if is_mysql else 1))
+        serve = ServeProcess(directory / "serve", source, extra=EXTRA.format(2 if is_mysql else 0))
         (serve.directory / "secret").write_text(secret)
         (serve.directory / "page").write_text(PAGE)
         told = [_set_up(serve)]

@@ -16,7 +16,7 @@ from binlane.errors import ConfigError, PeerError, StoreError
 from binlane.live.provision.private_server import PrivateServer
 from binlane.tables.ranges.log_range import Limits
 from binlane.tables.ranges.planner import Planner, PlanOptions
-from tests.servers import ServerFactory, execute
+from tests.servers import ServerFactory, execute, purge_before
 from tests.unit.tables.ranges.test_plan import all_ranges, groups_of
 
 PASSWORD = "a secret % # ?"
@@ -110,7 +110,7 @@ def test_purged_files_and_a_reset_log_are_told(server: PrivateServer, url: str) 
     execute(server, "FLUSH BINARY LOGS")
     insert(server, 1, 1)
     last = [name for name, *_ in execute(server, "SHOW BINARY LOGS")][-1]
-    execute(server, f"PURGE BINARY LOGS TO '{last}'")
+    purge_before(server, last)
     with pytest.raises(StoreError, match=rf"it begins with {last}: the file was purged") as caught:
         planner.end(end)
     assert "bring the file back" in caught.value.hint

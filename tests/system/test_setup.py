@@ -105,7 +105,7 @@ def test_a_mariadb_as_installed(
         assert str(_id_of(waiting)) in sessions[0]
     assert _statements(done) == _statements(wanted)
     assert "-- [mariadbd]\n-- binlog_format = ROW\n-- binlog_row_metadata = FULL\n" in done
-    assert done.endswith("-- nothing lacks\n")
+    assert done.endswith("-- nothing is missing\n")
     assert _set_up("--check", url, "--password-file", secret) == 0
     assert _statements(capsys.readouterr().out) == []
 
@@ -258,6 +258,7 @@ def test_an_account_that_may_replicate_is_all_that_binlogs_of_rows_need(
         assert (bool(position), state) == (True, "OPEN")
         wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
         # What it goes without is said once each.
+        wait_until(lambda: "are not judged" in serve.log)
         assert serve.log.count("are not judged") == 1
         assert serve.log.count("the end of the source's log is not known") == 1
 

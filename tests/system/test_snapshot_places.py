@@ -9,17 +9,17 @@ from contextlib import contextmanager
 import pytest
 
 from binlane.api import scan
-from binlane.client.session import ServerSession
-from binlane.client.settings import ServerUrl
-from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.tables.columnar.selection import file_number
-from binlane.tables.landing.range_work import sequence
-from binlane.tables.landing.snapshot.snapshot_place import (
+from binlane.client.rows.settled_places import (
     SnapshotPlace,
     open_snapshot,
     place_behind,
     settled_place,
 )
+from binlane.client.session import ServerSession
+from binlane.client.settings import ServerUrl
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.positions import file_number
+from binlane.tables.landing.range_work import sequence
 from tests.servers import ServerFactory, connect, execute
 
 _TIMES = 40

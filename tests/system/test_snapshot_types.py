@@ -10,6 +10,7 @@ import pymysql
 import pytest
 
 from binlane.api import scan
+from binlane.client.rows.settled_places import open_snapshot, set_up, settled_place
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.errors import UnsupportedError
@@ -19,7 +20,6 @@ from binlane.names import TableName
 from binlane.statements.sql.script import statements
 from binlane.tables.columnar.table_schema import CHANGE_COLUMNS, TABLE, primary_key_of
 from binlane.tables.landing.snapshot.cells import cell_converter
-from binlane.tables.landing.snapshot.snapshot_place import open_snapshot, set_up, settled_place
 from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from tests.fixture_sets import fixture_set
 from tests.servers import connect, execute

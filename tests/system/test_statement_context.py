@@ -23,6 +23,7 @@ from binlane.live.port.context_reader import ContextReader
 from binlane.live.port.context_use import KnownUses
 from binlane.live.port.statement_context import StatementContext, complete
 from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.client_text import is_alike
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.framing import bytes_of, text_of
 from binlane.log.codec.packets.replies import ErrPacket, OkPacket
@@ -170,7 +171,7 @@ class Recording:
     def run_one(self, told: str, file: bytes = b"") -> None:
         """Run a statement, and compare what it logs."""
         reader, session = self.reader, self.session
-        if reader.must_ask_to_read(told):
+        if not (reader.is_charset_known or is_alike(told)):
             asyncio.run(reader.read(self.client.ask))
         statement = reader.read_text(told)
         assert statement is not None, told

@@ -19,12 +19,12 @@ from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.control import IncidentEvent
 from tests.listening import HOST, ListeningPort, wait_until
-from tests.servers import ServerFactory, connect, execute
+from tests.servers import ServerFactory, connect, execute, purge_before
 
 
 class _File:
     def __init__(self, file: DiskFile, disk: FailingDisk, path: Path) -> None:
-        self.truncate, self.close = file.truncate, file.close
+        self.truncate, self.close, self.mapped = file.truncate, file.close, file.mapped
         self._file, self._disk, self._path = file, disk, path
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
@@ -279,7 +279,7 @@ def test_what_the_source_purged_stops_who_needs_it_and_nobody_else(
     (position,) = execute(source, "SELECT @@gtid_binlog_pos")[0]
 
     def is_purged() -> bool:
-        execute(source, f"PURGE BINARY LOGS TO '{last}'")
+        purge_before(source, last)
         return len(execute(source, "SHOW BINARY LOGS")) == 1
 
     wait_until(is_purged, what="the source purges")

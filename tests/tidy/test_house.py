@@ -11,7 +11,7 @@ from tests.rules import ROOT
 
 _MOST = {
     "modules over 600 lines": 1,
-    "functions over 6 parameters": 27,
+    "functions over 6 parameters": 26,
     "classes with more than 15 fields changed outside __init__": 0,
     "class names for more than one class": 5,
     "file names for more than one module": 26,

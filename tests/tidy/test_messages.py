@@ -24,11 +24,19 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 # Whose options messages may name that other commands reach by imports as well: modules, and why.
 ONLY = MappingProxyType(
     {
+        "binlane.binlogs.cat.event_selection": ("cat",),  # watch selects by time and GTID alone
         "binlane.statements.check": ("check",),  # EXPLAIN BINLOG has no files
         "binlane.cli.check": ("check",),
         "binlane.cli.filter_options": ("cat", "route", "land"),  # verify imports land
+        "binlane.cli.engine_options": ("route", "land"),  # as above
         "binlane.cli.land": ("land",),
-        "binlane.cli.password_input": ("cat", "check", "setup", "land"),  # verify imports land
+        "binlane.cli.password_input": (
+            "cat",
+            "check",
+            "setup",
+            "land",
+            "watch",
+        ),  # verify imports land
         "binlane.client.remote_machine": ("cat",),  # nobody else leaves out GTIDs
         "binlane.log.codec.encryption": (
             "cat",

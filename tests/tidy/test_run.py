@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,7 @@ _PYTHON = """#!/bin/sh
 case "$*" in
 *--ignore=*) part=others ;;
 *tests/system*) part=system ;;
+*tests/rows*) part=rows ;;
 *tests/faults*) part=faults ;;
 *tests/spark*) part=spark ;;
 *) part=land ;;
@@ -79,7 +81,7 @@ exit "$(cat "$part.status")"
 """
 
 
-@pytest.mark.parametrize("failing", [None, "system", "others", "faults", "spark", "land"])
+@pytest.mark.parametrize("failing", [None, "system", "others", "rows", "faults", "spark", "land"])
 def test_all_tests_are_run_in_parts_that_leave_nothing_out(
     failing: str | None, tmp_path: Path
 ) -> None:
@@ -89,7 +91,7 @@ def test_all_tests_are_run_in_parts_that_leave_nothing_out(
     python.write_text(_PYTHON)
     python.chmod(0o755)
     (tmp_path / ".run").mkdir()
-    parts = ("system", "others", "faults", "spark", "land")
+    parts = ("system", "others", "rows", "faults", "spark", "land")
     for part in parts:
         (tmp_path / f"{part}.status").write_text("1" if part == failing else "0")
     script = 'source ./run help >/dev/null; run_tests -m ""'
@@ -137,4 +139,31 @@ def test_who_is_done_first_takes_what_is_behind(tmp_path: Path) -> None:
         next(word for word in line.split() if word.startswith("tests"))
         for line in done.stdout.splitlines()
     ]
-    assert places == ["tests/system", "tests/faults", "tests/spark", "tests/land", "tests"]
+    assert places == [
+        *("tests/system", "tests/rows", "tests/faults", "tests/spark", "tests/land"),
+        "tests",
+    ]
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_setup_compiles_modules_where_python_keeps_none(tmp_path: Path, *, is_kept: bool) -> None:
+    package = tmp_path / "binlane"
+    (package / "cli").mkdir(parents=True)
+    for name in ("__init__.py", "cli/__init__.py", "cli/cat.py"):
+        (package / name).write_text("")
+    (package / "broken.py").write_text("import a_package_that_is_not_there\n")
+    (package / "__main__.py").write_text("raise SystemExit(1)\n")
+    (tmp_path / ".run").mkdir()
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
+    kept = {"PYTHONDONTWRITEBYTECODE": "" if is_kept else "1"}
+    script = (ROOT / "run").read_text().removesuffix('main "$@"\n')
+    (tmp_path / "run").write_text(script + "compile_modules\n")
+    subprocess.run(
+        ["bash", str(tmp_path / "run")],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), **kept},
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
+    compiled = {path.name.partition(".")[0] for path in tmp_path.rglob("*.pyc")}
+    assert compiled == (set() if is_kept else {"__init__", "cat", "broken"})

@@ -110,7 +110,7 @@ def test_a_large_file_is_verified_where_nothing_can_compile(tmp_path: Path) -> N
         out.truncate(33 << 20)
     program = (
         "import sys; sys.modules['numba'] = None; "
-        "import binlane.log.kernels.load as load; load.compiled_module = lambda name: None; "
+        "import binlane.log.kernels.load as load; load._compiled_file = lambda name: None; "
         "from binlane.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, "verify", str(large)]

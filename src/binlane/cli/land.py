@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.cli import password_input
+from binlane.cli.engine_options import spark_engine_of, takes_engine
 from binlane.cli.filter_options import filter_terms, has_filter, takes_tables
+from binlane.cli.password_input import server_with_password
 from binlane.cli.progress_meter import LandingMeter
 from binlane.cli.talk import say, verbose_option
 from binlane.errors import ConfigError, StoreError
@@ -22,7 +21,6 @@ from binlane.errors import ConfigError, StoreError
 if TYPE_CHECKING:
     from types import FrameType
 
-    from binlane.tables.landing.engine import Engine
     from binlane.tables.landing.landing import Landing
     from binlane.tables.landing.landing_settings import LandingSettings
 
@@ -76,13 +74,7 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     metavar="[delta|iceberg|parquet]",
     help="Format of the tables.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["embedded", "spark"]),
-    default="embedded",
-    show_default=True,
-    help="Engine of the tasks: processes of this machine, or Spark.",
-)
+@takes_engine("Engine of the tasks: processes of this machine, or Spark.")
 @click.option(
     "--encryption-keys",
     metavar="FILE",
@@ -131,20 +123,6 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--no-audit", is_flag=True, help="Do not count the log's rows or compare the tables with them."
 )
 @click.option(
-    "--master", metavar="URL", help="Spark's master, with --engine spark; by default local[*]."
-)
-@click.option(
-    "--conf",
-    multiple=True,
-    metavar="spark.KEY=VALUE",
-    help="A setting of Spark, with --engine spark; repeatable.",
-)
-@click.option(
-    "--driver-memory",
-    metavar="SIZE",
-    help="Memory of Spark's driver, such as 2g, with --engine spark; by default 1g.",
-)
-@click.option(
     "--report",
     "report_file",
     metavar="FILE",
@@ -164,13 +142,13 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     URL of a server.
     """
     settings = _settings(options)
-    places = [_with_password(source, options["password_file"]) for source in sources]
+    places = [server_with_password(source, options["password_file"]) for source in sources]
     from binlane.tables.landing.landing import Landing  # noqa: PLC0415 - after --help
     from binlane.tables.landing.landing_report import report_as, text_report  # noqa: PLC0415 - after --help
 
     with ExitStack() as stack:
         shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
-        engine = stack.enter_context(_engine(options))
+        engine = stack.enter_context(spark_engine_of(options))
         landing = stack.enter_context(
             Landing(places, into, settings, engine=engine, observer=shown)
         )
@@ -263,7 +241,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         cdf=options["cdf"],
         keep_hours=_seconds(options["keep"], "keep") / 3600,
         catalog=properties(options["catalog"]),
-        snapshot=_with_password(options["snapshot"] or "", options["password_file"]),
+        snapshot=server_with_password(options["snapshot"] or "", options["password_file"]),
         skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
         keys=options["encryption_keys"],
@@ -271,43 +249,6 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         filter_terms=filter_terms(options) if has_filter(options) else None,
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )
-
-
-def _with_password(place: str, file: Path | None) -> str:
-    """The URL of a server, saying where its password is: in a file, or the environment."""
-    from binlane.tables.ranges.filesystems import is_server  # noqa: PLC0415 - as above
-    from binlane.tables.ranges.served_logs import (  # noqa: PLC0415 - as above
-        PASSWORD_FILE,
-        PASSWORD_OPTIONS,
-        server_uri,
-    )
-
-    address, _, query = place.partition("?")
-    if not is_server(place) or any(f"{option}=" in query for option in PASSWORD_OPTIONS):
-        return place
-    if file is not None:
-        return server_uri(place, {PASSWORD_FILE: str(file.absolute())})
-    if password_input.from_environment() is None and sys.stdin.isatty():
-        os.environ["MYSQL_PWD"] = password_input.asked_for(f"Password for {address}")
-    return place
-
-
-def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
-    """Return Spark's engine with its session, if the command line asks for it."""
-    if options["engine"] == "spark":
-        from binlane.tables.spark.spark_engine import spark_engine  # noqa: PLC0415 - after --help
-        from binlane.tables.spark.spark_session import session_settings  # noqa: PLC0415 - as above
-
-        conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
-        return spark_engine(options["master"] or "local[*]", conf)
-    for name in ("master", "conf", "driver_memory"):
-        if options[name]:
-            raise ConfigError(
-                "this is a setting of Spark, which does not run here",
-                key=name.replace("_", "-"),
-                hint="add --engine spark",
-            )
-    return nullcontext()
 
 
 def _choice(kind: Any, name: str, key: str) -> Any:

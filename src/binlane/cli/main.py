@@ -34,12 +34,15 @@ _EXTRAS: Final = {
     "delta": {"deltalake", "obstore"},
     "iceberg": {"pyiceberg"},
     "demo": {"pymysql"},
+    "query": {"duckdb"},
 }
 """Packages that the extras of pyproject.toml bring and modules of ours import."""
 
 # Name → what `binlane --help` says of it; the module of that name holds `command`.
 COMMANDS: Final = {
     "cat": "Print binlogs.",
+    "watch": "Show the changes of a log as they come.",
+    "blame": "Show the life of a row, as a log has it.",
     "explain": "Print one event field by field.",
     "verify": "Check every checksum, position, GTID and index.",
     "route": "Make scoped binlogs from any binlog files.",
@@ -47,6 +50,7 @@ COMMANDS: Final = {
     "setup": "Prepare a server as a source, or list what it lacks.",
     "serve": "Capture a server, keep scoped binlogs, serve replicas.",
     "land": "Land a binlog's changes in tables.",
+    "query": "Ask a log by SQL.",
     "config": "Check the configuration.",
     "demo": "Show the whole product on this machine.",
     "man": "Print or write manual pages.",

@@ -80,11 +80,12 @@ def _told(name: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
-        raise kind(
+        is_full = error.errno == errno.ENOSPC
+        advice = "make room" if is_full else "name another file"
+        raise (StoreFullError if is_full else StoreError)(
             f"the result cannot be written: {error.strerror or error}",
             path=name,
-            hint="make room; a --result-file is there whole or not at all",
+            hint=f"{advice}; the file is there whole or not at all",
         ) from error
 
 

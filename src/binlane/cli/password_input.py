@@ -61,3 +61,22 @@ def password_of(path: Path | None, user: str) -> str:
     if given is None and sys.stdin.isatty():
         given = asked_for(f"Password of {user}")
     return given or ""
+
+
+def server_with_password(place: str, file: Path | None) -> str:
+    """The URL of a server, saying where its password is: in a file, or the environment."""
+    from binlane.tables.ranges.filesystems import is_server  # noqa: PLC0415 - for this alone
+    from binlane.tables.ranges.served_logs import (  # noqa: PLC0415 - for this alone
+        PASSWORD_FILE,
+        PASSWORD_OPTIONS,
+        server_uri,
+    )
+
+    address, _, query = place.partition("?")
+    if not is_server(place) or any(f"{option}=" in query for option in PASSWORD_OPTIONS):
+        return place
+    if file is not None:
+        return server_uri(place, {PASSWORD_FILE: str(file.absolute())})
+    if from_environment() is None and sys.stdin.isatty():
+        os.environ["MYSQL_PWD"] = asked_for(f"Password for {address}")
+    return place

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from binlane.cli.cat_values import POSITION_MAX
+from binlane.cli.engine_options import spark_engine_of, takes_engine
 from binlane.cli.filter_options import filter_terms, load_schema, takes_filter
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.main import report as report_error
@@ -18,10 +21,13 @@ from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
-    from binlane.binlogs.route.job import RouteReport
+    from binlane.binlogs.route.route_request import RouteReport
     from binlane.binlogs.routing.table_links import TableLinks
+    from binlane.tables.landing.engine import EmbeddedEngine
 
 _INCIDENTS_SHOWN: Final = 10
+_CORES_AUTO: Final = 4
+_BYTES_AUTO: Final = 4 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +43,17 @@ class RouteOptions:
     max_binlog_size: str
     with_tables_info: bool
     schema_file: Path | None
+    processes: int | None
     quiet: bool
+
+
+def _processes(context: click.Context, parameter: click.Parameter, text: str) -> int | None:
+    """A number of processes; None for `auto`."""
+    if text == "auto":
+        return None
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise click.BadParameter(f"{text!r} is neither auto nor a number from 1", context, parameter)
 
 
 @click.command("route")
@@ -108,6 +124,16 @@ class RouteOptions:
     "and the tables of views and stored code.",
 )
 @takes_filter
+@click.option(
+    "--processes",
+    metavar="N",
+    default="auto",
+    show_default=True,
+    callback=_processes,
+    help="Route N files at the same time. auto: one a core for several files of together 4 GB "
+    "or more, on four cores or more; else one process.",
+)
+@takes_engine("Where files are routed at the same time: in processes of this machine, or on Spark.")
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(**given: Any) -> int:
@@ -118,7 +144,9 @@ def command(**given: Any) -> int:
     run, or with new files.
     """
     options = RouteOptions(**{name: given.pop(name) for name in RouteOptions.__slots__})
-    from binlane.binlogs.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
+    is_on_spark = given["engine"] == "spark"
+    from binlane.binlogs.route.job import route_files  # noqa: PLC0415  # as above
+    from binlane.binlogs.route.route_request import RouteRequest  # noqa: PLC0415  # as above
     from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415
     from binlane.binlogs.store.settings import StoreSettings  # noqa: PLC0415
     from binlane.cli.progress_meter import meter_for  # noqa: PLC0415  # after --help
@@ -129,9 +157,9 @@ def command(**given: Any) -> int:
     if options.definitions_file is None and terms.is_everything:
         raise click.UsageError("Missing option '--binlogs', or --do-table and its like")
     request = RouteRequest(
-        paths=options.paths,
+        paths=tuple(map(os.path.abspath, options.paths)) if is_on_spark else options.paths,
         schedule=read_schedule(options.definitions_file, options.changes),
-        out=options.out,
+        out=options.out.absolute() if is_on_spark else options.out,
         keys=None if options.key_file is None else read_keys(options.key_file),
         settings=StoreSettings(
             max_binlog_size_bytes=size, has_tables_info=options.with_tables_info
@@ -145,7 +173,13 @@ def command(**given: Any) -> int:
     )
     meter = meter_for(options.paths, writes_to_terminal=False, is_quiet=options.quiet)
     try:
-        report = route_files(request, meter=meter)
+        with (
+            spark_engine_of(given) as spark,
+            _processes_for(options, has_filter=not terms.is_everything) as processes,
+        ):
+            report = route_files(request, meter=meter, engine=spark or processes)
+            for note in () if processes is None else processes.notes:
+                report.notes.append(note)
     finally:
         if meter is not None:
             meter.close()
@@ -160,6 +194,25 @@ def command(**given: Any) -> int:
         err=True,
     )
     return EXIT_WRONG
+
+
+def _processes_for(
+    options: RouteOptions, *, has_filter: bool
+) -> AbstractContextManager[EmbeddedEngine | None, bool | None]:
+    """Processes of this machine, where more than one are wanted, or are worth their start."""
+    count = options.processes
+    if count is None:
+        cores = len(os.sched_getaffinity(0))
+        sizes = [os.path.getsize(path) for path in options.paths if os.path.isfile(path)]  # noqa: PTH113, PTH202
+        is_worth = (
+            not has_filter and len(sizes) > 1 and cores >= _CORES_AUTO and sum(sizes) >= _BYTES_AUTO
+        )
+        count = cores if is_worth else 1
+    if count == 1:
+        return nullcontext()
+    from binlane.tables.landing.engine import EmbeddedEngine  # noqa: PLC0415  # for this option only
+
+    return EmbeddedEngine(count)
 
 
 def _links(path: Path | None) -> TableLinks:

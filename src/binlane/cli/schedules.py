@@ -32,7 +32,7 @@ def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Sche
     from binlane.statements.check.definitions import read_definitions  # noqa: PLC0415  # after --help
 
     parts = [("", _WHOLE)] if path is None else list(_parts(path))
-    definitions = read_definitions(parts[0][1], name=str(path))
+    definitions = read_definitions(parts[0][1], name=str(path), are_for_files=True)
     if not definitions:
         raise ConfigError(
             f"{path} defines no binlog",
@@ -44,7 +44,7 @@ def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Sche
     later = [(gtid, text, str(path)) for gtid, text in parts[1:]]
     later += [(gtid, Path(file).read_bytes(), file) for gtid, file in _readable(changes)]
     for gtid, text, name in later:
-        current = read_definitions(text, name=name, before=current)
+        current = read_definitions(text, name=name, before=current, are_for_files=True)
         found.append(ScheduledChange(_gtid(gtid), current))
     return Schedule(definitions, tuple(found))
 

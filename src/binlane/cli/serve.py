@@ -54,6 +54,7 @@ def command(
     from binlane.live.service import logs  # noqa: PLC0415  # as above
     from binlane.live.service.config import Configuration, check_files  # noqa: PLC0415  # as above
     from binlane.live.service.operation import Surroundings  # noqa: PLC0415  # as above
+    from binlane.live.service.process import worker_count  # noqa: PLC0415  # as above
     from binlane.live.service.service import serve  # noqa: PLC0415  # as above
     from binlane.live.service.systemd import Manager  # noqa: PLC0415  # as above
     from binlane.live.service.workers.spares import Spares  # noqa: PLC0415  # as above
@@ -83,13 +84,12 @@ def command(
     check_files(configuration.settings)
     # A watchdog's SIGABRT leaves all threads' stacks in the log.
     faulthandler.enable()
-    workers = configuration.settings.port.workers
     surroundings = Surroundings(
         port_file=port_file,
         manager=Manager.of(os.environ),
         read_again=read,
         set_log=set_log,
-        spares=Spares.fork(workers if workers > 1 else 0, work),
+        spares=Spares.fork(worker_count(configuration.settings.port), work),
     )
     asyncio.run(serve(configuration.settings, surroundings))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable
 
@@ -11,20 +10,15 @@ import click
 from binlane.visible import visible
 
 
-def log_to_stderr(*, verbose: bool, quiet: bool, usual: int = logging.WARNING) -> None:
-    """Send the parts' logging to standard error.
+def log_to_stderr() -> None:
+    """Send the parts' logging of every level to standard error."""
+    import logging  # noqa: PLC0415  # for this alone, as it takes long
 
-    Args:
-        verbose: True for messages of every level.
-        quiet: True for warnings and errors only.
-        usual: Level where neither is said.
-    """
-    level = logging.DEBUG if verbose else logging.WARNING if quiet else usual
     from binlane.live.service.logs import TEXT, TextFormatter  # noqa: PLC0415  # after --help
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter(TEXT))
-    logging.basicConfig(level=level, handlers=[handler])
+    logging.basicConfig(level=logging.DEBUG, handlers=[handler])
 
 
 def say(text: object, *, err: bool = False) -> None:
@@ -37,7 +31,7 @@ def verbose_option(command: Callable[..., int]) -> Callable[..., int]:
 
     def begin(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001  # click's own signature
         if value:
-            log_to_stderr(verbose=True, quiet=False)
+            log_to_stderr()
 
     return click.option(
         "--verbose",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 _AGAINST: Final = "--against"
 STDIN: Final = "-"
+_OF_SERVERS: Final = {
+    "source": "--source",
+    "replicas": "--replica",
+    "rows_per_second": "--rows-per-second",
+    "anew": "--anew",
+    "as_json": "--json",
+}
 
 
 class _Command(click.Command):
@@ -90,6 +97,30 @@ def _is_option(argument: str) -> bool:
     metavar="FILE",
     help="Keys of encrypted files: MariaDB's file_key_management or MySQL's keyring file.",
 )
+@click.option(
+    "--source",
+    metavar="URL",
+    help="Compare the tables that the binlogs of a store describe with the source's rows: "
+    "mariadb://USER@HOST:PORT?password-file=PATH. Nothing is written there, and nothing locked.",
+)
+@click.option(
+    "--replica",
+    "replicas",
+    metavar="URL",
+    multiple=True,
+    help="With --source: compare with a replica, too; #NAME behind the URL is its binlog.",
+)
+@click.option(
+    "--rows-per-second",
+    type=click.IntRange(min=0),
+    help="With --source: rows to read of a server a second at most; 0, the default, for any number.",
+)
+@click.option(
+    "--anew",
+    is_flag=True,
+    help="With --source: forget what was found before, and begin with the binlogs' first files.",
+)
+@click.option("--json", "as_json", is_flag=True, help="With --source: print an object a table.")
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print faults only.")
 def command(
@@ -100,12 +131,23 @@ def command(
     changes: tuple[tuple[str, str], ...],
     key_file: str | None,
     quiet: bool,
-    **of_lake: Any,
+    **others: Any,
 ) -> int:
     """Check binlog files or a whole data directory; print each fault as file:position: fault.
 
-    A target of `land` is compared with its log, table by table.
+    A target of `land` is compared with its log, table by table; with --source, the tables that a
+    store's binlogs describe are compared with those of servers.
     """
+    of_servers = {name: others.pop(name) for name in _OF_SERVERS}
+    of_lake = others
+    if of_servers["source"] is not None:
+        from binlane.cli.verify_servers import compare  # noqa: PLC0415  # after --help
+
+        if against or definitions_file is not None or any(of_lake.values()):
+            raise click.UsageError("--source compares tables, and takes none of the other options")
+        as_json = of_servers.pop("as_json")
+        return compare(paths, of_servers, as_json=as_json, quiet=quiet)
+    _refuse(of_servers, lambda name: f"{_OF_SERVERS[name]} goes with --source")
     from binlane.binlogs.store.verify import CheckCounts  # noqa: PLC0415  # after --help
 
     if any(map(_is_lake, paths)):
@@ -113,9 +155,7 @@ def command(
             raise click.UsageError(f"one target of land is verified, {_AGAINST} its log")
         faults = _lake_faults(paths[0], against, key_file, **of_lake)
         return _told(faults, quiet=quiet, figures=lambda: "")
-    for name, value in of_lake.items():
-        if value:
-            raise click.UsageError(f"--{name} is for a target of land; {paths[0]} is none")
+    _refuse(of_lake, lambda name: f"--{name} is for a target of land; {paths[0]} is none")
     if against and STDIN in {*paths, *against}:
         raise click.UsageError(f"{_AGAINST} reads files twice, which standard input cannot be")
     if definitions_file is not None and not against:
@@ -128,15 +168,27 @@ def command(
         map(str, _faults(paths, against, schedule, key_file, tally)),
         quiet=quiet,
         figures=lambda: _figures(tally, time.monotonic() - start),
+        notes=tally.notes,
     )
 
 
-def _told(faults: Iterable[str], *, quiet: bool, figures: Callable[[], str]) -> int:
-    """Print faults as they are found, and their number; return the exit status."""
+def _refuse(options: Mapping[str, Any], reason: Callable[[str], str]) -> None:
+    """Refuse options that were given where they mean nothing."""
+    for name, value in options.items():
+        if value:
+            raise click.UsageError(reason(name))
+
+
+def _told(
+    faults: Iterable[str], *, quiet: bool, figures: Callable[[], str], notes: Sequence[str] = ()
+) -> int:
+    """Print faults as they are found, then notes and the number of faults; return the exit status."""
     count = 0
     for fault in faults:
         say(fault)
         count += 1
+    for note in () if quiet else notes:
+        click.echo(note, err=True)
     said = f"{count} fault{'s' if count > 1 else ''} found" if count else "no faults"
     if sys.stderr.isatty() and not quiet:
         said += figures()

@@ -397,7 +397,7 @@ class KnownObjects:
             return  # a dump has two for each table, under a lock that nobody else can read behind
         names = set(self._touched(facts))
         found = {Question(topic, name) for name in names for topic in (Topic.TABLE, Topic.TRIGGERS)}
-        if effects.renames or effects.drops or facts.is_or_replace:
+        if effects.renames or effects.drops or facts.effects.is_or_replace:
             found |= {Question(Topic.PROGRAMS, TableName(name.database, "")) for name in names}
         if names and (effects.renames or "REFERENCES" in facts.text.upper()):
             found.add(_KEYS)
@@ -419,11 +419,11 @@ class KnownObjects:
                 made.add(new)
                 yield from (old, new)
         renamed = {name for pair in effects.renames for name in pair}
-        names = list(dict.fromkeys((*effects.writes, *effects.drops)))
+        names = effects.writes
         if kind in TABLE_DROPPING_KINDS:
-            names = [name for name in names if not self._is_absent(name)]
+            names = tuple(name for name in names if not self._is_absent(name))
         elif kind in TABLE_MAKING_KINDS:
-            if effects.if_exists and not facts.is_or_replace and self._is_there(names[0]):
+            if effects.if_exists and not facts.effects.is_or_replace and self._is_there(names[0]):
                 return
         elif names and self._is_absent(names[0]):
             return
@@ -498,10 +498,9 @@ class KnownObjects:
         """Forget the databases that a statement changes."""
         effects = facts.effects
         found = {Question(Topic.DATABASES)}
-        if effects.kind is StatementKind.DROP_DATABASE or facts.is_or_replace:
-            names = {self._cased(name) for name in effects.databases}
-            known = (*self._answers, *self._failures)
-            found |= {one for one in known if one.name.database in names}
+        names = {self._cased(name) for name in effects.dropped_databases}
+        known = (*self._answers, *self._failures) if names else ()
+        found |= {one for one in known if one.name.database in names}
         self._forget(found)
 
     def _forget(self, questions: Iterable[Question]) -> None:

@@ -11,7 +11,7 @@ from binlane.statements.policy.unsafe_defaults import default_facts
 from binlane.statements.policy.used_objects import body_use
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Routine, Table, Trigger, small
-from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.statement_kinds import VIEW_KINDS, StatementKind
 from binlane.statements.sql.tree.account_statements import AccountStatement
 
 
@@ -84,9 +84,6 @@ _EVENT_KINDS: Final = frozenset(
     (StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT)
 )
 _TRIGGER_KINDS: Final = frozenset((StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER))
-_VIEW_KINDS: Final = frozenset(
-    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
-)
 
 
 def questions_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
@@ -103,7 +100,7 @@ def _questions_of(facts: StatementFacts, database: str) -> Generator[Need, None,
     effects = facts.effects
     for name in (
         *(use.name for use in facts.tables),
-        *(*effects.writes, *effects.reads, *effects.drops),
+        *(*effects.writes, *effects.reads),
         *(name for pair in effects.renames for name in pair),
     ):
         if name.database:
@@ -144,7 +141,7 @@ def _objects_of(facts: StatementFacts) -> Generator[Need, None, None]:
     for name in effects.objects:
         if not name.database:
             continue
-        if effects.kind in _VIEW_KINDS:
+        if effects.kind in VIEW_KINDS:
             yield Need(Question(Topic.TABLE, name))
         elif effects.kind in _TRIGGER_KINDS:
             yield Need(Question(Topic.TRIGGER, name))
@@ -153,9 +150,8 @@ def _objects_of(facts: StatementFacts) -> Generator[Need, None, None]:
         elif effects.kind in _PROGRAM_KINDS:
             yield Need(Question(Topic.FUNCTION, small(name)))
             yield Need(Question(Topic.PROCEDURE, small(name)))
-    if effects.kind is StatementKind.DROP_DATABASE:
-        for database in effects.databases:
-            yield Need(Question(Topic.NAMES, TableName(database, "")))
+    for database in effects.dropped_databases:
+        yield Need(Question(Topic.NAMES, TableName(database, "")))
 
 
 def needs_of_table(table: Table) -> tuple[Need, ...]:

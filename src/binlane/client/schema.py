@@ -16,6 +16,7 @@ from binlane.statements.sql.catalog import ToldStatement
 
 # Definitions shall not depend on how the server is set up.
 _SETTINGS: Final = "SET SESSION sql_mode = '', sql_quote_show_create = 1"
+_ROW_METADATA: Final = "SHOW GLOBAL VARIABLES LIKE 'binlog_row_metadata'"
 _DATABASES: Final = (
     "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA"
     " WHERE SCHEMA_NAME NOT IN ('information_schema', 'performance_schema', 'sys')"
@@ -82,6 +83,22 @@ class ServerObjects:
     version: str
     variables: dict[str, str]
     definitions: Definitions
+
+
+def logs_names(url: ServerUrl, password: str) -> bool:
+    """Return True if a server logs the names of columns with its rows.
+
+    Raises:
+        PeerError: If the server cannot be reached.
+        ConfigError: If a file of certificates cannot be used.
+    """
+    return hold(url, _row_metadata(account_at(url, password)))
+
+
+def _row_metadata(account: Account) -> Dialogue[bool]:
+    yield from log_in(account)
+    rows = yield from _texts(_ROW_METADATA, account.peer)
+    return any(value.upper() == "FULL" for _, value in rows)
 
 
 def read_schema(url: ServerUrl, password: str) -> Definitions:

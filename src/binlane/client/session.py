@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 
 from binlane.client.account import account_at
+from binlane.client.binary_rows import BinaryRows, PreparedQuery, RowFrames, prepare
 from binlane.client.connection import ServerConnection
 from binlane.client.dialogue import Dialogue, SendCommand, ask, log_in, refusal
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
@@ -17,6 +18,7 @@ from binlane.client.settings import ServerUrl
 from binlane.client.text_results import Cells, TextRows
 from binlane.errors import CodecError, PeerError
 from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.results import ColumnDefinition
 
 Texts = tuple[tuple[str | None, ...], ...]
 _PIECE_BYTES: Final = 4 << 20
@@ -101,6 +103,38 @@ class ServerSession:
             is_done = rows.is_done
             if rows.rows and (is_done or rows.size_bytes >= _PIECE_BYTES):
                 yield rows.take()
+
+    def stream_binary(
+        self, statement: str
+    ) -> Generator[tuple[tuple[ColumnDefinition, ...], list[RowFrames]], None, None]:
+        """The rows of a statement in binary form, in pieces of some megabytes.
+
+        Take them all before the next question, or close the session.
+
+        Yields:
+            The columns, and rows of theirs; at least once, also where there are no rows.
+
+        Raises:
+            PeerError: If the server refuses it, or goes away.
+        """
+        query = cast(
+            "PreparedQuery", self._converse(self._flow.begin(prepare(statement, peer=self._peer)))
+        )
+        self._connection.do(self._flow.take_step(SendCommand(query.execute())))
+        rows = BinaryRows()
+        is_done = False
+        while not is_done:
+            try:
+                rows.feed(self._connection.read())
+            except CodecError as error:
+                raise PeerError(error.message, peer=self._peer, phase="rows") from None
+            if rows.error is not None:
+                self._connection.do(self._flow.take_step(SendCommand(query.close())))
+                raise refusal(rows.error, peer=self._peer, phase="query")
+            is_done = rows.is_done
+            if is_done or rows.size_bytes >= _PIECE_BYTES:
+                yield rows.heads, rows.take()
+        self._connection.do(self._flow.take_step(SendCommand(query.close())))
 
     def _converse(self, steps: Iterable[Send | StartTls]) -> Any:
         for step in steps:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -37,6 +38,7 @@ _SESSION: Final = (
     *("default_storage_engine", "default_tmp_storage_engine", "sql_log_bin", "sql_mode"),
     *("character_set_client", "foreign_key_checks", "transaction_isolation", "tx_isolation"),
 )
+_CIRCUMSTANCES: Final = ("DATABASE()", "VERSION()")
 _SWITCHES: Final = (
     *("autocommit", "binlog_direct_non_transactional_updates", "foreign_key_checks", "sql_log_bin"),
 )
@@ -57,12 +59,19 @@ class SourceSession:
         database: The default database; empty without one.
         variables: Session variables that bear on logging.
         is_in_transaction: True while a transaction is open.
+        beside: Answer to the expressions that were asked for beside them, from column `place` on; None
+            where they are still to be asked for.
+        place: Number of the first of their columns, from 0.
+        asked_s: Time by `time.time`, a moment before the source was asked.
     """
 
     server: Server
     database: str
     variables: dict[str, str] = field(default_factory=dict)
     is_in_transaction: bool = False
+    beside: ResultSet | None = None
+    place: int = 0
+    asked_s: float = 0.0
 
 
 class ClientSession(Protocol):
@@ -206,36 +215,53 @@ class Source:
                 hint=f"GRANT TRIGGER ON {table} to the account",
             )
 
-    async def circumstances(self) -> SourceSession:
+    async def circumstances(self, beside: Sequence[str] = ()) -> SourceSession:
         """Ask the source for the facts of the client's session.
+
+        MariaDB is asked once for all of them, by a question without a table, which leaves the client its
+        warnings.
+
+        Args:
+            beside: Expressions of a server of the version that greeted. They are asked for, too, where that
+                takes no further question.
 
         Raises:
             StatementError: If the source refuses to tell.
             PeerError: If it goes away.
         """
-        transaction = "@@in_transaction" if self.is_mariadb else "0"
+        if not self.is_mariadb:
+            return await self._mysql_circumstances()
+        greeted = Server.of("mariadb", self._session.server_version)
+        lacking = "tx_isolation" if greeted.version >= _RENAMED else "transaction_isolation"
+        names = [name for name in _SESSION if name != lacking]
+        own = [*_CIRCUMSTANCES, "@@in_transaction", *(f"@@SESSION.{name}" for name in names)]
         # Unwrapped: the wrapping sets sql_mode.
-        values = (
-            await self._session.query_source(f"SELECT DATABASE(), VERSION(), {transaction} LIMIT 1")
-        ).texts()[0]
-        server = _server(values[1] or "", is_mariadb=self.is_mariadb)
-        variables = await (self._values(server) if self.is_mariadb else self._variables())
-        self._sql_mode = variables.get("sql_mode", "")
+        asked_s = time.time()
+        answer = await self._session.query_source(f"SELECT {', '.join((*own, *beside))} LIMIT 1")
+        database, version, is_active, *values = answer.texts()[0][: len(own)]
+        server = Server.of("mariadb", version or "")
+        told = {name: value or "" for name, value in zip(names, values, strict=True)}
+        told |= {name: "ON" if told[name] == "1" else "OFF" for name in _SWITCHES}
+        self._sql_mode = told["sql_mode"]
         return SourceSession(
             server=server,
-            database=values[0] or "",
-            variables=variables,
-            is_in_transaction=values[2] == "1",
+            database=database or "",
+            variables=told,
+            is_in_transaction=is_active == "1",
+            beside=answer if server == greeted else None,
+            place=len(own),
+            asked_s=asked_s,
         )
 
-    async def _values(self, server: Server) -> dict[str, str]:
-        """MariaDB's variables by a question without a table, which leaves the client its warnings."""
-        lacking = "tx_isolation" if server.version >= _RENAMED else "transaction_isolation"
-        names = [name for name in _SESSION if name != lacking]
-        asked = ", ".join(f"@@SESSION.{name}" for name in names)
-        (row,) = (await self._session.query_source(f"SELECT {asked} LIMIT 1")).texts()
-        told = {name: value or "" for name, value in zip(names, row, strict=True)}
-        return told | {name: "ON" if told[name] == "1" else "OFF" for name in _SWITCHES}
+    async def _mysql_circumstances(self) -> SourceSession:
+        # Unwrapped, too.
+        asked = f"SELECT {', '.join(_CIRCUMSTANCES)} LIMIT 1"
+        database, version = (await self._session.query_source(asked)).texts()[0]
+        variables = await self._variables()
+        self._sql_mode = variables.get("sql_mode", "")
+        return SourceSession(
+            server=Server.of("mysql", version or ""), database=database or "", variables=variables
+        )
 
     async def _variables(self) -> dict[str, str]:
         listed = ", ".join(f"'{name}'" for name in _SESSION)
@@ -254,7 +280,3 @@ def _may_lack_letters(answer: ResultSet, rows: list[list[str | None]]) -> bool:
     """True if letters may stand as question marks which character_set_results has not."""
     charsets = {charset_of(head.character_set) for head in answer.heads}
     return not charsets <= _HAS_ALL and any("?" in (cell or "") for row in rows for cell in row)
-
-
-def _server(version: str, *, is_mariadb: bool) -> Server:
-    return Server.of("mariadb" if is_mariadb else "mysql", version)

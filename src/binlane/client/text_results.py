@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from binlane.client.result_frames import ResultFrames
 from binlane.errors import CodecError
-from binlane.log.codec.buffer import Reader
 from binlane.log.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX
-from binlane.log.codec.packets.replies import EOF_MARK, is_eof, is_error, is_ok
+from binlane.log.codec.packets.replies import EOF_MARK, is_eof, is_error
 from binlane.log.codec.packets.results import decode_row
 
 Cells = list[bytes | None]
@@ -23,55 +23,18 @@ _EIGHT_BYTES: Final = 254
 _EOF_PAYLOAD_MAX: Final = 8
 
 
-class TextRows:
-    """The packets of one result set, without DEPRECATE_EOF, put together.
+class TextRows(ResultFrames):
+    """The rows of one result set in text form.
 
     Attributes:
-        is_done: The last row has come.
-        error: The server's refusal, which ends the result set.
         rows: Rows that wait for `take`.
-        size_bytes: The bytes of those rows' packets.
     """
 
     def __init__(self) -> None:
-        self.is_done = False
-        self.error: bytes | None = None
+        super().__init__()
         self.rows = 0
-        self.size_bytes = 0
-        self._chunks: list[bytes] = []
-        self._held = 0
-        self._needed = FRAME_HEADER_LENGTH
-        self._parts: list[bytes] = []
         self._column_count = 0
-        self._heads_left = -1
         self._columns: list[Cells] = []
-
-    def feed(self, data: bytes) -> None:
-        """Take bytes as they arrive.
-
-        Raises:
-            CodecError: If they are not a result set.
-        """
-        self._chunks.append(data)
-        self._held += len(data)
-        if self._held < self._needed:
-            return
-        whole = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        end, start = len(whole), 0
-        while end - start >= FRAME_HEADER_LENGTH and not (self.is_done or self.error):
-            length = whole[start] | whole[start + 1] << 8 | whole[start + 2] << 16
-            stop = start + FRAME_HEADER_LENGTH + length
-            if stop > end:
-                break
-            if self._heads_left or self._parts or length == FRAME_PAYLOAD_MAX:
-                self._take_slowly(whole[start + FRAME_HEADER_LENGTH : stop])
-                start = stop
-            else:
-                start = self._take_rows(whole, start)
-        self._chunks, self._held = [whole[start:]], end - start
-        self._needed = FRAME_HEADER_LENGTH
-        if self._held >= FRAME_HEADER_LENGTH:
-            self._needed += int.from_bytes(whole[start : start + 3], "little")
 
     def take(self) -> list[Cells]:
         """The rows that came since, a list of cells for each column."""
@@ -81,7 +44,6 @@ class TextRows:
         return columns
 
     def _take_rows(self, data: bytes, start: int) -> int:
-        """Take whole frames from an offset on, as long as they are plain rows; return their end."""
         end, rows, first = len(data), 0, start
         appends = [column.append for column in self._columns]
         while end - start >= FRAME_HEADER_LENGTH:
@@ -118,7 +80,6 @@ class TextRows:
         return start
 
     def _take_slowly(self, payload: bytes) -> None:
-        """Take one frame: of a head, of a row of several frames, of the end."""
         self._parts.append(payload)
         if len(payload) == FRAME_PAYLOAD_MAX:
             return
@@ -127,7 +88,8 @@ class TextRows:
         if is_error(whole):
             self.error = whole
         elif self._heads_left < 0:
-            self._begin(whole)
+            self._column_count = self._begin(whole)
+            self.take()
         elif self._heads_left:
             self._heads_left -= 1
         elif whole[:1] == bytes((EOF_MARK,)) and not is_long and is_eof(whole):
@@ -139,13 +101,3 @@ class TextRows:
                 column.append(cell)
             self.rows += 1
             self.size_bytes += len(whole)
-
-    def _begin(self, payload: bytes) -> None:
-        if is_ok(payload):
-            raise CodecError("a statement that should give rows gives none")
-        reader = Reader(payload)
-        self._column_count = reader.packed_int()
-        reader.finish()
-        # Behind the columns stands an EOF packet.
-        self._heads_left = self._column_count + 1
-        self.take()

@@ -12,7 +12,6 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -159,7 +158,7 @@ class Productions:
         self._known: dict[tuple[str, bool], frozenset[str]] = {}
         self._ways: dict[bool, dict[int, str]] = {}
         for is_oracle in (False, True) if dialect.flavor == "mariadb" else (False,):
-            self._ways[is_oracle] = Ways(replace(dialect, is_oracle=is_oracle)).names
+            self._ways[is_oracle] = Ways(dialect._replace(is_oracle=is_oracle)).names
         self.all = frozenset(name for names in self._ways.values() for name in names.values())
         self.all |= frozenset(branches().values())
 
@@ -172,7 +171,7 @@ class Productions:
                 self._known[key] = self.of(text, dialect)
             yield text, self._known[key]
             if text.startswith("set sql_mode="):
-                dialect = replace(dialect, is_oracle=text.endswith("=oracle"))
+                dialect = dialect._replace(is_oracle=text.endswith("=oracle"))
 
     def of(self, sql: str, dialect: Dialect | None = None) -> frozenset[str]:
         """The productions that a text takes; none if it is none of our grammar."""

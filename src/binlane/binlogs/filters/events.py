@@ -32,7 +32,6 @@ from binlane.log.codec.types import EventType, GtidFlag
 from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, GroupTracker
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.xa import finished_by, prepared_by
-from binlane.names import TableName
 from binlane.statements.sql.statement_kinds import WRITING_KINDS
 from binlane.statements.sql.tables_info import encode_tables
 
@@ -205,7 +204,7 @@ def lost_rows(
     Returns:
         A note for the user, with the place; None if there is nothing to say.
     """
-    table = TableName(table_map.database, table_map.table)
+    table = table_map.name
     if not state.is_lost(table):
         return None
     note = state.lose(table, count_images(rows, table_map), place)
@@ -318,7 +317,7 @@ class GroupFilter:
         """
 
         def leave_out(rows: RowsEvent, table_map: TableMapEvent, place: str) -> None:
-            table = TableName(table_map.database, table_map.table)
+            table = table_map.name
             if self.state.is_lost(table):
                 losses.lose(table, place, images=count_images(rows, table_map))
 

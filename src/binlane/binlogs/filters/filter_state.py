@@ -16,7 +16,7 @@ wanted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 from binlane.binlogs.filters.losses import Losses
@@ -28,6 +28,12 @@ from binlane.statements.sql.statement_kinds import TABLE_DROPPING_KINDS, VIEW_KI
 _SHOWN: Final = 3
 _WHY_LOST: Final = "another table has this name now, or it was left out when it was made"
 _OTHERS_MAX: Final = 1000
+_OF_PROGRAMS: Final = frozenset(
+    {
+        *(StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER),
+        *(StatementKind.CREATE_ROUTINE, StatementKind.DROP_ROUTINE),
+    }
+)
 _REMEMBERED_MAX: Final = 1 << 14
 """Names of which it is known whether they are there; behind so many nothing of them is."""
 Saved = Mapping[str, Sequence[Sequence[Any]]]
@@ -85,14 +91,7 @@ class _Memory:
     told: set[TableName] = field(default_factory=set)
 
     def copy(self) -> _Memory:
-        return _Memory(
-            dict(self.followed),
-            set(self.away),
-            dict(self.there),
-            dict(self.temporary),
-            dict(self.programs),
-            set(self.told),
-        )
+        return _Memory(*(getattr(self, one.name).copy() for one in fields(self)))
 
 
 class FilterState:
@@ -128,8 +127,8 @@ class FilterState:
         if not isinstance(saved, Mapping):
             saved = {"followed": saved}
         for name in ("followed", "there", "programs"):
-            found: dict[TableName, bool] = getattr(memory, name)
-            found.update((TableName(*parts), value) for *parts, value in saved.get(name, ()))
+            rows = saved.get(name, ())
+            getattr(memory, name).update((TableName(*parts), value) for *parts, value in rows)
         for name in ("away", "told"):
             getattr(memory, name).update(TableName(*parts) for parts in saved.get(name, ()))
         memory.temporary.update(
@@ -278,17 +277,19 @@ class FilterState:
         if concern.is_open_ended:
             note = "what a statement writes cannot be told; it is left out"
             return FilterVerdict(passes=False, note=note)
-        if concern.kind is StatementKind.DROP_TRIGGER and concern.program is not None:
-            return self._judge_drop_trigger(concern.program)
+        if concern.kind is StatementKind.DROP_TRIGGER and concern.effects.objects:
+            return self._judge_drop_trigger(concern.effects.objects[0])
         if not (concern.tables or concern.databases):
             return _PASSES if rules.does_all else _LEFT_OUT
         return self._passed(concern) if self._passes_whole(concern) else self._parted(concern)
 
     def _parted(self, concern: Concern) -> FilterVerdict:
         """Judge a statement that does not pass as it is."""
-        if concern.kind is StatementKind.DROP_DATABASE:
-            return self._judge_drop_database(concern.databases)
-        made = None if concern.is_temporary or not concern.replaces else concern.made
+        effects = concern.effects
+        if effects.dropped_databases:
+            return self._judge_drop_database(effects.dropped_databases)
+        replaces = effects.is_or_replace or concern.kind is StatementKind.ALTER_VIEW
+        made = effects.made if replaces and not effects.is_temporary else None
         if made is not None and self.includes(made):
             return self._drop_instead(concern, made)
         if not self._is_mixed(concern):
@@ -303,14 +304,14 @@ class FilterState:
             lost=tuple(
                 table
                 for table in wanted
-                if table in concern.writes and self.terms.rules.includes(table)
+                if table in concern.changed and self.terms.rules.includes(table)
             ),
         )
 
     def _passed(self, concern: Concern) -> FilterVerdict:
         """Judge a statement that is wanted; note the objects that it needs."""
         notes = []
-        missing = [table for table in concern.referred if not self.includes(table)]
+        missing = [table for table in concern.effects.referred_tables if not self.includes(table)]
         if missing:
             notes.append(
                 f"a table refers to others that are not wanted ({_shown(missing)}): they must be there"
@@ -325,18 +326,18 @@ class FilterState:
 
     def _judge_unwanted(self, concern: Concern) -> FilterVerdict:
         """Judge a statement about nothing that is wanted."""
-        if concern.drops or concern.is_temporary:
+        if concern.drops or concern.effects.is_temporary:
             return _LEFT_OUT  # what the rules name is not there, or another table
         lost = tuple(
             table
-            for table in concern.writes
+            for table in concern.changed
             if self.is_lost(table) and not self._is_temporary(concern, table)
         )
+        if not lost:
+            return _LEFT_OUT
         new = [table for table in lost if table not in self._memory.told]
-        note = f"a change of {_shown(new)} is left out: {_WHY_LOST}"
-        return (
-            FilterVerdict(passes=False, note=note if new else "", lost=lost) if lost else _LEFT_OUT
-        )
+        note = f"a change of {_shown(new)} is left out: {_WHY_LOST}" if new else ""
+        return FilterVerdict(passes=False, note=note, lost=lost)
 
     def _judge_drop_trigger(self, trigger: TableName) -> FilterVerdict:
         passed = self._memory.programs.get(trigger)
@@ -367,25 +368,28 @@ class FilterState:
         A temporary table stands before another table of its name. A table that was renamed away is
         where its rename took it, and can be renamed and dropped.
         """
-        memory = self._memory
+        memory, effects = self._memory, concern.effects
         if memory.temporary and self._is_temporary(concern, table):
             return memory.temporary[concern.thread_id, table]
-        is_other = concern.is_temporary and table in (concern.made, *concern.drops)
+        is_other = effects.is_temporary and table in (effects.made, *effects.drops)
         if is_other or self._is_made_anew(concern, table):
             return self.terms.rules.includes(table)
-        if table in memory.away and (concern.renames or table in concern.drops):
+        if table in memory.away and (effects.renames or table in concern.drops):
             return True
         return self.includes(table)
 
     def _is_made_anew(self, concern: Concern, table: TableName) -> bool:
         """True if a statement makes a table or view on whose name no statement before it bears."""
-        if table != concern.made or concern.kind is StatementKind.ALTER_VIEW:
+        effects = concern.effects
+        if table != effects.made or effects.kind is StatementKind.ALTER_VIEW:
             return False
-        return not concern.if_exists or self._memory.there.get(table) is False
+        return not effects.if_exists or self._memory.there.get(table) is False
 
     def _is_temporary(self, concern: Concern, table: TableName) -> bool:
         """True if a statement means a temporary table of its session by a name."""
-        return concern.made != table and (concern.thread_id, table) in self._memory.temporary
+        return (
+            concern.effects.made != table and (concern.thread_id, table) in self._memory.temporary
+        )
 
     def _judge_drop_database(self, databases: Iterable[str]) -> FilterVerdict:
         """Judge DROP DATABASE: its tables are gone at the source, and stay where the log is replayed."""
@@ -404,15 +408,16 @@ class FilterState:
 
     def _part(self, concern: Concern) -> FilterVerdict:
         """Judge a RENAME or DROP of several tables: its part for the wanted tables is taken."""
-        exists = " IF EXISTS" if concern.if_exists else ""
+        effects = concern.effects
+        exists = " IF EXISTS" if effects.if_exists else ""
         if concern.kind in TABLE_DROPPING_KINDS:
-            kept = [table for table in concern.drops if self._wants(concern, table)]
+            kept = [table for table in effects.drops if self._wants(concern, table)]
             what = "SEQUENCE" if concern.kind is StatementKind.DROP_SEQUENCE else "TABLE"
-            temporary = " TEMPORARY" if concern.is_temporary else ""
+            temporary = " TEMPORARY" if effects.is_temporary else ""
             text = f"DROP{temporary} {what}{exists} {', '.join(map(str, kept))}"
         else:
             pairs = self._pairs_of_wanted(concern)
-            kept = [old for old, _ in concern.renames if self._wants(concern, old)]
+            kept = [old for old, _ in effects.net_renames if self._wants(concern, old)]
             text = f"RENAME TABLE{exists} " + ", ".join(f"{old} TO {new}" for old, new in pairs)
         note = f"of a statement about several tables, the part of {_shown(kept)} is taken: {text}"
         return FilterVerdict(passes=True, text=text, tables=tuple(kept), note=note)
@@ -428,12 +433,9 @@ class FilterState:
     def _pairs_of_wanted(self, concern: Concern) -> list[tuple[TableName, TableName]]:
         names: dict[TableName, bool] = {}
         pairs = []
-        for old, new in concern.pairs:
-            is_wanted = names.pop(old, None)
-            if is_wanted is None:
-                is_wanted = self._wants(concern, old)
-            names[new] = is_wanted
-            if is_wanted:
+        for old, new in concern.effects.renames:
+            names[new] = names.pop(old) if old in names else self._wants(concern, old)
+            if names[new]:
                 pairs.append((old, new))
         return pairs
 
@@ -446,58 +448,60 @@ class FilterState:
             The remark for the user on these; empty if there is none.
         """
         self._remember_program(concern, verdict)
-        if concern.is_temporary or self._memory.temporary:
-            concern = self._remember_temporary(concern, verdict)
-        note = "" if concern.made is None else self._make(concern, concern.made, verdict)
-        for table in concern.drops:
+        effects = concern.effects
+        made, drops, renames = effects.made, concern.drops, effects.net_renames
+        if effects.is_temporary or self._memory.temporary:
+            made, drops, renames = self._remember_temporary(concern, verdict)
+        note = "" if made is None else self._make(concern, made, verdict)
+        for table in drops:
             self._forget(table)
             self._know(table, is_there=False)
-        if concern.kind is StatementKind.DROP_DATABASE:
-            self._drop_databases(concern.databases)
+        if effects.dropped_databases:
+            self._drop_databases(effects.dropped_databases)
         if self.terms.rename is RenameMode.NAME:
             if verdict.passes:
-                self._trace(concern.renames)
+                self._trace(renames)
             return note
-        return note or self._follow(concern)
+        return note or self._follow(renames, if_exists=effects.if_exists)
 
     def _remember_program(self, concern: Concern, verdict: FilterVerdict) -> None:
-        program, programs = concern.program, self._memory.programs
-        if program is None:
+        programs = self._memory.programs
+        if concern.kind not in _OF_PROGRAMS or not concern.effects.objects:
             return
-        if concern.kind in (StatementKind.DROP_TRIGGER, StatementKind.DROP_ROUTINE):
-            programs.pop(program, None)
-        elif concern.kind is StatementKind.CREATE_TRIGGER or not verdict.passes:
+        program = concern.effects.objects[0]
+        programs.pop(program, None)
+        is_dropped = concern.kind in (StatementKind.DROP_TRIGGER, StatementKind.DROP_ROUTINE)
+        if not is_dropped and (concern.kind is StatementKind.CREATE_TRIGGER or not verdict.passes):
             programs[program] = verdict.passes
-        else:
-            programs.pop(program, None)
 
-    def _remember_temporary(self, concern: Concern, verdict: FilterVerdict) -> Concern:
-        """Follow temporary tables; what is left of a statement behind that concerns others."""
+    def _remember_temporary(
+        self, concern: Concern, verdict: FilterVerdict
+    ) -> tuple[TableName | None, tuple[TableName, ...], tuple[tuple[TableName, TableName], ...]]:
+        """Follow temporary tables; give the other tables that a statement makes, drops and renames."""
         temporary, thread_id = self._memory.temporary, concern.thread_id
+        effects = concern.effects
         self.version += 1
-        if concern.is_temporary and concern.made is not None:
-            if thread_id:
-                temporary[thread_id, concern.made] = verdict.passes
-            return replace(concern, made=None)
+        if effects.is_temporary and effects.made is not None and thread_id:
+            temporary[thread_id, effects.made] = verdict.passes
         own = {table for table in concern.drops if (thread_id, table) in temporary}
         for table in own:
             del temporary[thread_id, table]
-        if concern.is_temporary:
-            return replace(concern, drops=(), renames=())
-        moved = {old: new for old, new in concern.renames if (thread_id, old) in temporary}
+        if effects.is_temporary:
+            return None, (), ()
+        moved = {old: new for old, new in effects.net_renames if (thread_id, old) in temporary}
         passed = {new: temporary.pop((thread_id, old)) for old, new in moved.items()}
         temporary.update({(thread_id, new): value for new, value in passed.items()})
-        return replace(
-            concern,
-            drops=tuple(table for table in concern.drops if table not in own),
-            renames=tuple(pair for pair in concern.renames if pair[0] not in moved),
+        return (
+            effects.made,
+            tuple(table for table in concern.drops if table not in own),
+            tuple(pair for pair in effects.net_renames if pair[0] not in moved),
         )
 
     def _make(self, concern: Concern, table: TableName, verdict: FilterVerdict) -> str:
         """Follow that a table or view was made."""
         is_kept = verdict.passes and verdict.text is None
         is_left_out = not is_kept and self._is_mixed(concern)
-        if concern.if_exists:
+        if concern.effects.if_exists:
             is_there = self._memory.there.get(table)
             if is_there is None and is_left_out and self.includes(table):
                 return f"whether {table.plain} was there before is not known: its changes are taken"
@@ -533,14 +537,14 @@ class FilterState:
             there.clear()
         there[table] = is_there
 
-    def _follow(self, concern: Concern) -> str:
+    def _follow(self, renames: Sequence[tuple[TableName, TableName]], *, if_exists: bool) -> str:
         doubted, moved, there = [], [], self._memory.there
-        olds = {old for old, _ in concern.renames}
-        for old, new in concern.renames:
+        olds = {old for old, _ in renames}
+        for old, new in renames:
             is_taken = there.get(new) is True and new not in olds
-            if concern.if_exists and (there.get(old) is False or is_taken):
+            if if_exists and (there.get(old) is False or is_taken):
                 continue  # it did nothing
-            if concern.if_exists and there.get(old) is None:
+            if if_exists and there.get(old) is None:
                 doubted.append((old, new))
             else:
                 moved.append((old, new, self.includes(old)))

@@ -80,7 +80,7 @@ class RowStatements:
         table_map = self._maps.feed(whole, file=file)
         body = whole.body
         if isinstance(body, TableMapEvent):
-            if self._includes(TableName(body.database, body.table)):
+            if self._includes(body.name):
                 self._before.append(event)
             return
         if not isinstance(body, RowsEvent):
@@ -96,7 +96,7 @@ class RowStatements:
     def _takes(self, event: Event, table_map: TableMapEvent, file: str) -> bool:
         if self._kinds is not None and row_kind(event.header.type_code) not in self._kinds:
             return False
-        table = TableName(table_map.database, table_map.table)
+        table = table_map.name
         if self._includes(table):
             return True
         assert isinstance(event.body, RowsEvent), "only they have a table map"

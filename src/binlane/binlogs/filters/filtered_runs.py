@@ -27,7 +27,6 @@ from binlane.log.grouping.scanner import KnownTable, Small
 from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import kernels
-from binlane.names import TableName
 
 _HEADER: Final = 19
 _ROWS_FLAGS: Final = _HEADER + 6
@@ -283,7 +282,7 @@ class RunFilter:
             self._wanted = np.concatenate([self._wanted, np.zeros_like(self._wanted)])
         for number in range(self._seen, len(tables)):
             table_map = tables[number].table_map
-            table = TableName(table_map.database, table_map.table)
+            table = table_map.name
             self._wanted[number] = state.includes(table)
             if state.is_lost(table):
                 self._lost.append(number)

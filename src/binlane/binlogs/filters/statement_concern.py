@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
 from binlane.binlogs.filters.schema_objects import SchemaObjects
 from binlane.log.codec.query import QueryEvent
@@ -20,19 +19,10 @@ from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.statements.sql.statement_kinds import (
     TABLE_DROPPING_KINDS,
-    TABLE_MAKING_KINDS,
     VIEW_KINDS,
     StatementKind,
 )
 from binlane.statements.sql.tables_info import is_open_ended, told_tables
-
-_MAKING_VIEWS: Final = VIEW_KINDS - {StatementKind.DROP_VIEW}
-_OF_PROGRAMS: Final = frozenset(
-    {
-        *(StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER),
-        *(StatementKind.CREATE_ROUTINE, StatementKind.DROP_ROUTINE),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,43 +30,43 @@ class Concern:
     """The tables and objects that a statement is about, as far as rules ask.
 
     Attributes:
+        effects: Effects that the statement's text tells.
         tables: All that must be wanted for the statement to be; of a rename those left of TO that
             it did not make itself.
-        writes: The tables among `tables` that the statement's text says it changes.
-        databases: Databases that must be wanted for a statement about no table to be.
-        referred: Further tables that it refers to, and that need not be wanted.
-        pairs: Old and new names of a rename, one after the other.
-        renames: First and last name of each table renamed.
-        drops: Tables and views that are gone after the statement.
-        made: The table or view that it makes.
-        program: The trigger or routine that it makes or drops.
         calls: Stored functions and procedures that it may call.
         thread_id: Id of the session that ran it; 0 where that is not told.
         is_open_ended: True if its text does not tell the tables that it writes.
-        is_temporary: True if its text says TEMPORARY.
-        replaces: True if its text says OR REPLACE, or ALTER VIEW.
-        if_exists: True if its text says IF EXISTS or IF NOT EXISTS.
         is_undone: True if it begins an ALTER in two phases, or takes it back: nothing of it is
             done.
     """
 
-    kind: StatementKind
-    tables: tuple[TableName, ...] = ()
-    writes: tuple[TableName, ...] = ()
-    databases: tuple[str, ...] = ()
-    referred: tuple[TableName, ...] = ()
-    pairs: tuple[tuple[TableName, TableName], ...] = ()
-    renames: tuple[tuple[TableName, TableName], ...] = ()
-    drops: tuple[TableName, ...] = ()
-    made: TableName | None = None
-    program: TableName | None = None
-    calls: tuple[TableName, ...] = ()
-    thread_id: int = 0
-    is_open_ended: bool = False
-    is_temporary: bool = False
-    replaces: bool = False
-    if_exists: bool = False
+    effects: StatementEffects
+    tables: tuple[TableName, ...]
+    calls: tuple[TableName, ...]
+    thread_id: int
+    is_open_ended: bool
     is_undone: bool = False
+
+    @property
+    def kind(self) -> StatementKind:
+        """Kind of the statement."""
+        return self.effects.kind
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """Databases that must be wanted for a statement about no table to be."""
+        return () if self.tables else self.effects.databases
+
+    @property
+    def changed(self) -> tuple[TableName, ...]:
+        """Tables that the text says it changes; MAINTENANCE keeps a table as it is."""
+        return () if self.kind is StatementKind.MAINTENANCE else self.effects.writes
+
+    @property
+    def drops(self) -> tuple[TableName, ...]:
+        """Tables and views that are gone after the statement."""
+        effects = self.effects
+        return effects.objects if self.kind is StatementKind.DROP_VIEW else effects.drops
 
     @property
     def is_list(self) -> bool:
@@ -119,30 +109,12 @@ def concern_of_statement(
             found = _through_objects(facts, tables, known, statement.database)
             tables, is_open = (tables, is_open) if found is None else (found, False)
     return Concern(
-        kind=effects.kind,
+        effects=effects,
         tables=tables,
-        # Statements that keep a table in order change nothing of it.
-        writes=() if effects.kind is StatementKind.MAINTENANCE else effects.writes,
-        databases=() if tables else effects.databases,
-        referred=effects.referred_tables,
-        pairs=effects.renames,
-        renames=effects.net_renames,
-        drops=effects.objects if effects.kind is StatementKind.DROP_VIEW else effects.drops,
-        made=_made(effects),
-        program=effects.objects[0] if effects.kind in _OF_PROGRAMS and effects.objects else None,
         calls=_calls(facts, statement.database),
         thread_id=thread_id,
         is_open_ended=is_open,
-        is_temporary=effects.is_temporary,
-        replaces=facts.is_or_replace or effects.kind is StatementKind.ALTER_VIEW,
-        if_exists=effects.if_exists,
     )
-
-
-def _made(effects: StatementEffects) -> TableName | None:
-    if effects.kind in _MAKING_VIEWS:
-        return next(iter(effects.objects), None)
-    return next(iter(effects.writes), None) if effects.kind in TABLE_MAKING_KINDS else None
 
 
 def _calls(facts: StatementFacts, database: str) -> tuple[TableName, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from binlane.binlogs.store.chunks import STDIN, base_name, open_chunks
@@ -33,6 +34,7 @@ class SourceFile:
         first: The event FORMAT_DESCRIPTION at its beginning.
         done: Position done before it, as its head says.
         is_encrypted: True if it is read by way of its keys.
+        size_bytes: Size of the file as it stands on its disk.
     """
 
     path: str
@@ -40,6 +42,7 @@ class SourceFile:
     first: Event
     done: Position
     is_encrypted: bool
+    size_bytes: int
 
     @property
     def description(self) -> FormatDescriptionEvent:
@@ -59,9 +62,10 @@ def look(paths: Sequence[str], keys: KeyRing | None) -> list[SourceFile]:
     Raises:
         CodecError: If one is no binlog, or is encrypted and its key is not given.
         StoreError: If one cannot be read.
-        ConfigError: If standard input is one, or they are of both flavors.
+        ConfigError: If standard input is one, one is given twice, or they are of both flavors.
     """
     files = [_look(path, keys) for path in paths]
+    _check_each_once(files)
     flavors = {file.done.flavor for file in files}
     if len(flavors) > 1:
         raise ConfigError(
@@ -70,6 +74,17 @@ def look(paths: Sequence[str], keys: KeyRing | None) -> list[SourceFile]:
             hint="route those of each server into a directory of their own",
         )
     return files
+
+
+def _check_each_once(files: Sequence[SourceFile]) -> None:
+    """Refuse a file that is given twice: a run that goes on could not tell how far it is."""
+    seen: dict[tuple[str, str], str] = {}
+    for file in files:
+        before = seen.get((file.name, file.fingerprint))
+        if before is not None:
+            same = "is given twice" if before == file.path else f"is the same file as {before}"
+            raise ConfigError(f"{file.path} {same}", key="FILE", hint="name each file once")
+        seen[file.name, file.fingerprint] = file.path
 
 
 def _look(path: str, keys: KeyRing | None) -> SourceFile:
@@ -97,7 +112,12 @@ def _look(path: str, keys: KeyRing | None) -> SourceFile:
         if event.header.type_code not in _BETWEEN:
             break
     return SourceFile(
-        path=path, name=base_name(path), first=first, done=done, is_encrypted=is_encrypted
+        path=path,
+        name=base_name(path),
+        first=first,
+        done=done,
+        is_encrypted=is_encrypted,
+        size_bytes=Path(path).stat().st_size,
     )
 
 

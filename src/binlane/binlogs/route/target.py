@@ -3,11 +3,14 @@
 DIR/<name>/<name>.000001 …, <name>.index    what was routed
 DIR/binlane-route.json                      up to where, so that the next run goes on
 DIR/binlane.lock                            who writes there now
+DIR/binlane-writers.lock                    held by that one's workers while they write
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,18 +19,30 @@ from typing import Final, Self
 from binlane.binlogs.route.route_record import RECORD_FILE, Reached, Record, text_of
 from binlane.binlogs.route.schedule import Schedule
 from binlane.binlogs.route.source_files import SourceFile
+from binlane.binlogs.route.stretch import RoutedStretch, state_of
+from binlane.binlogs.route.writers_lock import WRITERS_FILE, wait_for_writers
+from binlane.binlogs.routing.row_images import Uncut
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import Mark
 from binlane.binlogs.store.disk import DRAFT_SUFFIX, LOCK_FILE, DirectoryLock, Disk, unusable
-from binlane.binlogs.store.files import FileHead, file_name, stored_format, write_head, write_index
+from binlane.binlogs.store.files import (
+    CLOSED,
+    IN_USE_POSITION,
+    BinlogFile,
+    FileHead,
+    file_name,
+    stored_format,
+    write_head,
+    write_index,
+)
 from binlane.binlogs.store.mark_keeper import BinlogMarks
 from binlane.binlogs.store.recovery import RecoveredBinlog, cut_to, remove_directory
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import ConfigError
-from binlane.positions import Position
+from binlane.positions import FilePosition, Position
 from binlane.statements.scope.definition import Definition
 
-_OWN_FILES: Final = frozenset({RECORD_FILE, RECORD_FILE + DRAFT_SUFFIX, LOCK_FILE})
+_OWN_FILES: Final = frozenset({RECORD_FILE, RECORD_FILE + DRAFT_SUFFIX, LOCK_FILE, WRITERS_FILE})
 
 
 class RouteTarget:
@@ -56,6 +71,7 @@ class RouteTarget:
         self._settings = settings
         self._disk = disk
         self._marks: dict[str, Mark] = {}
+        self._closed = _ClosedFiles()
         self.binlogs: dict[str, Binlog] = {}
         try:
             if not directory.exists():
@@ -71,6 +87,7 @@ class RouteTarget:
         except OSError as error:
             raise unusable(error, directory) from error
         try:
+            wait_for_writers(directory)
             self._open_binlogs()
         except OSError as error:
             self.abandon()
@@ -127,6 +144,54 @@ class RouteTarget:
             record.write(self._directory, self._disk)
         except OSError as error:
             raise unusable(error, self._directory) from error
+
+    def take(self, stretches: Sequence[RoutedStretch]) -> None:
+        """Take stretches that were written into the binlogs' files, and cut off what is behind.
+
+        Args:
+            stretches: The stretches in their order; none where all that was written goes.
+
+        Raises:
+            StoreError: If the files cannot be used.
+        """
+        try:
+            for name, binlog in self.binlogs.items():
+                self.binlogs[name] = self._taken(name, binlog, stretches)
+        except OSError as error:
+            raise unusable(error, self._directory) from error
+
+    def _taken(self, name: str, binlog: Binlog, stretches: Sequence[RoutedStretch]) -> Binlog:
+        directory, closed = self._directory / name, binlog.published.closed
+        state = stretches[-1].end.binlogs[name] if stretches else state_of(binlog)
+        binlog.abandon()
+        ended = [file for each in stretches for file in each.ended[name]]
+        for file in ended:
+            # Whoever began it may have marked it as in use after whoever ended it.
+            whole = self._disk.open(file.path)
+            try:
+                whole.write_at(CLOSED, IN_USE_POSITION)
+                whole.sync()
+            finally:
+                whole.close()
+        closed = (*closed, *ended)
+        write_index(self._disk, directory, [*(file.name for file in closed), *state.files])
+        mark = Mark(
+            end=FilePosition(state.files[-1], state.end),
+            position=state.position,
+            clock=state.clock,
+            clock_base=state.clock_base,
+            prepared=state.prepared,
+            memory=state.memory,
+        )
+        found = cut_to(directory, mark, self._disk)
+        self._closed.save(closed)
+        opened = self._opened(
+            binlog.definition, replace(found, source_created=state.source_created)
+        )
+        opened.cutters = binlog.cutters
+        uncut = sum((each.uncut[name] for each in stretches), Counter[Uncut]())
+        opened.cutters.count_uncut(uncut, binlog.definition.row_image)
+        return opened
 
     def close(self) -> None:
         """Close the binlogs, whose files are whole then.
@@ -224,8 +289,28 @@ class RouteTarget:
             found,
             settings=self._settings,
             disk=self._disk,
-            marks=BinlogMarks(partial(self._marks.__setitem__, definition.name)),
+            marks=BinlogMarks(partial(self._marks.__setitem__, definition.name), self._closed),
         )
+
+
+class _ClosedFiles:
+    """Facts of files that are written no more, so that nobody has to look at each of them again."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, dict[str, BinlogFile]] = {}
+
+    def known(self, directory: Path) -> dict[str, BinlogFile]:
+        """The files of a binlog's directory, by their names."""
+        return self._files.get(directory, {})
+
+    def save(self, files: Iterable[BinlogFile]) -> None:
+        """Note files."""
+        for file in files:
+            self._files.setdefault(file.directory, {})[file.name] = file
+
+    def forget(self, *, before: int) -> None:
+        """Nothing is purged here."""
+        raise AssertionError(before)
 
 
 def _check_definitions(

@@ -13,21 +13,30 @@ it asks for the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
+import numpy as np
+
 from binlane.binlogs.routing.large import LargePart, feed_parts
-from binlane.binlogs.routing.planned_spans import RawGroup, planned_bytes, raw_group
-from binlane.binlogs.routing.routed_group import BinlogPart, RoutedBinlog, Routing, prepared_with
+from binlane.binlogs.routing.planned_spans import NO_PLANS, Planned, RunTexts, form_in
+from binlane.binlogs.routing.routed_group import (
+    Beside,
+    BinlogPart,
+    RoutedBinlog,
+    Routing,
+    prepared_with,
+)
 from binlane.binlogs.routing.routing_memory import Memory
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.routing.spans import SpanRouter
 from binlane.errors import CodecError
 from binlane.log.codec.event import Event
 from binlane.log.codec.payload import TransactionPayloadEvent
 from binlane.log.codec.rows import RowsEvent
 from binlane.log.grouping.event_group import EventGroup, group_events
-from binlane.log.grouping.raw import LargeGroup, RawRun
+from binlane.log.grouping.raw import LargeGroup
 from binlane.log.kernels import route_layout as lay
 from binlane.names import TableName
 from binlane.positions import AnyGtid, Position
@@ -40,6 +49,22 @@ if TYPE_CHECKING:
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
 
+class DecisiveTrace(Protocol):
+    """Takes note of the groups on which the memory of binlogs may depend."""
+
+    def run(self, groups: RunGroups, numbers: list[int]) -> None:
+        """Take a run, of which some groups are routed event by event."""
+        ...
+
+    def group(self, group: EventGroup) -> None:
+        """Take a group that is routed event by event."""
+        ...
+
+    def large(self) -> None:
+        """Take a group of which the events are not held."""
+        ...
+
+
 class PlanPendingError(Exception):
     """A group's plan is not known yet: the binlog's groups from it on are asked for again later."""
 
@@ -48,8 +73,13 @@ class PlanLookup(Protocol):
     """The plans that sessions gave for the groups of one binlog."""
 
     @property
-    def numbers(self) -> Iterable[int]:
+    def numbers(self) -> Sequence[int]:
         """Numbers of a run's groups that plans may concern or that hold marks, in order."""
+        ...
+
+    @property
+    def of_run(self) -> Mapping[int, GroupPlan]:
+        """The plans that are known as the groups of a run come, by the groups' numbers."""
         ...
 
     @property
@@ -81,56 +111,26 @@ class PlanLookup(Protocol):
         ...
 
 
-class RunGroups:
-    """The groups of a run, each cut or decoded once at most.
+class Dispatcher:
+    """Decides in which form each of some binlogs gets the groups of one log.
 
-    Attributes:
-        run: The run as it was read.
+    Args:
+        rereads_log: True if the log can be read again where a table comes into a scope.
     """
 
-    def __init__(self, run: RawRun) -> None:
-        self.run = run
-        self._groups: dict[int, EventGroup] = {}
-        self._raw: dict[int, RawGroup | None] = {}
-        self._kept: tuple[RunGroups, int] | None = None
-
-    def kept(self, first: int) -> tuple[RunGroups, int]:
-        """The groups from one on, or more of them, to be kept; the number of the first of them."""
-        if self._kept is None or self._kept[1] > first:
-            self._kept = RunGroups(self.run.kept(first)), first
-        return self._kept
-
-    def raw(self, number: int) -> RawGroup | None:
-        """A group as bytes; None if it is one for the reference."""
-        if number not in self._raw:
-            self._raw[number] = raw_group(self.run, number)
-        return self._raw[number]
-
-    def group(self, number: int) -> EventGroup:
-        """A group, decoded.
-
-        Raises:
-            CodecError: If an event of the group cannot be decoded.
-        """
-        if number not in self._groups:
-            self._groups[number] = self.run.group(number)
-        return self._groups[number]
-
-
-class Dispatcher:
-    """Decides in which form each of some binlogs gets the groups of one log."""
-
-    def __init__(self) -> None:
+    def __init__(self, *, rereads_log: bool = False) -> None:
+        self._rereads_log = rereads_log
         self._definitions: list[Definition] | None = None
         self._binlogs: Sequence[RoutedBinlog] = ()
         self._spans: SpanRouter
+        self._texts: RunTexts
         self._routings: dict[tuple[int, int], Routing] = {}
 
-    def read(self, run: RawRun, binlogs: Sequence[RoutedBinlog]) -> bool:
+    def read(self, groups: RunGroups, binlogs: Sequence[RoutedBinlog]) -> bool:
         """Learn the tables and texts of a run before parts of it are asked for.
 
         Args:
-            run: The run of the source.
+            groups: The groups of a run of the source.
             binlogs: The binlogs that get it, each meant by its place in the sequence.
 
         Returns:
@@ -145,29 +145,48 @@ class Dispatcher:
             )
             self._definitions = definitions
         self._binlogs, self._routings = binlogs, {}
-        return self._spans.read(run)
+        self._texts = RunTexts(groups)
+        return self._spans.read(groups)
 
-    def route_ahead(self, groups: RunGroups) -> tuple[int, CodecError] | None:
+    def route_ahead(
+        self, groups: RunGroups, trace: DecisiveTrace | None = None
+    ) -> tuple[int, CodecError] | None:
         """Route the groups of a run that are for `route` before anything of the run is written.
+
+        Args:
+            groups: The groups of the run that was read last.
+            trace: Takes note of these groups; None if nobody asks for them.
 
         Returns:
             The first group that is damaged, and its error; None if all can be routed.
         """
-        run, following = groups.run, 0
+        run, following, is_changed = groups.run, 0, False
         known = [(binlog.prepared, binlog.memory) for binlog in self._binlogs]
-        for number in self._spans.odd_groups(run):
+        odd: list[int] = []
+        waiting = self._spans.odd_groups(run, self._binlogs)[::-1]
+        while waiting:
+            number = waiting.pop()
+            odd.append(number)
             empty = frozenset[TableName]().union(*(memory.empty_tables for _, memory in known))
             tables = self._spans.mapped(run, range(following, number), empty)
             following = number
             for place, binlog in enumerate(self._binlogs):
                 prepared, memory = known[place][0], known[place][1].with_rows(tables)
                 try:
-                    routing = _route(groups.group(number), binlog, prepared, memory)
+                    routing = self._route(groups.group(number), binlog, prepared, memory)
                 except CodecError as error:
                     return number, error
                 self._routings[place, number] = routing
                 memory = memory if routing.memory is None else routing.memory
                 known[place] = prepared_with(prepared, routing.group), memory
+            changes = (self._routings[place, number].memory for place in range(len(known)))
+            if not is_changed and any(memory is not None for memory in changes):
+                # Statements were judged by what was remembered before.
+                is_changed = True
+                others = {one for one in self._spans.groups_judged(run) if one > number}
+                waiting = sorted({*waiting, *others}, reverse=True)
+        if trace is not None:
+            trace.run(groups, odd)
         return None
 
     def run_parts(
@@ -192,27 +211,49 @@ class Dispatcher:
             CodecError: If the group that follows the last part is damaged.
         """
         run, binlog, following, is_done = groups.run, self._binlogs[place], first, False
-        stops = () if plans is None else plans.numbers
-        for stop in (*stops, run.count):
-            while following < stop:
-                wanted = range(following, stop)
-                part, status = self._spans.select(run, place, binlog, wanted, after)
-                yield part
-                following, is_done = part.next_group, part.done is after
-                if status == lay.ROTATE and not binlog.room_bytes:
-                    yield BinlogPart(rotates_at=run.timestamp(following), next_group=following)
-                elif status == lay.ASK:
-                    routing = self._routings.get((place, following))
-                    if routing is not None:
-                        yield _part(groups.group(following), routing, following + 1)
-                    else:
-                        yield from self.group_parts(groups, following, binlog, plans)
-                    following, is_done = following + 1, False
-            if first <= stop < run.count:
-                yield from self.group_parts(groups, stop, binlog, plans)
-                following, is_done = stop + 1, False
+        planned, memory, count = NO_PLANS, None, run.count
+        has_plans = plans is not None and bool(plans.numbers)
+        stops: list[int] = []
+        while following < count:
+            if has_plans and plans is not None and binlog.memory is not memory:
+                memory = binlog.memory
+                planned, stops = self._choose(binlog, plans, range(following, count))
+            while stops and stops[-1] < following:
+                stops.pop()
+            if stops and stops[-1] == following:
+                yield from self.group_parts(groups, following, binlog, plans)
+                following, is_done = following + 1, False
+                continue
+            wanted = range(following, stops[-1] if stops else count)
+            part, status = self._spans.select(run, place, binlog, wanted, planned, after)
+            yield part
+            following, is_done = part.next_group, part.done is after
+            if status == lay.ROTATE and not binlog.room_bytes:
+                yield BinlogPart(rotates_at=run.timestamp(following), next_group=following)
+            elif status == lay.ASK:
+                routing = self._routings.get((place, following))
+                if routing is not None:
+                    yield _part(groups.group(following), routing, following + 1)
+                else:
+                    yield from self.group_parts(groups, following, binlog, plans)
+                following, is_done = following + 1, False
         if not is_done:
-            yield BinlogPart(next_group=run.count, done=after)
+            yield BinlogPart(next_group=count, done=after)
+
+    def _choose(
+        self, binlog: RoutedBinlog, plans: PlanLookup, groups: range
+    ) -> tuple[Planned, list[int]]:
+        """Find which of some groups have a form by their plans, and which come one by one, last first."""
+        texts, known, stops = self._texts, plans.of_run, []
+        forms = np.zeros((lay.FORM_SIZE, groups.stop), np.int32)
+        for number in plans.numbers:
+            plan = known.get(number)
+            form = None if plan is None else form_in(texts, number, plan, binlog)
+            if form is None:
+                stops.append(number)
+            else:
+                forms[lay.FORM_FIRST, number], forms[lay.FORM_COUNT, number] = form
+        return texts.arrays(forms), stops[::-1]
 
     def group_parts(
         self, groups: RunGroups, number: int, binlog: RoutedBinlog, plans: PlanLookup | None
@@ -228,18 +269,14 @@ class Dispatcher:
             if binlog.reached.covers(gtid):
                 yield BinlogPart(next_group=number + 1)
                 return
-            plan, raw = plans.known(gtid), None
-            # The reference finds the tables that statements concern.
-            if plan is not None and not binlog.may_have_tables_info:
-                raw = groups.raw(number) if binlog.definition.name in plan.binlogs else None
-            if plan is not None and raw is not None:
-                made = _planned_bytes(raw, plan, binlog)
+            plan = plans.known(gtid)
+            if plan is not None:
+                made = _planned_part(RunTexts(groups), number, plan, binlog)
                 if made is not None and not binlog.room_bytes:
-                    yield BinlogPart(rotates_at=raw.timestamp, next_group=number)
-                    made = _planned_bytes(raw, plan, binlog)
+                    yield BinlogPart(rotates_at=groups.run.timestamp(number), next_group=number)
+                    made = _planned_part(RunTexts(groups), number, plan, binlog)
                 if made is not None:
-                    data, events = made
-                    yield BinlogPart(data, None, 1, events, next_group=number + 1, gtid=gtid)
+                    yield made._replace(next_group=number + 1, gtid=gtid)
                     return
             plans.require(gtid)
         yield self.group_part(groups.group(number), binlog, plans, number + 1)
@@ -258,7 +295,7 @@ class Dispatcher:
             CodecError: If the group is damaged.
         """
         if plans is None:
-            routing = _route(group, binlog, binlog.prepared, binlog.memory)
+            routing = self._route(group, binlog, binlog.prepared, binlog.memory)
             return _part(group, routing, next_group)
         if group.gtid is not None and binlog.reached.covers(group.gtid):
             return BinlogPart(next_group=next_group)
@@ -267,10 +304,13 @@ class Dispatcher:
         plan = plans.find(group)
         target = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
         if isinstance(plan, GroupPlan):
-            outcome = planned_route.route_planned(group, plan, *target, threads=plans.threads)
+            outcome = planned_route.route_planned(
+                group, plan, *target, threads=plans.threads, beside=self._beside(binlog)
+            )
             part = _part(group, outcome.routing, next_group)
             return part._replace(reasons=outcome.reasons, made=outcome.made, lost=outcome.lost)
-        part = _part(group, planned_route.route_rows(group, *target), next_group)
+        routing = planned_route.route_rows(group, *target, self._beside(binlog))
+        part = _part(group, routing, next_group)
         return part._replace(reasons=(plan,)) if plan and _has_rows(part) else part
 
     def large_parts(
@@ -313,6 +353,18 @@ class Dispatcher:
         feed_parts(streamed, read, large)
         return made
 
+    def _route(
+        self, group: EventGroup, binlog: RoutedBinlog, prepared: frozenset[str], memory: Memory
+    ) -> Routing:
+        from binlane.binlogs.routing.event_routing import route  # noqa: PLC0415  # parses SQL
+
+        target = binlog.definition, binlog.source_format, prepared, memory
+        return route(group, *target, self._beside(binlog))
+
+    def _beside(self, binlog: RoutedBinlog) -> Beside:
+        """The facts of a binlog before the group that follows."""
+        return Beside(binlog.reached if self._rereads_log else None, binlog.children)
+
 
 def _streamed(large: LargeGroup, binlog: RoutedBinlog, plan: GroupPlan | str) -> LargePart | None:
     """A binlog's part of a group that is not held; None if the group must be held for it."""
@@ -334,18 +386,15 @@ def _streamed(large: LargeGroup, binlog: RoutedBinlog, plan: GroupPlan | str) ->
     return LargePart(binlog, large, plan.image, TOO_LARGE if has_text else "")
 
 
-def _planned_bytes(
-    raw: RawGroup, plan: GroupPlan, binlog: RoutedBinlog
-) -> tuple[bytes, int] | None:
-    return planned_bytes(raw, plan, binlog.definition, binlog.memory, binlog.size_bytes)
-
-
-def _route(
-    group: EventGroup, binlog: RoutedBinlog, prepared: frozenset[str], memory: Memory
-) -> Routing:
-    from binlane.binlogs.routing.event_routing import route  # noqa: PLC0415  # parses SQL
-
-    return route(group, binlog.definition, binlog.source_format, prepared, memory)
+def _planned_part(
+    texts: RunTexts, number: int, plan: GroupPlan, binlog: RoutedBinlog
+) -> BinlogPart | None:
+    """A binlog's part of one group by its plan; None if the group is for the reference."""
+    form = form_in(texts, number, plan, binlog)
+    if form is None or form[0] == lay.OWN_BYTES:
+        return None
+    data, events = texts.placed(number, form, binlog.size_bytes)
+    return BinlogPart(data, None, 1, 1, events)
 
 
 def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:
@@ -362,6 +411,7 @@ def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:
         memory=routing.memory,
         omissions=tuple((omission, 1) for omission in routing.omissions),
         incident=routing.incident,
+        arrival=routing.arrival,
     )
 
 

@@ -15,14 +15,31 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing import xa_groups
+from binlane.binlogs.routing.cascade_replay import UnknownRowsError
 from binlane.binlogs.routing.cascades import CASCADED, changes_unseen, unseen_changes
+from binlane.binlogs.routing.derived_rows import GroupDerivation
 from binlane.binlogs.routing.judging import RoutedStatement, judge_statement
-from binlane.binlogs.routing.moves import after_rows, after_statement, came_in, judge_partition
+from binlane.binlogs.routing.moves import (
+    after_rows,
+    after_statement,
+    came_in,
+    judge_partition,
+    only_renames,
+    partition_arrival,
+)
 from binlane.binlogs.routing.objects import OBJECT_KINDS
+from binlane.binlogs.routing.outside_references import after_left_keys, without_outside_keys
 from binlane.binlogs.routing.password_hashing import with_hashes
 from binlane.binlogs.routing.payload_selection import select_inside
 from binlane.binlogs.routing.query_events import confined, with_made_text, with_text, without_phases
-from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, Omission, RoutedGroup, Routing
+from binlane.binlogs.routing.routed_group import (
+    NOTHING_BESIDE,
+    TEXT_LEFT_OUT,
+    Beside,
+    Omission,
+    RoutedGroup,
+    Routing,
+)
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory
 from binlane.binlogs.routing.row_selection import (
     PIECES,
@@ -44,7 +61,9 @@ from binlane.binlogs.routing.statement_verdicts import (
     LeaveOut,
     Rewrite,
 )
+from binlane.binlogs.routing.table_births import TableArrival, arrival, births_after
 from binlane.binlogs.routing.texts import names_in
+from binlane.binlogs.routing.vacant_children import filled, links_of_rows, with_vacant
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event
@@ -55,9 +74,10 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.status_vars import decode_status_vars
 from binlane.log.codec.transaction import GtidEvent
-from binlane.log.codec.types import ALTER_PHASES, UNDONE_ALTER, EventType, GtidFlag, HeaderFlag
+from binlane.log.codec.types import ALTER_PHASES, UNDONE_ALTER, EventType, GtidFlag
 from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup
 from binlane.log.grouping.xa import finished_by, prepared_by
+from binlane.positions import Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.facts import StatementEffects
@@ -97,6 +117,7 @@ def route(
     format_: Format,
     prepared: frozenset[str] = frozenset(),
     memory: Memory = NOTHING,
+    beside: Beside = NOTHING_BESIDE,
 ) -> Routing:
     """Select what one binlog gets of an event group.
 
@@ -106,6 +127,7 @@ def route(
         format_: Format of the FORMAT_DESCRIPTION before the group.
         prepared: The XA transactions that the binlog has prepared and not finished.
         memory: Routing's memory of the groups before.
+        beside: The rest that is known of the binlog before the group.
 
     Raises:
         CodecError: If a rows event has no TABLE_MAP, or a payload is broken.
@@ -128,7 +150,15 @@ def route(
             finishes=xa_groups.finished_in(events),
         )
         return Routing(group=routed, omissions=omissions)
-    return _Selection(group, definition, format_, prepared, memory).routing()
+    selection = _Selection(group, definition, format_, prepared, memory)
+    selection.reached = beside.reached
+    if beside.children is None:
+        return selection.routing()
+    selection.derivation = GroupDerivation(group, definition.scope, format_, beside.children)
+    try:
+        return selection.routing()
+    finally:
+        beside.children.end()
 
 
 def damaged_event(group: EventGroup) -> Event:
@@ -177,7 +207,7 @@ def _of_what_is_there(body: QueryEvent, found: RoutedStatement) -> QueryEvent | 
 
 def _are_named(made: StatementEffects, effects: StatementEffects, scope: Scope) -> bool:
     """True if a made statement is about the original's objects, in its client's character set, too."""
-    own = {*map(scope.key, effects.writes), *map(scope.key, effects.drops)}
+    own = set(map(scope.key, effects.writes))
     return own.issuperset(map(scope.key, made.writes)) and set(made.databases) <= {
         *effects.databases,
         *(table.database for table in own),
@@ -186,6 +216,10 @@ def _are_named(made: StatementEffects, effects: StatementEffects, scope: Scope) 
 
 class _IncidentError(Exception):
     """Inside this module: the group cannot be expressed within the scope."""
+
+    def __init__(self, reason: str, arrival: TableArrival | None = None) -> None:
+        super().__init__(reason)
+        self.arrival = arrival
 
 
 class _Selection:
@@ -199,6 +233,7 @@ class _Selection:
         prepared: frozenset[str],
         memory: Memory,
     ) -> None:
+        self.reached: Position | None = None
         self._group = group
         self._scope = definition.scope
         self._binlog = definition.name
@@ -216,12 +251,13 @@ class _Selection:
         self._is_undone = bool(flags & UNDONE_ALTER)
         self._has_phases = bool(flags & ALTER_PHASES)
         self._loses_phases = False
+        self.derivation: GroupDerivation | None = None
 
     def routing(self) -> Routing:
         try:
             kept = tuple(self._select(self._group.events))
         except _IncidentError as incident:
-            return self._incident(str(incident))
+            return self._incident(str(incident), incident.arrival)
         except UnsupportedError as error:
             return self._incident(error.message)
         omissions = self._all_omissions()
@@ -280,22 +316,36 @@ class _Selection:
         self._has_effect |= type_code == EventType.INCIDENT
         if type_code in _STAYING:
             return (event,)
-        if type_code in _NOTHING or _is_ignorable(event):
+        if type_code in _NOTHING or event.header.is_ignorable:
             return ()
         raise _IncidentError(f"event type {type_code} is unknown, so it may be out of scope")
 
     def _select_rows(self, statement: list[Event]) -> tuple[Event, ...]:
+        self._memory = self._memory.with_rows(
+            filled(statement, self._memory.vacant, self._scope, self._format, file=self._group.file)
+        )
         unseen = unseen_changes(
             statement,
-            self._memory.links,
+            links_of_rows(self._memory),
             self._scope,
             self._format,
             file=self._group.file,
             is_transactional=self._group.events[-1].header.type_code in _TRANSACTIONAL_ENDS,
         )
-        if unseen is not None:
+        try:
+            derived = self.derivation and self.derivation.feed(
+                statement, unseen, self._memory.links
+            )
+        except UnknownRowsError as error:
+            raise _IncidentError(f"{unseen or CASCADED} ({error})") from error
+        if derived is not None:
+            # The group stands in the binlog even if it is empty: after a crash one that does not is
+            # routed again, when the children's rows are those of a later place.
+            kept, self._has_effect = derived, True
+        elif unseen is not None:
             raise _IncidentError(unseen)
-        kept = select_rows(statement, self._scope, file=self._group.file, format_=self._format)
+        else:
+            kept = select_rows(statement, self._scope, file=self._group.file, format_=self._format)
         if not kept:
             return ()
         self._has_effect = True
@@ -344,7 +394,7 @@ class _Selection:
             if self._is_undone:
                 return  # what stands for it comes with its commit
             self._loses_phases = True
-        if isinstance(verdict, IncidentVerdict):
+        if isinstance(verdict, IncidentVerdict) or before.left_keys:
             query, found = self._at_the_edge(query, found, before)
             verdict = found.verdict
         if is_logged_as_statement(found.facts):
@@ -387,16 +437,30 @@ class _Selection:
     def _at_the_edge(
         self, query: QueryEvent, found: RoutedStatement, before: Memory
     ) -> tuple[QueryEvent, RoutedStatement]:
-        """Replace a move of tables and partitions, if their rows are known; else give the same."""
+        """Replace what crosses the edge: a foreign key to an outside parent, a move of tables."""
         effects, scope = found.facts.effects, self._scope
+        child = without_outside_keys(query, found, scope, before)
+        if child is not None:
+            if not self._is_undone:
+                self._memory = self._memory.with_left_keys(child.table, child.left_keys)
+            return child.query, child.found
+        if not isinstance(found.verdict, IncidentVerdict):
+            return query, found
         partition = judge_partition(found.facts, effects, scope, before)
+        if isinstance(partition, IncidentVerdict):
+            coming = partition_arrival(query, found.facts, scope, before)
+            if coming is not None:
+                raise _IncidentError(partition.reason, coming)
         if partition is not None:
             return query, replace(found, verdict=partition)
-        if effects.renames:
+        if effects.renames and only_renames(found.facts, effects):
             made = came_in(query, effects, scope, before, self._format.flavor)
             if made is not None:
                 self._follow(made[1], made[0])
                 return made
+            coming = arrival(query, effects, scope, before)
+            if coming is not None and isinstance(found.verdict, IncidentVerdict):
+                raise _IncidentError(found.verdict.reason, coming)
         return query, found
 
     def _follow(self, found: RoutedStatement, query: QueryEvent) -> None:
@@ -406,13 +470,18 @@ class _Selection:
             _IncidentError: If it may have changed rows in scope by way of them.
         """
         effects = found.facts.effects
+        if self.derivation is not None:
+            self.derivation.see_statement(effects.kind)
         before = self._memory.links
         links = before.after(found.facts, effects)
         links = links.folded if self._scope.ignores_case else links
         if links != before:
             known = frozenset(filter(self._scope.includes, links.known))
             self._memory = replace(self._memory, links=replace(links, known=known))
-        self._memory = after_statement(self._memory, query, effects, self._scope)
+        memory = after_statement(self._memory, query, effects, self._scope)
+        memory = births_after(memory, effects, self._scope, self._group.gtid, since=self.reached)
+        memory = after_left_keys(memory, effects, self._scope)
+        self._memory = with_vacant(memory, effects, self._scope)
         if changes_unseen(effects, before, self._scope):
             raise _IncidentError(CASCADED)
 
@@ -441,7 +510,7 @@ class _Selection:
             return replace(event, body=replace(event.body, statement=query))
         return event if event.body == query else replace(event, body=query)
 
-    def _incident(self, reason: str) -> Routing:
+    def _incident(self, reason: str, coming: TableArrival | None = None) -> Routing:
         first = self._group.events[0]
         self._remember_group(is_held=None)
         # SHOW SLAVE STATUS cuts it after some 70 characters: what the operator needs comes first.
@@ -462,18 +531,13 @@ class _Selection:
             omissions=self._all_omissions(),
             incident=reason,
             memory=self._new_memory(),
+            arrival=coming,
         )
 
 
 def _is_head(event: Event) -> bool:
     """True if an event of a statement comes before its rows."""
     return isinstance(event.body, TableMapEvent | STATEMENT_TEXTS)
-
-
-def _is_ignorable(event: Event) -> bool:
-    """True if an event of an unknown type says that nobody needs it."""
-    is_unknown = event.header.type_name == "UNKNOWN"
-    return is_unknown and bool(event.header.flags & HeaderFlag.IGNORABLE)
 
 
 def _standalone(event: Event) -> Event:

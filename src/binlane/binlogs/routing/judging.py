@@ -151,14 +151,11 @@ class _Reader:
         if effects.kind is StatementKind.ACCOUNT:
             return self._judge_account(), memory
         after = after_tables(self._facts, scope, memory)
-        is_replaced = effects.kind is StatementKind.CREATE_DATABASE and self._facts.is_or_replace
         if effects.kind in _DATABASE_OPTIONS and self._is_touched_only(effects):
             options = self._database_options()
             if options is not None:
                 return options, after
         views = views_left_out(memory)
-        if is_replaced and not all(map(scope.includes_database, effects.databases)):
-            return judge(replace(effects, kind=StatementKind.DROP_DATABASE), scope), after
         if views and effects.renames:
             return self._judge_renames(effects, views), after
         verdict = judge(effects, scope)
@@ -180,7 +177,7 @@ class _Reader:
         facts = self._facts
         if facts.effects.kind is StatementKind.ALTER_DATABASE:
             return Keep()
-        if facts.effects.if_exists or facts.is_or_replace:
+        if facts.effects.if_exists or facts.effects.is_or_replace:
             return None
         (database,) = facts.effects.databases
         node = facts.tree

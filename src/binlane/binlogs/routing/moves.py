@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.judging import RoutedStatement, judge_statement
-from binlane.binlogs.routing.query_events import with_text
+from binlane.binlogs.routing.query_events import confined, with_text
 from binlane.binlogs.routing.routing_memory import CreatedTable, Memory
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.statement_verdicts import IncidentVerdict, Keep, Rewrite, Verdict
+from binlane.binlogs.routing.table_births import ComingTable, TableArrival, known_birth
 from binlane.log.codec.client_text import text_of_name
 from binlane.log.codec.format import Format
 from binlane.log.codec.query import QueryEvent
@@ -59,7 +60,7 @@ def after_statement(
         return memory.with_created(())
     if effects.is_temporary or kind in _HARMLESS:
         return memory
-    if kind in (StatementKind.DROP_DATABASE, StatementKind.ALTER_DATABASE):
+    if effects.dropped_databases or kind is StatementKind.ALTER_DATABASE:
         return memory.with_created(
             one
             for one in tables
@@ -102,16 +103,19 @@ def _renamed(memory: Memory, effects: StatementEffects, scope: Scope) -> Memory:
 
 
 def after_rows(memory: Memory, group: EventGroup, scope: Scope, format_: Format) -> Memory:
-    """Give the memory behind the rows of a group; a table that is mapped counts as filled."""
-    if not memory.empty_tables:
+    """Give the memory behind the rows of a group; a table outside that is mapped counts as filled.
+
+    Of the children in `vacant` only rows count, which were seen statement by statement: MariaDB
+    maps them with each row of their parents.
+    """
+    if not memory.created:
         return memory
-    return memory.with_rows(
-        {
-            scope.key(table_name(event.body))
-            for event in expanded_all(group.events, file=group.file, format_=format_)
-            if isinstance(event.body, TableMapEvent)
-        }
-    )
+    mapped = {
+        scope.key(table_name(event.body))
+        for event in expanded_all(group.events, file=group.file, format_=format_)
+        if isinstance(event.body, TableMapEvent)
+    }
+    return memory.with_rows(mapped - memory.vacant)
 
 
 def came_in(
@@ -120,7 +124,7 @@ def came_in(
     """The CREATE TABLE of the one table that a RENAME brings into a scope, if it is known.
 
     Args:
-        body: Event of the RENAME statement.
+        body: Event of the RENAME statement, which does nothing else.
         effects: Effects of the RENAME on tables.
         scope: Scope of the binlog to route to.
         memory: Routing's memory before the RENAME.
@@ -133,7 +137,7 @@ def came_in(
     moves = [pair for pair in effects.net_renames if any(map(scope.includes, pair))]
     coming = [pair for pair in moves if not scope.includes(pair[0])]
     leaving = [old for old, new in moves if not scope.includes(new)]
-    if len(coming) != 1 or not _only_renames(logged_statement(body), effects):
+    if len(coming) != 1:
         return None
     ((old, new),) = coming
     replaces = leaving == [new]
@@ -162,11 +166,11 @@ def came_in(
     return with_text(made, found.text), found
 
 
-def _only_renames(statement: LoggedStatement, effects: StatementEffects) -> bool:
+def only_renames(facts: StatementFacts, effects: StatementEffects) -> bool:
     """True if a statement that renames tables does nothing else."""
     if effects.kind is StatementKind.RENAME_TABLE:
         return True
-    node = statement.facts().tree
+    node = facts.tree
     return isinstance(node, AlterTable) and len(node.actions) == 1
 
 
@@ -188,7 +192,7 @@ def _text(
     if old.database != new.database and not _names_its_charset(statement, old):
         return None
     head = statement.text[: first.offset]
-    if replaces and not facts.is_or_replace:
+    if replaces and not facts.effects.is_or_replace:
         words = head.lstrip()
         if words[:6].upper() != "CREATE":
             return None
@@ -225,6 +229,47 @@ def judge_partition(
     if not isinstance(node, AlterTable) or len(node.actions) != 1:
         return None
     return _moved(node.actions[0], table, other, scope, memory.empty_tables)
+
+
+def partition_arrival(
+    query: QueryEvent, facts: StatementFacts, scope: Scope, memory: Memory
+) -> TableArrival | None:
+    """The table outside whose rows become those of a partition, if it is known where it was made.
+
+    Args:
+        query: Event of a statement that `judge_partition` has an INCIDENT for.
+        facts: The facts of that statement.
+        scope: Scope of the binlog to route to.
+        memory: Routing's memory before the statement.
+
+    Returns:
+        The arrival; None if the partition is outside itself, or nothing is remembered of the table.
+    """
+    table, other = facts.effects.writes
+    birth = known_birth(scope.key(other), memory)
+    if birth is None or not scope.includes(table):
+        return None
+    coming = ComingTable(birth=birth, new=table)
+    statement = logged_statement(query)
+    _, use = facts.tables
+    stage = coming.stage
+    names = [text_of_name(name, statement.charset) for name in (stage.database, stage.table)]
+    if None in names:
+        return None
+    head, rest = statement.text[: use.offset], statement.text[use.offset + use.length :]
+    made = with_text(query, f"{head}{'.'.join(map(str, names))}{rest}")
+    inside = scope.with_tables([stage])
+    found = judge_statement(logged_statement(made), inside, memory)
+    effects = found.facts.effects
+    if not isinstance(found.verdict, Keep) or effects.writes != (table, stage):
+        return None
+    # What is exchanged has the rows that the partition had; what is converted is gone.
+    return TableArrival(
+        tables=(coming,),
+        query=confined(with_text(made, found.text), inside, effects),
+        left=(stage,),
+        into_partition=True,
+    )
 
 
 def _moved(

@@ -92,10 +92,11 @@ def stored_object(kind: StoredObjectKind, name: TableName) -> StoredObject:
     return StoredObject(kind, name)
 
 
-def _left_out(kind: StoredObjectKind) -> Omission:
+def _left_out(kind: StoredObjectKind, name: str) -> Omission:
     return Omission(
         kind=_OMISSION_KINDS.get(kind, OmissionKind.ROUTINE),
         reason=_NAMES_OUTSIDE,
+        name=name,
     )
 
 
@@ -127,15 +128,15 @@ def _define(  # what, where, and what is known of it
     if is_absent and not is_new:
         if effects.kind is StatementKind.ALTER_VIEW and is_clean:
             return Rewrite(_ALTER.sub("CREATE OR REPLACE", text, count=1)), memory.without(one)
-        verdict = _dropped(kind, [name], _left_out(kind)) if may_be_there else Drop()
+        verdict = _dropped(kind, [name], _left_out(kind, str(name))) if may_be_there else Drop()
         return verdict, memory.with_left_out(one)
     if is_clean:
         return Keep(), memory.without(one)
     if is_new and effects.if_exists:
-        return LeaveOut(_left_out(kind)), memory.with_unsure(one)
-    if may_be_there and (facts.is_or_replace or not is_new):
-        return _dropped(kind, [name], _left_out(kind)), memory.with_left_out(one)
-    return LeaveOut(_left_out(kind)), memory.with_left_out(one)
+        return LeaveOut(_left_out(kind, str(name))), memory.with_unsure(one)
+    if may_be_there and (facts.effects.is_or_replace or not is_new):
+        return _dropped(kind, [name], _left_out(kind, str(name))), memory.with_left_out(one)
+    return LeaveOut(_left_out(kind, str(name))), memory.with_left_out(one)
 
 
 def _alter_event(
@@ -153,11 +154,11 @@ def _alter_event(
     if not is_inside:
         return (Drop() if is_absent else _dropped(kind, [old], None)), memory
     if is_absent:
-        verdict = Drop() if was_inside else LeaveOut(_left_out(kind))
+        verdict = Drop() if was_inside else LeaveOut(_left_out(kind, str(new)))
         return verdict, memory.with_left_out(behind)
     if is_clean:
         return Keep(), memory.without(behind)
-    return _dropped(kind, [old], _left_out(kind)), memory.with_left_out(behind)
+    return _dropped(kind, [old], _left_out(kind, str(new))), memory.with_left_out(behind)
 
 
 def _drop(
@@ -184,9 +185,10 @@ def _create_trigger(
     if is_clean:
         return Keep(), known.without(one)
     may_be_there = not is_absent or one in memory.unsure
-    replaces = facts.is_or_replace and may_be_there and _is_there(name, scope, memory)
+    replaces = facts.effects.is_or_replace and may_be_there and _is_there(name, scope, memory)
     known = known.with_unsure(one) if facts.effects.if_exists else known.with_left_out(one)
-    omission = _left_out(StoredObjectKind.TRIGGER) if scope.includes(table) else None
+    told = _left_out(StoredObjectKind.TRIGGER, f"{name} of {table}")
+    omission = told if scope.includes(table) else None
     if replaces:
         return _dropped(StoredObjectKind.TRIGGER, [name], omission), known
     return (Drop() if omission is None else LeaveOut(omission)), known
@@ -239,14 +241,11 @@ def after_tables(facts: StatementFacts, scope: Scope, memory: Memory) -> Memory:
     effects = facts.effects
     if effects.is_temporary:
         return memory
-    is_or_replace = facts.is_or_replace
-    if effects.kind is StatementKind.DROP_DATABASE or (
-        effects.kind is StatementKind.CREATE_DATABASE and is_or_replace
-    ):
-        return _without_databases(frozenset(effects.databases), memory)
+    if effects.dropped_databases:
+        return _without_databases(frozenset(effects.dropped_databases), memory)
     gone = set(effects.drops)
-    if is_or_replace and effects.kind.value.startswith("create table"):
-        gone |= set(effects.writes[:1])
+    if effects.is_or_replace and effects.made is not None:
+        gone.add(effects.made)
     if gone:
         memory = _without_tables(gone, memory)
     return _renamed(effects, scope, memory) if effects.renames else memory

@@ -17,8 +17,15 @@ from binlane.binlogs.routing.cut_group import MARK_BYTES_MAX, MARKS, Mismatch, c
 from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.judging import judge_statement
 from binlane.binlogs.routing.planned import PlannedGroup, PlannedPart, planned
+from binlane.binlogs.routing.planned_spans import is_all_rows
 from binlane.binlogs.routing.query_events import confined
-from binlane.binlogs.routing.routed_group import OmissionKind, RoutedGroup, Routing
+from binlane.binlogs.routing.routed_group import (
+    NOTHING_BESIDE,
+    Beside,
+    OmissionKind,
+    RoutedGroup,
+    Routing,
+)
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.statement_verdicts import Drop, Keep, KeepWithRows
@@ -34,7 +41,7 @@ from binlane.log.codec.types import Flavor, HeaderFlag
 from binlane.log.grouping.event_group import EventGroup
 from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
-from binlane.statements.session.group_plan import GroupPlan, RowsPart, TextPart, basis_of
+from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
 from binlane.statements.sql.logged_statements import is_about_rows_only, logged_statement
 from binlane.statements.sql.servers import RowImage
 
@@ -92,6 +99,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
     memory: Memory = NOTHING,
     *,
     threads: Threads = NO_THREADS,
+    beside: Beside = NOTHING_BESIDE,
 ) -> PlannedRouting:
     """Select what one binlog gets of an event group that a plan is for.
 
@@ -103,11 +111,12 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
         prepared: The XA transactions that the binlog has prepared and not finished.
         memory: Routing's memory of the groups before.
         threads: Connections with temporary tables, as the groups before left them.
+        beside: Further facts, as for `route`.
 
     Raises:
         CodecError: As `route`.
     """
-    place = _Place(definition, format_, prepared, memory)
+    place = _Place(definition, format_, prepared, memory, beside)
     outcome = _route(group, plan, place, threads)
     routed = outcome.routing.group
     if plan.image is RowImage.FULL or routed is None:
@@ -120,7 +129,7 @@ def _route(group: EventGroup, plan: GroupPlan, place: _Place, threads: Threads) 
     """Do as `route_planned` does, with the rows as the source has them."""
     definition, format_ = place.definition, place.format
     name = definition.name
-    if name not in plan.binlogs or _is_all_rows(plan, name):
+    if name not in plan.binlogs or is_all_rows(plan, name):
         return PlannedRouting(routing=place.rows(group))
     found: PlannedGroup | Mismatch = Mismatch(CHANGED_DEFINITION)
     if plan.bases.get(name) == basis_of(definition):
@@ -142,6 +151,7 @@ class _Place:
     format: Format
     prepared: frozenset[str]
     memory: Memory
+    beside: Beside
 
     @property
     def takes_all(self) -> bool:
@@ -150,7 +160,8 @@ class _Place:
 
     def rows(self, group: EventGroup) -> Routing:
         """The group as rows."""
-        return route_rows(group, self.definition, self.format, self.prepared, self.memory)
+        target = self.definition, self.format, self.prepared, self.memory
+        return route_rows(group, *target, self.beside)
 
     def learns_of_rows(self, found: PlannedGroup) -> bool:
         """True if only the rows tell the memory behind the group, or that there is an INCIDENT."""
@@ -168,18 +179,13 @@ def route_rows(
     format_: Format,
     prepared: frozenset[str] = frozenset(),
     memory: Memory = NOTHING,
+    beside: Beside = NOTHING_BESIDE,
 ) -> Routing:
     """Do as `route` does, without the rows that only mark a place in the log (decision 0042)."""
     unmarked = without_marks(group, format_)
     if unmarked is None:
         return Routing(group=None)
-    return route(unmarked, definition, format_, prepared, memory)
-
-
-def _is_all_rows(plan: GroupPlan, name: str) -> bool:
-    """True if a binlog has the rows of all statements, as the source has them."""
-    rows = tuple(RowsPart(number) for number in range(len(plan.sections)))
-    return plan.binlogs[name] == rows and name not in plan.ends
+    return route(unmarked, definition, format_, prepared, memory, beside)
 
 
 def without_marks(group: EventGroup, format_: Format) -> EventGroup | None:
@@ -340,7 +346,8 @@ class _Choice:
             events = tuple(map(self._confined, group.events))
             return Routing(group=RoutedGroup(gtid=group.gtid, events=events))
         place = self._place
-        routing = route(group, place.definition, place.format, place.prepared, place.memory)
+        target = place.definition, place.format, place.prepared, place.memory
+        routing = route(group, *target, place.beside)
         return None if routing.incident is not None else routing
 
     def _confined(self, event: Event) -> Event:

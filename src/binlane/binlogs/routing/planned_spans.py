@@ -1,277 +1,253 @@
-"""A planned group as bytes → the bytes of a binlog's group: `planned_route` for the usual case.
+"""Planned groups as bytes → a binlog's groups: `planned_route` for the usual case.
 
 A group of MariaDB's rows and their brackets, all of whose statements are there as texts, in a
-binlog that takes all that they name. Rows are decoded only where they tell AUTO_INCREMENT values.
-Whatever else a group, a plan or a binlog is, is for the reference.
+binlog that takes all that they name. The texts are made once for all binlogs, and a kernel puts them
+between the first and the last event of the group, in runs of groups. Rows are looked into only where
+they tell AUTO_INCREMENT values. Whatever else a group, a plan or a binlog is, is for the reference.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from binlane.binlogs.routing.cascades import dangers
-from binlane.binlogs.routing.cut_group import MARKS, is_same_group
-from binlane.binlogs.routing.generated import Chosen, first_chosen
+from binlane.binlogs.routing.cut_group import is_same_group
+from binlane.binlogs.routing.generated import Chosen, first_chosen, plainly_chosen
 from binlane.binlogs.routing.query_events import confined
-from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name
-from binlane.binlogs.routing.texts import names_in_statement
-from binlane.errors import CodecError
+from binlane.binlogs.routing.run_groups import RawPiece, RunGroups
+from binlane.binlogs.routing.texts import UNKNOWN_NAMES, TextNames, names_in_statement
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.event import decode_event
-from binlane.log.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
+from binlane.log.codec.format import Format
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent, TableMapEvent
-from binlane.log.codec.types import EventType, RowsFlag
+from binlane.log.codec.types import ROWS_TYPES, EventType
 from binlane.log.codec.variables import IntvarKind
-from binlane.log.grouping.raw import RawRun
+from binlane.log.grouping.native import crc32_address
+from binlane.log.grouping.scanner import Numbers, Small
+from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import layout
+from binlane.log.kernels import route_layout as lay
+from binlane.log.kernels.load import kernels
 from binlane.names import TableName
-from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart, basis_of
+from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart, basis_of
 from binlane.statements.sql.logged_statements import is_about_rows_only
+from binlane.statements.sql.servers import RowImage
 
-_HEADER: Final = Struct("<IBIIIH")
-_POSITION_MASK: Final = (1 << 32) - 1
-_FLAGS: Final = HEADER_LENGTH + 6
+if TYPE_CHECKING:
+    from binlane.binlogs.routing.routed_group import RoutedBinlog
+
 _INTVAR: Final = Struct("<BQ")
-_ROWS: Final = frozenset(
-    {
-        EventType.WRITE_ROWS_V1,
-        EventType.UPDATE_ROWS_V1,
-        EventType.DELETE_ROWS_V1,
-        EventType.WRITE_ROWS_COMPRESSED_V1,
-        EventType.UPDATE_ROWS_COMPRESSED_V1,
-        EventType.DELETE_ROWS_COMPRESSED_V1,
-    }
-)
-_ROWS_CODES: Final = frozenset(map(int, _ROWS))
+_ROWS_CODES: Final = frozenset(map(int, ROWS_TYPES))
 _QUERY: Final = int(EventType.QUERY)
-_XID: Final = int(EventType.XID)
-_MAP: Final = int(EventType.TABLE_MAP)
-_ANNOTATE: Final = int(EventType.ANNOTATE_ROWS)
-_GTID: Final = int(EventType.GTID)
 _INTVAR_CODE: Final = int(EventType.INTVAR)
-_COMMIT: Final = b"\0COMMIT"
-_BODIES_KEPT: Final = 64
+_INSERT_ID: Final = bytes((IntvarKind.INSERT_ID,))
+_DATABASE_LENGTH: Final = 8
+_STATUS_AT: Final = 13
+_NO_FORMS: Final = np.zeros((lay.FORM_SIZE, 0), np.int32)
+
+Planned = tuple[Small, Numbers, Bytes]
+"""The form of each group in one binlog, the events of texts and their bodies, as kernels take them."""
+_NO_ROLES: Final = np.zeros(256, np.int32)
+_NO_VIEW: Final = np.zeros(1, np.uint8), np.zeros((lay.VERDICT_SIZE, 1), np.int64)
+_NO_TEXTS: Final = (
+    np.zeros(1, np.int64),
+    np.zeros((lay.TEXT_SIZE, 1), np.int64),
+    np.zeros(PADDING, np.uint8),
+    np.zeros(1, np.int32),
+    np.zeros(1, np.int32),
+)
+NO_PLANS: Final[Planned] = (
+    _NO_FORMS,
+    np.zeros((lay.BODY_SIZE, 0), np.int64),
+    np.zeros(PADDING, np.uint8),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class RawPiece:
-    """The events of a group up to a STMT_END.
-
-    Attributes:
-        first: Number of the first of them in the run.
-        end: Number behind the last of them.
-        mapped: The tables of the TABLE_MAPs.
-    """
-
-    first: int
-    end: int
-    mapped: frozenset[TableName]
-
-
-@dataclass(frozen=True, slots=True)
-class RawGroup:
-    """A group of a run that is cut where its statements end.
-
-    Attributes:
-        run: The run that holds the group.
-        first: Number of the group's first event in the run.
-        end: Number behind the group's last event.
-        pieces: Pieces of rows, one up to each STMT_END.
-    """
-
-    run: RawRun
-    first: int
-    end: int
-    pieces: tuple[RawPiece, ...]
-
-    @property
-    def timestamp(self) -> int:
-        """Time of the group's last event, in seconds since 1970."""
-        at = self.run.events.item(layout.EVENT_OFFSET, self.end - 1)
-        return int.from_bytes(self.run.data[at : at + 4].tobytes(), "little")
-
-    @property
-    def mapped(self) -> frozenset[TableName]:
-        """All tables that have maps."""
-        return frozenset[TableName]().union(*(piece.mapped for piece in self.pieces))
-
-
-def raw_group(run: RawRun, number: int) -> RawGroup | None:
-    """A group of a run; None if it is one for the reference."""
-    if run.format.checksum_length != CHECKSUM_LENGTH:
-        return None
-    first, end = (
-        run.groups.item(layout.GROUP_FIRST, number),
-        run.groups.item(layout.GROUP_END, number),
-    )
-    types: list[int] = run.events[layout.EVENT_TYPE, first:end].tolist()
-    if types[0] != _GTID or not _is_end(run, types[-1], end - 1):
-        return None
-    pieces: list[RawPiece] = []
-    start, mapped = first + 1, set[TableName]()
-    for place, kind in enumerate(types[1:-1], first + 1):
-        if kind == _MAP:
-            table = run.tables[run.events.item(layout.EVENT_MAP, place)]
-            mapped.add(table_name(table.table_map))
-        elif kind in _ROWS_CODES:
-            at = run.events.item(layout.EVENT_OFFSET, place) + _FLAGS
-            if int(run.data[at]) & RowsFlag.STMT_END.value:
-                pieces.append(RawPiece(start, place + 1, frozenset(mapped)))
-                start, mapped = place + 1, set()
-        elif kind != _ANNOTATE:
-            return None
-    if start != end - 1 or not pieces or any(MARKS in piece.mapped for piece in pieces):
-        return None
-    return RawGroup(run, first, end, tuple(pieces))
-
-
-def annotated_raw(run: RawRun, piece: RawPiece) -> bytes | None:
-    """The text that MariaDB wrote before the rows of a statement; None without one."""
-    for place in range(piece.first, piece.end):
-        kind = run.events.item(layout.EVENT_TYPE, place)
-        if kind == _ANNOTATE:
-            start = run.events.item(layout.EVENT_OFFSET, place) + HEADER_LENGTH
-            return run.data[start : run.events.item(layout.EVENT_END, place)].tobytes()
-        if kind == _MAP:
-            break
-    return None
-
-
-def _is_end(run: RawRun, kind: int, number: int) -> bool:
-    """True if an event is XID or COMMIT."""
-    if kind != _QUERY:
-        return kind == _XID
-    stop = run.events.item(layout.EVENT_END, number)
-    # The NUL ends the name of the database before it.
-    return run.data[stop - len(_COMMIT) : stop].tobytes() == _COMMIT
-
-
-def planned_bytes(
-    group: RawGroup, plan: GroupPlan, definition: Definition, memory: Memory, position: int
-) -> tuple[bytes, int] | None:
-    """Make the bytes of a group in a binlog, by its plan.
+class Form:
+    """The texts of a group.
 
     Args:
-        group: A group of a run; the run's bytes behind it may be changed.
-        plan: The plan made for this group.
-        definition: Definition of the binlog, which the plan names.
-        memory: Routing's memory of the groups before.
-        position: Position at which the binlog's file ends.
+        first: Number of the first of their events.
+        count: Number of these events, from that one on.
+        bodies: The bodies of the statements among them.
 
-    Returns:
-        The bytes of the group, and the number of their events; None if the group is for the
-        reference.
+    Attributes:
+        place: Number of the first of their events, and how many there are.
     """
-    parts, name, scope = plan.binlogs[definition.name], definition.name, definition.scope
-    if memory.left_out or name in plan.ends or plan.bases.get(name) != basis_of(definition):
-        return None
-    sections = is_same_group([piece.mapped for piece in group.pieces], plan.sections)
-    if sections is None or not _takes(group, scope, memory):
-        return None
-    bodies: list[tuple[EncodedEvent, int]] = []
-    following = 0
-    for part in parts:
-        if not isinstance(part, TextPart) or part.section is None or part.section < following:
-            return None
-        if part.section >= len(sections):
-            return None
-        following = part.section + 1
-        texts = _texts(group, part, [group.pieces[one] for one in sections[part.section]], scope)
-        if texts is None:
-            return None
-        bodies += texts
-    if not bodies:
-        return None
-    return _written(group, bodies, position), len(bodies) + 2
+
+    def __init__(self, first: int, count: int, bodies: Sequence[bytes]) -> None:
+        self.place = first, count
+        self._bodies = bodies
+        self._statements: tuple[tuple[QueryEvent, TextNames], ...] | None = None
+
+    def statements(self, format_: Format) -> tuple[tuple[QueryEvent, TextNames], ...]:
+        """The statements, with the names of what they change; they change rows only.
+
+        Args:
+            format_: Format of the FORMAT_DESCRIPTION before the group.
+        """
+        if self._statements is None:
+            found = [QueryEvent.decode(Reader(body), format_) for body in self._bodies]
+            self._statements = tuple(
+                (one, names_in_statement(one) if is_about_rows_only(one.query) else UNKNOWN_NAMES)
+                for one in found
+            )
+        return self._statements
 
 
-def _takes(group: RawGroup, scope: Scope, memory: Memory) -> bool:
-    """True if all changed tables are in scope, and nothing is to be remembered of them."""
-    if scope.is_unscoped:
+class RunTexts:
+    """The planned texts of a run's groups, each made once for all binlogs.
+
+    Args:
+        groups: The groups; the run's bytes behind them may be changed.
+    """
+
+    def __init__(self, groups: RunGroups) -> None:
+        self.groups = groups
+        self._forms: dict[int, list[tuple[tuple[Part, ...], Form | None]]] = {}
+        self._bodies: list[tuple[int, int, int, int]] = []
+        self._arena = bytearray()
+        self._arrays: tuple[Numbers, Bytes] | None = None
+
+    def arrays(self, forms: Small) -> Planned:
+        """The form of each group in one binlog, and the texts, as kernels take them."""
+        if self._arrays is None:
+            bodies = np.array(self._bodies, np.int64).reshape(-1, lay.BODY_SIZE)
+            arena = np.frombuffer(self._arena + bytes(PADDING), np.uint8)
+            self._arrays = np.ascontiguousarray(bodies.T), arena
+        return forms, *self._arrays
+
+    def form(self, number: int, plan: GroupPlan, parts: tuple[Part, ...]) -> Form | None:
+        """The texts of a group; None if the group is for the reference.
+
+        Args:
+            number: The group's number in the run.
+            plan: The plan made for the group.
+            parts: The parts of the plan for a binlog.
+        """
+        known = self._forms.setdefault(number, [])
+        for others, form in known:
+            if others is parts or others == parts:
+                return form
+        made = self._made(number, plan, parts)
+        known.append((parts, made))
+        return made
+
+    def placed(self, number: int, form: tuple[int, int], position: int) -> tuple[memoryview, int]:
+        """The bytes of a group with its planned texts, and the number of its events.
+
+        Args:
+            number: The group's number in the run.
+            form: The group's form, as `form_in` gives it.
+            position: Position at which the binlog's file ends.
+        """
+        run, forms = self.groups.run, np.zeros((lay.FORM_SIZE, number + 1), np.int32)
+        forms[:, number] = form
+        state = np.zeros(lay.STATE_SIZE, np.int64)
+        state[lay.CRC32] = crc32_address()
+        state[lay.NEXT_GROUP], state[lay.LAST_GROUP] = number, number + 1
+        state[lay.POSITION], state[lay.LIMIT] = position, position + 1
+        arrays = run.data, run.events, run.groups, _NO_ROLES
+        out = np.zeros(1 << 10, np.uint8)
+        planned, actions = self.arrays(forms), np.zeros(0, np.uint8)
+        copy = kernels().copy_groups
+        while copy(arrays, _NO_VIEW, _NO_TEXTS, planned, (out, actions), state) == lay.FULL:
+            out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
+        return out.data[: int(state[lay.OUT_LENGTH])], int(state[lay.EVENTS_KEPT])
+
+    def _made(self, number: int, plan: GroupPlan, parts: tuple[Part, ...]) -> Form | None:
+        pieces = self.groups.pieces(number)
+        sections = is_same_group([piece.mapped for piece in pieces], plan.sections)
+        if not parts or sections is None:
+            return None
+        following, first, arena_end = 0, len(self._bodies), len(self._arena)
+        for part in parts:
+            is_next = isinstance(part, TextPart) and part.section is not None
+            if not is_next or not following <= part.section < len(sections):  # type: ignore[operator]  # it is none of rows
+                break
+            assert isinstance(part, TextPart), "it was looked at"
+            assert part.section is not None, "as above"
+            following = part.section + 1
+            if not self._add(part, [pieces[one] for one in sections[part.section]]):
+                break
+        else:
+            self._arrays = None
+            bodies = [part.events[-1].body for part in parts if isinstance(part, TextPart)]
+            return Form(first, len(self._bodies) - first, bodies)
+        del self._bodies[first:], self._arena[arena_end:]
+        return None
+
+    def _add(self, part: TextPart, pieces: Sequence[RawPiece]) -> bool:
+        """Add the events of a text, each with its time; True if that could be done."""
+        events, groups = part.events, self.groups
+        if not events or any(event.flags for event in events):
+            return False
+        last = events[-1]
+        if last.type_code != _QUERY:
+            return False
+        if part.is_as_sent and part.is_another(groups.annotated(pieces[0])):
+            return False
+        run = groups.run
+        status_vars = _status_vars(last.body)
+        if status_vars is None or run.format.has_tables_info:
+            return False
+        at = run.events.item(layout.EVENT_OFFSET, pieces[0].first)
+        timestamp = part.timestamp or int.from_bytes(run.data[at : at + 4].tobytes(), "little")
+        for event in events:
+            body = event.body
+            if event.type_code == _INTVAR_CODE and body[:1] == _INSERT_ID:
+                if part.generated is None or len(body) != _INTVAR.size:
+                    return False
+                known = Chosen(first=_INTVAR.unpack(body)[1], status_vars=status_vars)
+                value = self._chosen(pieces, part, known)
+                if value is None:
+                    return False
+                body = _INTVAR.pack(IntvarKind.INSERT_ID, value)
+            self._bodies.append((event.type_code, timestamp, len(self._arena), len(body)))
+            self._arena += body
         return True
-    last = group.run.events.item(layout.EVENT_TYPE, group.end - 1)
-    return not (
-        last != _XID  # a COMMIT names a database
-        or scope.ignores_case
-        or memory.empty_tables
-        or dangers(memory.links, scope)
-        or not all(map(scope.includes, group.mapped))
-    )
+
+    def _chosen(self, pieces: Sequence[RawPiece], part: TextPart, known: Chosen) -> int | None:
+        """The first value that the server chose; None if only the reference tells why it is not known."""
+        run, generated = self.groups.run, part.generated
+        assert generated is not None, "the text has an INSERT_ID event"
+        if len(pieces) == 1 and pieces[0].table >= 0 and pieces[0].mapped == {generated.table}:
+            piece, table_map = pieces[0], run.tables[pieces[0].table].table_map
+            value = plainly_chosen(
+                (run.data, run.events), (piece.first, piece.end), table_map, generated, known
+            )
+            if value is not None:
+                return value
+        rows = _rows(run_groups=self.groups, pieces=pieces, table=generated.table)
+        found = first_chosen(rows, generated, known, flavor=run.format.flavor)
+        return None if isinstance(found, str) else found
 
 
-def _texts(
-    group: RawGroup, part: TextPart, pieces: Sequence[RawPiece], scope: Scope
-) -> list[tuple[EncodedEvent, int]] | None:
-    """The events of a text, each with its time."""
-    if not part.events or any(event.flags for event in part.events):
+def _status_vars(body: bytes) -> bytes | None:
+    """The status variables of a plain statement's body; None if its lengths are wrong."""
+    if len(body) <= _STATUS_AT:
         return None
-    last = part.events[-1]
-    if last.type_code != EventType.QUERY or part.is_another(annotated_raw(group.run, pieces[0])):
-        return None
-    try:
-        statement = _statement(last.body, group.run.format)
-    except CodecError:
-        return None
-    if not _is_inside(statement, scope):
-        return None
-    events, run = list(part.events), group.run
-    for number, event in enumerate(events):
-        if event.type_code != _INTVAR_CODE or event.body[:1] != bytes((IntvarKind.INSERT_ID,)):
-            continue
-        if part.generated is None or len(event.body) != _INTVAR.size:
-            return None
-        rows = _rows(run, pieces, part.generated.table)
-        known = Chosen(first=_INTVAR.unpack(event.body)[1], status_vars=statement.status_vars)
-        found = first_chosen(rows, part.generated, known, flavor=run.format.flavor)
-        if isinstance(found, str):
-            return None
-        events[number] = event._replace(body=_INTVAR.pack(IntvarKind.INSERT_ID, found))
-    at = run.events.item(layout.EVENT_OFFSET, pieces[0].first)
-    timestamp = part.timestamp or int.from_bytes(run.data[at : at + 4].tobytes(), "little")
-    return [(event, timestamp) for event in events]
-
-
-@lru_cache(maxsize=_BODIES_KEPT)
-def _statement(body: bytes, format_: Format) -> QueryEvent:
-    reader = Reader(body)
-    found = QueryEvent.decode(reader, format_)
-    reader.finish()
-    return found
-
-
-def _is_inside(statement: QueryEvent, scope: Scope) -> bool:
-    """True if a text may stand in a scoped binlog as it is."""
-    if scope.is_unscoped:
-        return True
-    database = statement.database.decode("utf-8", "surrogateescape")
-    if not scope.touches_database(database) or not is_about_rows_only(statement.query):
-        return False
-    names = names_in_statement(statement)
-    return (
-        names.is_known
-        and all(map(scope.includes, names.tables))
-        and all(scope.includes(TableName(database, one)) for one in names.unqualified)
-        and confined(statement, scope, None) == statement
-    )
+    end = _STATUS_AT + int.from_bytes(body[_STATUS_AT - 2 : _STATUS_AT], "little")
+    text_at = end + body[_DATABASE_LENGTH] + 1
+    return body[_STATUS_AT:end] if body[text_at - 1 : text_at] == b"\0" else None
 
 
 def _rows(
-    run: RawRun, pieces: Sequence[RawPiece], table: TableName
+    *, run_groups: RunGroups, pieces: Sequence[RawPiece], table: TableName
 ) -> Iterator[tuple[RowsEvent, TableMapEvent]]:
     """The rows events of a table with it.
 
     Raises:
         CodecError: If one cannot be decoded.
     """
+    run = run_groups.run
     for piece in pieces:
         for place in range(piece.first, piece.end):
             if run.events.item(layout.EVENT_TYPE, place) not in _ROWS_CODES:
@@ -280,32 +256,82 @@ def _rows(
             if number < 0 or table_name(run.tables[number].table_map) != table:
                 continue
             start = run.events.item(layout.EVENT_OFFSET, place)
-            stop = run.events.item(layout.EVENT_END, place) + CHECKSUM_LENGTH
+            stop = run.events.item(layout.EVENT_END, place) + run.format.checksum_length
             body = decode_event(run.data[start:stop].tobytes(), run.format).body
             assert isinstance(body, RowsEvent), "its type says so"
             yield body, run.tables[number].table_map
 
 
-def _written(group: RawGroup, bodies: Sequence[tuple[EncodedEvent, int]], position: int) -> bytes:
-    run = group.run
-    first = run.events.item(layout.EVENT_OFFSET, group.first)
-    server_id = int.from_bytes(run.data[first + 5 : first + 9].tobytes(), "little")
-    out = bytearray(_moved(group, group.first, position))
-    for event, timestamp in bodies:
-        length = HEADER_LENGTH + len(event.body) + CHECKSUM_LENGTH
-        end = (position + len(out) + length) & _POSITION_MASK
-        code = event.type_code
-        data = _HEADER.pack(timestamp, code, server_id, length, end, 0) + event.body
-        out += data + zlib.crc32(data).to_bytes(4, "little")
-    out += _moved(group, group.end - 1, position + len(out))
-    return bytes(out)
+def form_in(
+    texts: RunTexts, number: int, plan: GroupPlan, binlog: RoutedBinlog
+) -> tuple[int, int] | None:
+    """The form of a group in a binlog, by its plan.
+
+    Args:
+        texts: The texts of the group's run.
+        number: The group's number in the run.
+        plan: The plan made for the group.
+        binlog: The binlog, which has everything before the group.
+
+    Returns:
+        The first event of its texts and how many there are, or that it is there as its own bytes; None
+        if it is for the reference.
+    """
+    definition, memory, groups = binlog.definition, binlog.memory, texts.groups
+    name = definition.name
+    if groups.has(number, lay.IS_MARK | lay.IS_PACKED):
+        return None
+    parts = plan.binlogs.get(name)
+    if parts is None or is_all_rows(plan, name):
+        is_full = plan.image is RowImage.FULL
+        return (lay.OWN_BYTES, lay.PLANNED) if is_full else None
+    if (
+        memory.left_out
+        # The reference finds the tables that statements concern.
+        or binlog.may_have_tables_info
+        or name in plan.ends
+        or plan.bases.get(name) != basis_of(definition)
+    ):
+        return None
+    form = texts.form(number, plan, parts)
+    if form is None or not (
+        definition.scope.is_unscoped or _is_inside(form, groups, number, binlog)
+    ):
+        return None
+    return form.place
 
 
-def _moved(group: RawGroup, number: int, position: int) -> bytes:
-    """An event of the group at another place."""
-    run = group.run
-    start = run.events.item(layout.EVENT_OFFSET, number)
-    data = bytearray(run.data[start : run.events.item(layout.EVENT_END, number)].tobytes())
-    end = (position + len(data) + CHECKSUM_LENGTH) & _POSITION_MASK
-    data[13:17] = end.to_bytes(4, "little")
-    return bytes(data) + zlib.crc32(data).to_bytes(4, "little")
+def is_all_rows(plan: GroupPlan, name: str) -> bool:
+    """True if a binlog has the rows of all statements, as the source has them."""
+    parts = plan.binlogs[name]
+    if len(parts) != len(plan.sections) or name in plan.ends:
+        return False
+    for at, part in enumerate(parts):
+        if not isinstance(part, RowsPart) or part != (at, 0):
+            return False
+    return True
+
+
+def _is_inside(form: Form, groups: RunGroups, number: int, binlog: RoutedBinlog) -> bool:
+    """True if texts may stand in a scoped binlog as they are, and nothing is to be remembered."""
+    scope, memory = binlog.definition.scope, binlog.memory
+    return (
+        groups.has(number, lay.ENDS_WITH_XID)  # a COMMIT names a database
+        and not scope.ignores_case
+        and not memory.empty_tables
+        and not dangers(memory.links, scope)
+        and all(scope.includes(table) for piece in groups.pieces(number) for table in piece.mapped)
+        and all(_may_stand(*one, scope) for one in form.statements(groups.run.format))
+    )
+
+
+def _may_stand(statement: QueryEvent, names: TextNames, scope: Scope) -> bool:
+    """True if a statement may stand in a scoped binlog as it is."""
+    database = statement.database.decode("utf-8", "surrogateescape")
+    return (
+        names.is_known
+        and scope.touches_database(database)
+        and all(map(scope.includes, names.tables))
+        and all(scope.includes(TableName(database, one)) for one in names.unqualified)
+        and confined(statement, scope, None) == statement
+    )

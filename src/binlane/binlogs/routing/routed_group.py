@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
+from binlane.binlogs.routing.cascade_replay import ChildRowsKeeper
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_images import ImageCutter
+from binlane.binlogs.routing.table_births import TableArrival
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
 from binlane.positions import AnyGtid, Position
@@ -60,6 +62,7 @@ class OmissionKind(Enum):
     GRANT = "grant"
     COMMENT = "comment"
     STATEMENT = "change logged as a statement"
+    FOREIGN_KEY = "foreign key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +72,12 @@ class Omission:
     Attributes:
         kind: Kind of the part left out.
         reason: Cause of its being left out, naming no outside object.
+        name: Name of the object that stays out, for the operator's log; empty where none does.
     """
 
     kind: OmissionKind
     reason: str
+    name: str = field(default="", compare=False)
 
 
 TEXT_LEFT_OUT: Final = Omission(
@@ -89,12 +94,15 @@ class Routing:
         omissions: Parts that were left out and are worth a note.
         incident: Cause of an INCIDENT event in the place of the group; None if there is none.
         memory: Memory behind the group, if it differs from the memory before.
+        arrival: The table that comes in, if its history in the source's log can stand in the
+            place of the INCIDENT.
     """
 
     group: RoutedGroup | None
     omissions: tuple[Omission, ...] = ()
     incident: str | None = None
     memory: Memory | None = None
+    arrival: TableArrival | None = None
 
 
 class BinlogPart(NamedTuple):
@@ -105,6 +113,7 @@ class BinlogPart(NamedTuple):
             good until the next part is asked for.
         group: A group whose events the binlog still has to place; None where `data` is everything.
         groups: Number of groups that end in the part.
+        planned: Number of these groups that are there as their plans say.
         events: Number of events in the part.
         rows_events: Number of rows events among these events.
         next_group: Number of the group of the run that follows the part.
@@ -120,11 +129,13 @@ class BinlogPart(NamedTuple):
         reasons: Reasons why rows stand in the places of statements, one for each statement.
         made: Connections of the source whose temporary tables are made by texts in the part.
         lost: Connections of the source for which a text on temporary tables is missing.
+        arrival: The table that comes in, if its history can stand in the place of the INCIDENT.
     """
 
     data: bytes | bytearray | memoryview = b""
     group: RoutedGroup | None = None
     groups: int = 0
+    planned: int = 0
     events: int = 0
     rows_events: int = 0
     next_group: int = 0
@@ -139,12 +150,18 @@ class BinlogPart(NamedTuple):
     reasons: tuple[str, ...] = ()
     made: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
+    arrival: TableArrival | None = None
 
 
 class RoutedBinlog(Protocol):
     """The state of a binlog on which its part of a group depends."""
 
     definition: Definition
+
+    @property
+    def children(self) -> ChildRowsKeeper | None:
+        """The rows of children whose parents are outside; None if they are not followed."""
+        ...
 
     @property
     def memory(self) -> Memory:
@@ -195,3 +212,21 @@ class RoutedBinlog(Protocol):
     def may_have_tables_info(self) -> bool:
         """True if Query events of its last file, or of a later one, may name those tables."""
         ...
+
+
+class Beside(NamedTuple):
+    """Facts of a binlog before a group, beside its definition and memory.
+
+    Attributes:
+        reached: Position of the source before the group; None where it is not known, and the
+            histories of tables will not be asked for.
+        children: The rows of children whose parents are outside, by which their changes are
+            derived; None: such a change is an INCIDENT.
+    """
+
+    reached: Position | None = None
+    children: ChildRowsKeeper | None = None
+
+
+NOTHING_BESIDE: Final = Beside()
+"""The facts where nothing more is known."""

@@ -76,6 +76,21 @@ class CreatedTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableBirth:
+    """The place in the source's log where a table outside of a scope was made.
+
+    Attributes:
+        name: The name that the table was made with.
+        gtid: GTID of the statement that made it; empty if it is not known.
+        since: A position of the source before that statement; empty if it is not known.
+    """
+
+    name: TableName
+    gtid: str = ""
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """The facts that are remembered of one binlog from group to group.
 
@@ -91,6 +106,10 @@ class Memory:
             scope.
         created: Tables outside of the scope that may come into it, and are known whole if empty;
             the oldest first.
+        births: Tables that were made outside of the scope, and where; the oldest first.
+        vacant: Children of foreign keys that have had no rows since their CREATE TABLE or TRUNCATE.
+        left_keys: Foreign keys that the binlog's DDL lacks since their parent is outside of the
+            scope: table, and name in small letters.
     """
 
     left_out: frozenset[StoredObject] = frozenset()
@@ -99,6 +118,9 @@ class Memory:
     passed: frozenset[PassedXa] = frozenset()
     links: TableLinks = NO_LINKS
     created: tuple[CreatedTable, ...] = ()
+    births: tuple[TableBirth, ...] = ()
+    vacant: frozenset[TableName] = frozenset()
+    left_keys: frozenset[tuple[TableName, str]] = frozenset()
 
     def encode(self) -> str:
         """Write the memory as a text that is equal for equal ones; empty if there is nothing to remember."""
@@ -123,6 +145,16 @@ class Memory:
                 (one.name.database, one.name.table, *map(bytes.hex, _bytes_of(one)), one.is_empty)
                 for one in self.created
             ]
+        if self.births:
+            fields["births"] = [
+                (one.name.database, one.name.table, one.gtid, one.since) for one in self.births
+            ]
+        if self.vacant:
+            fields["vacant"] = sorted((one.database, one.table) for one in self.vacant)
+        if self.left_keys:
+            fields["left_keys"] = sorted(
+                (table.database, table.table, name) for table, name in self.left_keys
+            )
         if links := self.links.fields():
             fields["links"] = links
         return json.dumps({"v": _VERSION, **fields}, separators=(",", ":")) if fields else ""
@@ -168,6 +200,15 @@ class Memory:
                         "created", ()
                     )
                 ),
+                births=tuple(
+                    TableBirth(name=TableName(database, table), gtid=gtid, since=since)
+                    for database, table, gtid, since in fields.get("births", ())
+                ),
+                vacant=frozenset(TableName(*one) for one in fields.get("vacant", ())),
+                left_keys=frozenset(
+                    (TableName(database, table), name)
+                    for database, table, name in fields.get("left_keys", ())
+                ),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"no memory: {text[:80]!r}") from error
@@ -192,26 +233,33 @@ class Memory:
         if links.known < later.links.known:
             links = replace(links, known=later.links.known)
         created = later.created if set(self.created) <= set(later.created) else self.created
+        # A table whose birth is forgotten, or that is gone, comes in by an INCIDENT or not at all.
+        births = later.births
         # One that is finished is not asked for again; one that is forgotten is an INCIDENT later.
         passed = later.passed if self.passed.issuperset(later.passed) else self.passed
-        return replace(self, passed=passed, links=links, created=created) == later
+        vacant = later.vacant if self.vacant.issubset(later.vacant) else self.vacant
+        has_keys = self.left_keys.issubset(later.left_keys)
+        left_keys = later.left_keys if has_keys else self.left_keys
+        known = replace(self, passed=passed, links=links, created=created, births=births)
+        return replace(known, vacant=vacant, left_keys=left_keys) == later
 
     def behind_gap(self) -> Self:
         """Give the part of the memory that is still true where groups are missing in between."""
-        return replace(self, passed=frozenset(), links=NO_LINKS, created=())
+        known = replace(self, passed=frozenset(), links=NO_LINKS, created=())
+        return replace(known, births=(), vacant=frozenset())
 
     @property
     def empty_tables(self) -> frozenset[TableName]:
-        """Tables outside of the scope that are known whole, until rows come."""
+        """Tables that are known to have no rows, until rows come."""
         if not self.created:
-            return frozenset()
-        return frozenset(one.name for one in self.created if one.is_empty)
+            return self.vacant
+        return self.vacant | {one.name for one in self.created if one.is_empty}
 
     def with_rows(self, tables: Collection[TableName]) -> Self:
         """Note tables that are empty no more."""
         if self.empty_tables.isdisjoint(tables):
             return self
-        return self.with_created(
+        return replace(self, vacant=self.vacant.difference(tables)).with_created(
             replace(one, is_empty=one.is_empty and one.name not in tables) for one in self.created
         )
 
@@ -219,6 +267,20 @@ class Memory:
         """Replace the tables outside of the scope."""
         created = tuple(tables)
         return self if created == self.created else replace(self, created=created)
+
+    def with_births(self, tables: Iterable[TableBirth]) -> Self:
+        """Replace the tables of which it is known where they were made."""
+        births = tuple(tables)
+        return self if births == self.births else replace(self, births=births)
+
+    def left_keys_of(self, table: TableName) -> frozenset[str]:
+        """Names of the foreign keys that replicas lack in a table."""
+        return frozenset(name for one, name in self.left_keys if one == table)
+
+    def with_left_keys(self, table: TableName, names: Iterable[str]) -> Self:
+        """Note all foreign keys that replicas lack in a table."""
+        others = {pair for pair in self.left_keys if pair[0] != table}
+        return replace(self, left_keys=frozenset(others | {(table, name) for name in names}))
 
     def has_left_out(self, kinds: Iterable[StoredObjectKind], name: TableName) -> bool:
         """True if an object of one of these kinds was left out."""

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from binlane.binlogs.routing.routed_group import Omission, OmissionKind
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.errors import CodecError
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
@@ -39,6 +41,7 @@ _KINDS: Final = WRITING_KINDS | {
     StatementKind.CREATE_TABLE_SELECT,
 }
 _CONTEXT: Final = (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)
+_PACKED: Final = (EventType.QUERY_COMPRESSED, EventType.TRANSACTION_PAYLOAD)
 _CERTAIN: Final = frozenset({*_CONTEXT, EventType.EXECUTE_LOAD_QUERY})
 _MAY_CHANGE: Final = re.compile(
     rb"[\s(]*+(?:INSERT|REPLACE|UPDATE|DELETE|LOAD|SELECT|WITH|TABLE|VALUES|DO|CALL|BEGIN\s+NOT|IF"
@@ -87,13 +90,19 @@ def _is_statement(event: Event, format_: Format) -> bool:
     return is_logged_as_statement(logged_statement(body).facts())
 
 
-def odd_queries(run: RawRun) -> list[tuple[int, bytes]]:
-    """The numbers and texts of the QUERYs of a run that are no BEGIN, COMMIT or ROLLBACK."""
+def odd_queries(run: RawRun, known: npt.NDArray[np.bool_] | None = None) -> list[tuple[int, bytes]]:
+    """The numbers and texts of the QUERYs of a run that are no BEGIN, COMMIT or ROLLBACK.
+
+    Args:
+        run: A run of event groups.
+        known: True for each event of the run that is left out, too.
+    """
     types, offsets, ends = (
         run.events[row] for row in (layout.EVENT_TYPE, layout.EVENT_OFFSET, layout.EVENT_END)
     )
     last = int(run.groups[layout.GROUP_END, run.count - 1])
-    queries = np.flatnonzero(types[:last] == EventType.QUERY)
+    is_query = types[:last] == EventType.QUERY
+    queries = np.flatnonzero(is_query if known is None else is_query & ~known[:last])
     at = offsets[queries].astype(np.int64)
     status = run.data[at + _STATUS_LENGTH].astype(np.int64)
     status += run.data[at + _STATUS_LENGTH + 1].astype(np.int64) << 8
@@ -120,19 +129,28 @@ def groups_of(run: RawRun, events: Iterable[int]) -> list[int]:
     return [int(number) for number in groups]
 
 
-def statement_groups(run: RawRun, queries: Iterable[tuple[int, bytes]]) -> list[int]:
+def statement_groups(groups: RunGroups, queries: Iterable[tuple[int, bytes]]) -> list[int]:
     """The groups of a run that hold a change which was logged as a statement.
 
     Args:
-        run: A run of event groups.
+        groups: The groups of the run.
         queries: The run's `odd_queries`, each with its event's number.
     """
-    found = {event for event, text in queries if _MAY_CHANGE.match(text)}
+    run = groups.run
     last = int(run.groups[layout.GROUP_END, run.count - 1])
     types = run.events[layout.EVENT_TYPE, :last]
-    others = [*_CERTAIN, EventType.QUERY_COMPRESSED, EventType.TRANSACTION_PAYLOAD]
-    found.update(map(int, np.flatnonzero(np.isin(types, others))))
-    return [number for number in groups_of(run, found) if _holds_statement(run, number)]
+    told = set(groups_of(run, map(int, np.flatnonzero(np.isin(types, [*_CERTAIN])))))
+    packed = np.flatnonzero(np.isin(types, _PACKED)).tolist()
+    # A payload with a shape has rows alone.
+    unread = groups_of(run, [event for event in packed if groups.payload(event) is None])
+    told.update(number for number in unread if _holds_statement(run, number))
+    changes = [event for event, text in queries if _MAY_CHANGE.match(text)]
+    told.update(
+        number
+        for number in groups_of(run, changes)
+        if number not in told and _holds_statement(run, number)
+    )
+    return sorted(told)
 
 
 def _holds_statement(run: RawRun, number: int) -> bool:

@@ -8,21 +8,26 @@ and their brackets is decoded and given to that, unless all of it stays.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.numbered_texts import CONTEXTS, NumberedTexts, larger
 from binlane.binlogs.routing.password_hashing import password_groups
+from binlane.binlogs.routing.planned_spans import Planned
 from binlane.binlogs.routing.query_events import NO_TABLES, confined
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.routing.session_format import (
     LOGGED_AS_STATEMENT,
+    is_logged_as_statement,
     odd_queries,
     statement_groups,
 )
@@ -45,8 +50,7 @@ from binlane.names import TableName
 from binlane.positions import Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-
-_Array = TypeVar("_Array", Bytes, Small)
+from binlane.statements.sql.logged_statements import logged_statement
 
 _THREAD_AND_TIME: Final = bytes(8)
 # Contexts are learned of plain events alone.
@@ -57,7 +61,6 @@ _PLAIN: Final = Format(
     post_header_lengths=b"",
 )
 _OUT_BYTES: Final = 4 << 20
-_SLOTS: Final = 4 * SHAPES_MAX
 _ROLES: Final = {
     EventType.GTID: lay.GTID,
     EventType.GTID_LOG: lay.MYSQL_GTID,
@@ -67,6 +70,10 @@ _ROLES: Final = {
     EventType.ROWS_QUERY: lay.LENGTH_TEXT,
     EventType.QUERY: lay.QUERY,
     EventType.XID: lay.XID,
+    EventType.INTVAR: lay.VARIABLE,
+    EventType.RAND: lay.VARIABLE,
+    EventType.USER_VAR: lay.VARIABLE,
+    EventType.TRANSACTION_PAYLOAD: lay.PACKED,
     # Tagged GTID events tell their place in ways that only the codec knows.
     EventType.GTID_TAGGED_LOG: lay.REFERENCE,
     # A prepared transaction must be known when it is finished, whatever the scope is by then.
@@ -92,93 +99,21 @@ def _roles(*, has_plain_queries: bool) -> Small:
 class _Views:
     """One binlog's verdicts on tables and texts.
 
-    A view `asks` the reference for statements although it is unscoped, or `converts` them: its
-    file, or the run, has them with tables info.
+    A view of an unscoped binlog `is_whole`. It `asks` the reference for statements all the same, or
+    a view `converts` them: its file, or the run, has them with tables info.
     """
 
     definition: Definition
+    is_whole: bool = False
     asks: bool = False
     has_tables_info: bool = False
     converts: bool = False
     links: TableLinks = NO_LINKS
+    memory: Memory | None = None
     keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
     verdicts: Numbers = field(
         default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
     )
-
-
-class _Texts:
-    """Shapes of texts and contexts of brackets by number, in arrays that the kernels look into.
-
-    Attributes:
-        table: The facts of each text, a column each.
-        arena: Bytes of the texts and of contexts that stand in for others.
-        needs: Numbers of the names that texts have without a database.
-        slots: Numbers of the texts by hash.
-    """
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew: a log whose texts are all different must not fill the memory."""
-        self.slots: Numbers = np.full(_SLOTS, -1, np.int64)
-        self.table: Numbers = np.zeros((lay.TEXT_SIZE, SHAPES_MAX), np.int64)
-        self._seen = 1  # the one that is too long, which nobody keeps
-        self.arena: Bytes = np.zeros(1 << 16, np.uint8)
-        self._arena_end = 0
-        self.needs: Small = np.zeros(1 << 10, np.int32)
-        self._needs_end = 0
-
-    @property
-    def is_full(self) -> bool:
-        """True if no further text can be learned."""
-        return self._seen == SHAPES_MAX
-
-    @property
-    def contexts(self) -> Iterator[tuple[int, bytes]]:
-        """Numbers and bytes of the contexts."""
-        for number in np.flatnonzero(self.table[lay.TEXT_KIND] == lay.CONTEXT):
-            start, length = self.table[[lay.TEXT_START, lay.TEXT_LENGTH], number]
-            yield int(number), self.arena[start : start + length].tobytes()
-
-    def add(self, key: bytes, kind: int) -> int:
-        """Take a text and return its number; `make_known` lets kernels find it."""
-        number = self._seen
-        self._seen += 1
-        self.table[lay.TEXT_START, number] = self.keep(key)
-        self.table[lay.TEXT_LENGTH, number] = len(key)
-        self.table[lay.TEXT_KIND, number] = kind
-        return number
-
-    def arrays(self, names: Small) -> tuple[Numbers, Numbers, Bytes, Small, Small]:
-        """The arrays as kernels take them, with the number of each table's name."""
-        return self.slots, self.table, self.arena, self.needs, names
-
-    def make_known(self, number: int, scratch: Bytes, names: Small) -> None:
-        """Let kernels find a text, whose key stands in `scratch`."""
-        length, kind = (int(self.table[row, number]) for row in (lay.TEXT_LENGTH, lay.TEXT_KIND))
-        found = kernels().find_text(scratch, 0, length, kind, self.arrays(names))
-        assert found < 0, "a text is learned once"
-        self.slots[-1 - found] = number
-
-    def keep(self, data: bytes) -> int:
-        """Keep bytes for the kernels and return their place."""
-        start, end = self._arena_end, self._arena_end + len(data)
-        while end + PADDING > self.arena.shape[0]:
-            self.arena = _larger(self.arena)
-        self.arena[start:end] = np.frombuffer(data, np.uint8)
-        self._arena_end = end
-        return start
-
-    def keep_needs(self, number: int, needs: Sequence[int]) -> None:
-        """Keep the numbers of the names that a text has without a database."""
-        while self._needs_end + len(needs) > self.needs.shape[0]:
-            self.needs = _larger(self.needs)
-        end = self._needs_end + len(needs)
-        self.needs[self._needs_end : end] = needs
-        self.table[[lay.NEEDS_START, lay.NEEDS_COUNT], number] = self._needs_end, len(needs)
-        self._needs_end = end
 
 
 class SpanRouter:
@@ -206,6 +141,8 @@ class SpanRouter:
         self._views = [_Views(definition) for definition in definitions]
         for view, memory in zip(self._views, memories, strict=False):
             view.asks = view.definition.scope.is_unscoped and bool(memory.left_out)
+        for view in self._views:
+            view.is_whole = view.definition.scope.is_unscoped
         self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
         self.statements: list[int] = []
         self._passwords: list[int] = []
@@ -223,21 +160,22 @@ class SpanRouter:
         self._actions: Bytes = np.zeros(1 << 14, np.uint8)
         self._state: Numbers = np.zeros(lay.STATE_SIZE, np.int64)
         self._state[lay.CRC32] = crc32_address()
-        self._texts = _Texts()
+        self._texts = NumberedTexts()
 
-    def read(self, run: RawRun) -> bool:
+    def read(self, groups: RunGroups) -> bool:
         """Learn the tables and texts of a run, before a binlog's bytes of it are asked for.
 
         Returns:
             True if that could be done; else a context in it is damaged, and `route` tells which.
         """
         try:
-            self._read(run)
+            self._read(groups)
         except CodecError:
             return False
         return True
 
-    def _read(self, run: RawRun) -> None:
+    def _read(self, groups: RunGroups) -> None:
+        run = groups.run
         self._learn_tables(run.tables)
         self._format = run.format
         self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
@@ -245,17 +183,37 @@ class SpanRouter:
         for view in self._views:
             view.converts = view.has_tables_info or run.format.has_tables_info
         self.statements = self._passwords = []
-        if self._has_unscoped:
-            queries = odd_queries(run)
-            self.statements = statement_groups(run, queries)
+        has_statements = self._has_unscoped and groups.is_any(lay.HAS_STATEMENTS)
+        if has_statements or not self._keeps_all:
+            self._resolve_all(run)
+        if not self._keeps_all and groups.is_any(lay.IS_PACKED) and not self._find_payloads(groups):
+            # There were too many texts: those of this run alone are few enough, or nobody keeps them.
+            self._texts.forget()
+            self._resolve_all(run)
+            self._find_payloads(groups)
+        if has_statements:
+            is_told = self._are_read(run) & self._texts.is_told[self._text_numbers(run)]
+            queries = odd_queries(run, is_told)
+            self.statements = sorted(
+                {*_groups_with(run, is_told), *statement_groups(groups, queries)}
+            )
             self._passwords = password_groups(run, queries)
-        if self._keeps_all:
-            return
+
+    def _resolve_all(self, run: RawRun) -> None:
+        """Find the numbers of the texts of a run, and learn those that are not known."""
         last = int(run.groups[layout.GROUP_END, -1])
         state = np.zeros(lay.RESOLVE_SIZE, np.int64)
         state[lay.RESOLVE_MAX] = TEXT_MAX
-        has_begun_anew = False
-        while self._resolve(run, last, state):
+        has_begun_anew, resolve = False, kernels().resolve
+        arrays = run.data, run.events, run.groups, self._roles
+        while resolve(
+            arrays,
+            last,
+            self._texts.arrays(self._table_names),
+            self._wanted,
+            self._scratch,
+            state,
+        ):
             if self._texts.is_full and has_begun_anew:
                 run.events[layout.EVENT_MAP, state[lay.RESOLVE_NEXT]] = lay.UNREAD
                 state[lay.RESOLVE_NEXT] += 1
@@ -268,22 +226,80 @@ class SpanRouter:
             length = int(state[lay.RESOLVE_LENGTH])
             self._learn_text(self._scratch[:length].tobytes(), int(state[lay.RESOLVE_KIND]))
 
-    def odd_groups(self, run: RawRun) -> list[int]:
-        """The groups of a run that was read that are for `route`, in one binlog at least."""
+    def _find_payloads(self, groups: RunGroups) -> bool:
+        """Find the numbers of the payloads of a run, as far as there is room; True if that was all."""
+        run = groups.run
+        last = run.groups.item(layout.GROUP_END, -1)
+        is_packed = self._roles[run.events[layout.EVENT_TYPE, :last]] == lay.PACKED
+        for event in np.flatnonzero(is_packed).tolist():
+            read, number = groups.payload(event), None
+            if read is not None:
+                number = self._texts.payload_number(read.shape)
+                if number is None and self._texts.is_full:
+                    run.events[layout.EVENT_MAP, event:last][is_packed[event:]] = lay.UNREAD
+                    return False
+                if number is None:
+                    number = self._texts.add_payload(read.shape, run.event(event))
+                    for view in self._views:
+                        view.verdicts[lay.ACTION, number] = lay.UNJUDGED
+            run.events[layout.EVENT_MAP, event] = lay.UNREAD if number is None else number
+        return True
+
+    def odd_groups(self, run: RawRun, binlogs: Sequence[RoutedBinlog]) -> list[int]:
+        """The groups of a run that was read that are for `route`, in one of the binlogs at least."""
         roles = self._roles[run.events[layout.EVENT_TYPE]]
         is_odd = roles == lay.REFERENCE
         if not self._keeps_all:
-            is_unread = run.events[layout.EVENT_MAP] == lay.UNREAD
-            is_odd |= (roles == lay.OTHER) | (is_unread & (roles == lay.QUERY))
-        sums = np.concatenate([[0], np.cumsum(is_odd)])
-        counts = sums[run.groups[layout.GROUP_END]] - sums[run.groups[layout.GROUP_FIRST]]
-        return sorted({*map(int, np.flatnonzero(counts)), *self._passwords})
+            numbers = run.events[layout.EVENT_MAP]
+            is_read = np.isin(roles, (lay.QUERY, lay.VARIABLE, lay.PACKED))
+            is_odd |= (roles == lay.OTHER) | (is_read & (numbers == lay.UNREAD))
+            is_odd |= self._for_reference(binlogs, roles, numbers)
+        return sorted({*_groups_with(run, is_odd), *self._passwords})
 
-    def _resolve(self, run: RawRun, last: int, state: Numbers) -> bool:
-        texts = self._texts.arrays(self._table_names)
-        arrays = run.data, run.events, run.groups, self._roles
-        resolve = kernels().resolve
-        return bool(resolve(arrays, last, texts, self._wanted, self._scratch, state))
+    def groups_judged(self, run: RawRun) -> list[int]:
+        """The groups of a run that was read with what is judged anew when a binlog's memory changes."""
+        if self._keeps_all:
+            return []
+        is_judged = self._texts.is_judged[self._text_numbers(run)]
+        return _groups_with(run, self._have_numbers(run) & is_judged)
+
+    def _have_numbers(self, run: RawRun) -> npt.NDArray[np.bool_]:
+        """True for each QUERY of a run whose text has a number, and for each payload whose shape has."""
+        roles = self._roles[run.events[layout.EVENT_TYPE]]
+        found: npt.NDArray[np.bool_] = np.isin(roles, (lay.QUERY, lay.PACKED))
+        found &= run.events[layout.EVENT_MAP] >= 0
+        return found
+
+    def _are_read(self, run: RawRun) -> npt.NDArray[np.bool_]:
+        """True for each QUERY of a run whose text has a number."""
+        is_query = self._roles[run.events[layout.EVENT_TYPE]] == lay.QUERY
+        found: npt.NDArray[np.bool_] = is_query & (run.events[layout.EVENT_MAP] >= 0)
+        return found
+
+    @staticmethod
+    def _text_numbers(run: RawRun) -> Small:
+        """The number of each event's text, where it has one."""
+        found: Small = np.clip(run.events[layout.EVENT_MAP], 0, SHAPES_MAX - 1)
+        return found
+
+    def _for_reference(
+        self, binlogs: Sequence[RoutedBinlog], roles: Small, numbers: Small
+    ) -> npt.NDArray[np.bool_]:
+        """True for each statement or payload that is for `route` in one of the binlogs as they are."""
+        has_number = np.isin(roles, (lay.QUERY, lay.PACKED))
+        texts = np.where(has_number, np.maximum(numbers, 0), 0)
+        own = np.flatnonzero(np.bincount(texts, minlength=SHAPES_MAX) * self._texts.is_judged)
+        is_for_route = np.zeros(SHAPES_MAX, np.bool_)
+        for view, binlog in zip(self._views, binlogs, strict=True) if own.shape[0] else ():
+            self._know(view, binlog)
+            if view.definition.scope.is_unscoped:
+                is_for_route[own] |= view.asks or view.converts
+                continue
+            for number in own[view.verdicts[lay.ACTION, own] == lay.UNJUDGED]:
+                self._judge(view, int(number))
+            is_for_route[own] |= view.verdicts[lay.ACTION, own] == lay.BY_REFERENCE
+        found: npt.NDArray[np.bool_] = is_for_route[texts]
+        return found
 
     def _learn_tables(self, tables: list[KnownTable]) -> None:
         if tables is not self._tables:
@@ -291,14 +307,14 @@ class SpanRouter:
         for number in range(self._tables_seen, len(tables)):
             name = table_name(tables[number].table_map)
             if number >= self._table_names.shape[0]:
-                self._table_names = _larger(self._table_names)
-                self._wanted = _larger(self._wanted)
+                self._table_names = larger(self._table_names)
+                self._wanted = larger(self._wanted)
             self._table_names[number] = self._names.setdefault(name.table, len(self._names))
             self._wanted[number] = 0
             for view in self._views:
                 scope = view.definition.scope
                 if number >= view.keep.shape[0]:
-                    view.keep = _larger(view.keep)
+                    view.keep = larger(view.keep)
                 view.keep[number] = _table_bits(name, scope, view.links)
                 self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
@@ -308,9 +324,14 @@ class SpanRouter:
         if binlog.has_tables_info is not view.has_tables_info:
             view.has_tables_info = binlog.has_tables_info
             view.converts = view.has_tables_info or self._format.has_tables_info
+            view.memory = None
             for number, key in self._texts.contexts:
                 self._judge_context_of(view, number, self._context(key))
-        links = binlog.memory.links
+        memory = binlog.memory
+        if memory is not view.memory:
+            view.memory = memory
+            view.verdicts[lay.ACTION, self._texts.is_judged] = lay.UNJUDGED
+        links = memory.links
         if links is view.links:
             return
         view.links = links
@@ -336,8 +357,14 @@ class SpanRouter:
         number = self._texts.add(key, kind)
         if kind == lay.SHAPE:
             self._judge_text(number, names_in_shape(key))
-        else:
+        elif kind in CONTEXTS:
             self._judge_context(number, key)
+        else:
+            decode_status_vars(self._context(key).status_vars)  # as of a context
+            for view in self._views:
+                view.verdicts[lay.ACTION, number] = lay.UNJUDGED
+            facts = logged_statement(self._context(key)).facts() if self._has_unscoped else None
+            self._texts.is_told[number] = facts is not None and is_logged_as_statement(facts)
         self._texts.make_known(number, self._scratch, self._table_names)
 
     def _judge_text(self, number: int, names: TextNames) -> None:
@@ -360,14 +387,52 @@ class SpanRouter:
     def _judge_context_of(self, view: _Views, number: int, body: QueryEvent) -> None:
         """Say how a bracket of groups of rows stands in a binlog's file: it concerns no table."""
         inside = confined(body, view.definition.scope, None)
+        is_savepoint = self._texts.table[lay.TEXT_KIND, number] == lay.SAVEPOINT
+        if is_savepoint and view.has_tables_info:
+            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE
+            return
         inside = inside.in_form(NO_TABLES if view.has_tables_info else None)
         view.verdicts[lay.ACTION, number] = lay.COPY
-        if inside != body:
+        if is_savepoint or inside != body:
             context = inside.encode(_PLAIN)[len(_THREAD_AND_TIME) :]
-            view.verdicts[:, number] = lay.PUT, self._texts.keep(context), len(context)
+            action = lay.PUT_SAVEPOINT if is_savepoint else lay.PUT
+            view.verdicts[:, number] = action, self._texts.keep(context), len(context)
+
+    def _judge(self, view: _Views, number: int) -> None:
+        """Say what a scoped binlog makes of all that has a shape, with its memory as it is."""
+        from binlane.binlogs.routing.statement_shapes import (  # noqa: PLC0415  # parses SQL
+            part_of,
+            stays_whole,
+        )
+
+        assert view.memory is not None, "the binlog is known"
+        event = self._texts.packed.get(number)
+        if event is not None:
+            stays = stays_whole(event, view.definition, view.memory, self._format)
+            action = lay.COPY if stays else lay.DROP
+            is_for_route = stays is None or view.converts
+            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE if is_for_route else action
+            return
+        body = self._context(self._texts.key(number))
+        part = part_of(body, view.definition, view.memory, self._format)
+        view.verdicts[lay.ACTION, number] = lay.COPY
+        if part is None:
+            view.verdicts[lay.ACTION, number] = lay.DROP
+        elif isinstance(part, str) or view.converts:
+            # With tables info each text would tell its own tables.
+            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE
+        elif part != body:
+            head = replace(part, query=b"").encode(_PLAIN)[len(_THREAD_AND_TIME) :]
+            view.verdicts[:, number] = lay.PUT_HEAD, self._texts.keep(head), len(head)
 
     def select(
-        self, run: RawRun, number: int, binlog: RoutedBinlog, groups: range, after: Position
+        self,
+        run: RawRun,
+        number: int,
+        binlog: RoutedBinlog,
+        groups: range,
+        planned: Planned,
+        after: Position,
     ) -> tuple[BinlogPart, int]:
         """Give a binlog's bytes of a run, from a group on, as far as it goes at once.
 
@@ -376,6 +441,7 @@ class SpanRouter:
             number: Place of the binlog in the sequence.
             binlog: The binlog, which has everything before the groups.
             groups: The groups that are asked for.
+            planned: The groups that planned texts stand for, and those texts.
             after: Position of the source behind the run.
 
         Returns:
@@ -384,7 +450,7 @@ class SpanRouter:
         """
         view, state, first = self._views[number], self._state, groups.start
         self._know(view, binlog)
-        stop, is_whole = groups.stop, view.definition.scope.is_unscoped
+        stop, is_whole = groups.stop, view.is_whole
         if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
             held = self._passwords[bisect_left(self._passwords, first) :][:1]
@@ -393,45 +459,52 @@ class SpanRouter:
             stop = min([stop, *held])
         state[lay.NEXT_GROUP :] = 0
         state[lay.CRC32] = crc32_address()
-        state[lay.NEXT_GROUP] = first
+        state[lay.NEXT_GROUP], state[lay.LAST_GROUP] = first, stop
         state[lay.POSITION] = position = binlog.size_bytes
         state[lay.LIMIT] = position + binlog.room_bytes
         state[lay.KEEPS_ALL] = is_whole + (is_whole and (view.asks or view.converts))
         state[lay.CLOCK_BASE] = binlog.clock_base
-        while (status := self._copy(run, view, stop)) == lay.FULL and not state[lay.OUT_LENGTH]:
-            self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
-        following = int(state[lay.NEXT_GROUP])
+        while True:
+            status = self._copy(run, view, planned)
+            if status == lay.FULL and not state[lay.OUT_LENGTH]:
+                self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
+            elif status == lay.JUDGE:
+                self._judge(view, int(state[lay.UNJUDGED_TEXT]))
+            else:
+                break
+        told = state.tolist()
+        following = told[lay.NEXT_GROUP]
         is_all = following == run.count
         part = BinlogPart(
-            data=self._out.data[: int(state[lay.OUT_LENGTH])],
-            groups=int(state[lay.GROUPS_KEPT]),
-            events=int(state[lay.EVENTS_KEPT]),
-            rows_events=int(state[lay.ROWS_KEPT]),
+            data=self._out.data[: told[lay.OUT_LENGTH]],
+            groups=told[lay.GROUPS_KEPT],
+            planned=told[lay.PLANNED_KEPT],
+            events=told[lay.EVENTS_KEPT],
+            rows_events=told[lay.ROWS_KEPT],
             next_group=following,
             done=after if is_all else run.position_after(binlog.reached, following, start=first),
             memory=self._memory_behind(run, range(first, following), binlog.memory),
-            clock=int(state[lay.CLOCK]),
-            omissions=self._omissions(range(first, following)) if is_whole else self._texts_left(),
+            clock=told[lay.CLOCK],
+            omissions=self._omissions(range(first, following)) if is_whole else _texts_left(told),
         )
         return part, status
 
     def _memory_behind(self, run: RawRun, groups: range, memory: Memory) -> Memory | None:
         """A binlog's memory behind groups of rows; None if it is the same."""
+        if not memory.empty_tables:
+            return None
         tables = self.mapped(run, groups, memory.empty_tables)
         return memory.with_rows(tables) if tables else None
 
     def _omissions(self, groups: range) -> tuple[tuple[Omission, int], ...]:
         """The changes of some groups that were logged as statements; other ones ask for `route`."""
         statements = self.statements
+        if not statements:
+            return ()
         number = bisect_left(statements, groups.stop) - bisect_left(statements, groups.start)
         return ((LOGGED_AS_STATEMENT, number),) if number else ()
 
-    def _texts_left(self) -> tuple[tuple[Omission, int], ...]:
-        """The texts that were left out of the bytes that were made last."""
-        number = int(self._state[lay.TEXTS_LEFT_OUT])
-        return ((TEXT_LEFT_OUT, number),) if number else ()
-
-    def _copy(self, run: RawRun, view: _Views, stop: int) -> int:
+    def _copy(self, run: RawRun, view: _Views, planned: Planned) -> int:
         wanted = int(run.groups[layout.GROUP_END, -1])
         if self._actions.shape[0] < wanted:
             self._actions = np.zeros(2 * wanted, np.uint8)
@@ -441,7 +514,21 @@ class SpanRouter:
         arrays = run.data, run.events, run.groups, self._roles
         texts = self._texts.arrays(self._table_names)
         bits, room = (view.keep, view.verdicts), (self._out, self._actions)
-        return int(kernels().copy_groups(arrays, stop, bits, texts, room, self._state))
+        return int(kernels().copy_groups(arrays, bits, texts, planned, room, self._state))
+
+
+def _texts_left(state: Sequence[int]) -> tuple[tuple[Omission, int], ...]:
+    """The texts that were left out of the bytes that were made last, and changes as statements."""
+    left_out, told = state[lay.TEXTS_LEFT_OUT], state[lay.STATEMENTS]
+    texts = ((TEXT_LEFT_OUT, left_out),) if left_out else ()
+    return (*texts, (LOGGED_AS_STATEMENT, told)) if told else texts
+
+
+def _groups_with(run: RawRun, is_meant: npt.NDArray[np.bool_]) -> list[int]:
+    """The groups of a run that hold any of some events."""
+    sums = np.concatenate([[0], np.cumsum(is_meant)])
+    counts = sums[run.groups[layout.GROUP_END]] - sums[run.groups[layout.GROUP_FIRST]]
+    return [int(number) for number in np.flatnonzero(counts)]
 
 
 def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
@@ -456,8 +543,3 @@ def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
         bits |= lay.PARENT if danger.by_delete else 0
         bits |= lay.UPDATED_PARENT if danger.by_update else 0
     return bits
-
-
-def _larger(array: _Array) -> _Array:
-    """Copy an array of numbers into one with twice the room."""
-    return np.concatenate([array, np.zeros_like(array)])

@@ -144,19 +144,16 @@ def names_only(effects: StatementEffects, scope: Scope) -> bool:
 def _judge_database(effects: StatementEffects, scope: Scope) -> Verdict:
     if all(used.is_in(scope) for used in changed_databases(effects)):
         return Keep()
-    if effects.kind is not StatementKind.DROP_DATABASE:
-        return Drop()
     gone = [
         table
         for table in sorted(scope.tables_named())
-        if any(scope.is_same(table.database, name) for name in effects.databases)
+        if any(scope.is_same(table.database, name) for name in effects.dropped_databases)
     ]
     return _drop_tables(filter(scope.includes, gone), "TABLE")
 
 
 def _judge_rename(effects: StatementEffects, scope: Scope) -> Verdict:
-    names = {name for pair in effects.renames for name in pair}
-    if all(map(scope.includes, names)) and names_only(effects, scope):
+    if all(map(scope.includes, effects.changed_tables)) and names_only(effects, scope):
         return Keep()
     moves = [pair for pair in effects.net_renames if any(map(scope.includes, pair))]
     leaving = [old for old, new in moves if not scope.includes(new)]

@@ -8,28 +8,25 @@ is followed by its texts. Where a text leaves it open, a link stays: one too man
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from binlane.names import TableName
 from binlane.statements.sql.facts import StatementEffects, StatementFacts
+from binlane.statements.sql.foreign_keys import altered_references
 from binlane.statements.sql.schema import ForeignKey, Table
-from binlane.statements.sql.statement_kinds import StatementKind
-from binlane.statements.sql.table_changes import (
-    column_references,
-    created,
-    foreign_key_of,
-    union_of,
+from binlane.statements.sql.statement_kinds import (
+    CREATE_TABLE_KINDS,
+    TABLE_DROPPING_KINDS,
+    StatementKind,
 )
+from binlane.statements.sql.table_changes import created, union_of
 from binlane.statements.sql.table_definitions import renamed_columns
-from binlane.statements.sql.tree.definitions import AlterAction, AlterTable
+from binlane.statements.sql.tree.definitions import AlterTable
 
-_CREATED: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
-_DEFINED: Final = _CREATED | {StatementKind.CREATE_TABLE_LIKE, StatementKind.ALTER_TABLE}
-_DROPPED: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
-_GIVEN: Final = re.compile(r"(?P<table>.*)_ibfk_(?P<number>[0-9]+)", re.DOTALL)
+_CREATED: Final = CREATE_TABLE_KINDS | {StatementKind.CREATE_TABLE_LIKE}
+_DEFINED: Final = _CREATED | {StatementKind.ALTER_TABLE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +65,19 @@ class TableLinks:
         """True if a table has no other links as a child than those here."""
         return table not in self.unknown if self.is_complete else table in self.known
 
+    def is_merged(self, table: TableName) -> bool:
+        """True if a table is a MERGE table, or one of those of such a table."""
+        return any(table in pair for pair in self.unions)
+
+    def ancestors(self, table: TableName) -> frozenset[TableName]:
+        """The tables by whose rows foreign keys may change those of a table, over any others."""
+        found: set[TableName] = set()
+        nearest = {table}
+        while nearest:
+            nearest = {key.parent for key in self.keys if key.table in nearest} - found
+            found |= nearest
+        return frozenset(found)
+
     def after(self, facts: StatementFacts, effects: StatementEffects) -> Self:
         """The links behind a statement.
 
@@ -81,7 +91,7 @@ class TableLinks:
         if effects.stopped_at is not None and not effects.writes and kind in _DEFINED:
             # The statement may be about any table.
             return replace(self, known=frozenset(), is_complete=False)
-        if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
+        if kind in _CREATED:
             return self._created(facts, effects)
         if kind is StatementKind.CREATE_SEQUENCE and not self.is_complete:
             return replace(self, known=self.known | set(effects.writes))
@@ -89,12 +99,12 @@ class TableLinks:
             return self._altered(facts, effects).renamed(effects)
         if kind is StatementKind.RENAME_TABLE:
             return self.renamed(effects)
-        if kind in _DROPPED:
+        if kind in TABLE_DROPPING_KINDS:
             return self.without(effects.drops)
-        if kind is StatementKind.DROP_DATABASE:
+        if effects.dropped_databases:
             tables = (*(key.table for key in self.keys), *(merge for merge, _ in self.unions))
             named = {*tables, *self.known, *self.unknown}
-            return self.without([one for one in named if one.database in effects.databases])
+            return self.without([one for one in named if one.database in effects.dropped_databases])
         return self
 
     def _created(self, facts: StatementFacts, effects: StatementEffects) -> Self:
@@ -102,16 +112,14 @@ class TableLinks:
         before = self if effects.if_exists else self.without([name])
         if effects.stopped_at is not None:
             return before.not_known(name)
-        table = None
+        found = before
         if effects.kind is not StatementKind.CREATE_TABLE_LIKE:
             table = created(name, facts, engine="INNODB", charset=None)
-        keys = () if table is None else _named(table.foreign_keys, name, before.keys)
-        union = () if table is None else table.union
-        found = replace(
-            before,
-            keys=before.keys | set(keys),
-            unions=before.unions | {(name, child) for child in union},
-        )
+            found = replace(
+                before,
+                keys=before.keys | _acting(table.foreign_keys),
+                unions=before.unions | {(name, child) for child in table.union},
+            )
         if effects.if_exists or self.is_complete:
             return found
         return replace(found, known=found.known | {name})
@@ -123,55 +131,19 @@ class TableLinks:
         node = facts.tree
         if effects.stopped_at is not None or not isinstance(node, AlterTable):
             return links.not_known(name)
-        columns = [column for action in node.actions for column in action.columns]
-        links = links.with_columns(name, renamed_columns(node.actions))
-        links = links.with_keys(name, column_references(columns, name))
+        renamed = renamed_columns(node.actions)
+        own = self._of(name)
+        links = replace(
+            links,
+            keys=frozenset(key.with_columns(name, renamed) for key in links.keys - own)
+            | _acting(altered_references([*own], name, facts)),
+        )
         for action in node.actions:
-            links = links.acted(name, action)
+            if action.option is not None and action.option.name == "UNION":
+                others = frozenset(pair for pair in links.unions if pair[0] != name)
+                union = {(name, one) for one in union_of(action.option, name)}
+                links = replace(links, unions=others | union)
         return links
-
-    def acted(self, name: TableName, action: AlterAction) -> Self:
-        """Behind one action of ALTER TABLE."""
-        if action.kind in {"ADD KEY", "ADD COLUMN"}:
-            keys = [*action.keys, *([action.key] if action.key is not None else [])]
-            new = [foreign_key_of(key, name) for key in keys if key.kind == "FOREIGN"]
-            return self.with_keys(name, new) if new else self
-        if action.kind in {"DROP FOREIGN KEY", "DROP CONSTRAINT"}:
-            gone = action.name.lower()
-            return replace(
-                self,
-                keys=frozenset(
-                    key for key in self.keys if not (key.table == name and key.name.lower() == gone)
-                ),
-            )
-        if action.option is None or action.option.name != "UNION":
-            return self
-        others = frozenset(pair for pair in self.unions if pair[0] != name)
-        return replace(self, unions=others | {(name, one) for one in union_of(action.option, name)})
-
-    def with_keys(self, name: TableName, keys: Iterable[ForeignKey]) -> Self:
-        """Add foreign keys that a table gets."""
-        return replace(self, keys=self.keys | set(_named(keys, name, self.keys)))
-
-    def with_columns(self, name: TableName, renamed: Mapping[str, str]) -> Self:
-        """Rename columns of a table, given by their old names in small letters."""
-        if not any(old != new.lower() for old, new in renamed.items()):
-            return self
-
-        def follow(columns: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(renamed.get(column.lower(), column) for column in columns)
-
-        keys = {
-            replace(
-                key,
-                columns=follow(key.columns) if key.table == name else key.columns,
-                parent_columns=(
-                    follow(key.parent_columns) if key.parent == name else key.parent_columns
-                ),
-            )
-            for key in self.keys
-        }
-        return replace(self, keys=frozenset(keys))
 
     def renamed(self, effects: StatementEffects) -> Self:
         """Give the links with the names that tables have behind a statement."""
@@ -189,7 +161,7 @@ class TableLinks:
         def follow(name: TableName) -> TableName:
             return new if name == old else name
 
-        keys = {replace(key, table=new, name=_moved_name(key, new)) for key in self._of(old)}
+        keys = {key.renamed(new) for key in self._of(old)}
         keys |= self.keys - self._of(old)
         keys |= {replace(key, parent=new) for key in keys if key.parent == old}
         return replace(
@@ -275,7 +247,7 @@ def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:
     unions: set[tuple[TableName, TableName]] = set()
     known: set[TableName] = set()
     for table in tables:
-        keys |= set(_named(table.foreign_keys, table.name, ()))
+        keys |= _acting(table.foreign_keys)
         unions |= {(table.name, child) for child in table.union}
         known.add(table.name)
     return TableLinks(
@@ -286,33 +258,9 @@ def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:
     )
 
 
-def _named(
-    keys: Iterable[ForeignKey], table: TableName, others: Iterable[ForeignKey]
-) -> Iterator[ForeignKey]:
-    """Keys that act, with names as InnoDB gives them.
-
-    Keys that do not act count among the names, but are not kept: a number too small is corrected
-    by none; a DROP that then finds no key leaves a link too many.
-    """
-    numbers = [
-        int(found["number"])
-        for key in others
-        if key.table == table and (found := _GIVEN.fullmatch(key.name))
-    ]
-    number = max(numbers, default=0)
-    for key in keys:
-        named = key
-        if not key.name:
-            number += 1
-            named = replace(key, name=f"{table.table}_ibfk_{number}")
-        if named.acts:
-            yield named
-
-
-def _moved_name(key: ForeignKey, new: TableName) -> str:
-    found = _GIVEN.fullmatch(key.name)
-    is_given = found is not None and found["table"] == key.table.table
-    return f"{new.table}_ibfk_{found['number']}" if found and is_given else key.name
+def _acting(keys: Iterable[ForeignKey]) -> frozenset[ForeignKey]:
+    """Keys that act; of a number in the name of one that does not nobody here knows."""
+    return frozenset(key for key in keys if key.acts)
 
 
 def _pair(name: TableName) -> tuple[str, str]:

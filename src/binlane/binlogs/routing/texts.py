@@ -74,7 +74,7 @@ class TextNames:
         )
 
 
-_UNKNOWN: Final = TextNames(is_known=False)
+UNKNOWN_NAMES: Final = TextNames(is_known=False)
 
 
 def shape_of(text: bytes) -> bytes:
@@ -93,35 +93,40 @@ def shape_of(text: bytes) -> bytes:
     return b"".join((*parts, text[end:]))
 
 
+def is_plain_shape(shape: bytes) -> bool:
+    """True if nothing in a shape may begin a comment, in which quotes mean nothing."""
+    return not any(sign in shape for sign in _COMMENT_SIGNS)
+
+
 def names_in(text: bytes) -> TextNames:
     """Find the tables that a text names.
 
     Args:
         text: Text as an event holds it, in the session's character set.
     """
-    return _UNKNOWN if len(text) > TEXT_MAX else names_in_shape(shape_of(text))
+    return UNKNOWN_NAMES if len(text) > TEXT_MAX else names_in_shape(shape_of(text))
 
 
 def names_in_statement(statement: QueryEvent) -> TextNames:
     """Find the tables in a statement of known character set: its names must be in UTF-8."""
     text = statement.query
     if len(text) > TEXT_MAX:
-        return _UNKNOWN
+        return UNKNOWN_NAMES
     shape = shape_of(text)
     if not shape.isascii() and statement_charset(statement) not in AS_IT_IS:
-        return _UNKNOWN
+        return UNKNOWN_NAMES
     return names_in_shape(shape)
 
 
 @lru_cache(maxsize=SHAPES_MAX)
 def names_in_shape(shape: bytes) -> TextNames:
     """Find the tables that all texts of a shape name."""
-    if any(sign in shape for sign in _COMMENT_SIGNS):
-        return _UNKNOWN
+    if not is_plain_shape(shape):
+        return UNKNOWN_NAMES
     try:
         text = shape.decode()
     except UnicodeDecodeError:
-        return _UNKNOWN  # in the Far East, a second byte may look like a quote
+        return UNKNOWN_NAMES  # in the Far East, a second byte may look like a quote
     both, one = (False, True), (False,)
     readings = [
         _reading(text, ansi_quotes=ansi, no_backslash_escapes=no_backslash, charset=charset)
@@ -132,7 +137,7 @@ def names_in_shape(shape: bytes) -> TextNames:
         )
     ]
     if not all(reading.is_known for reading in readings):
-        return _UNKNOWN
+        return UNKNOWN_NAMES
     return TextNames(
         is_known=True,
         tables=frozenset().union(*(reading.tables for reading in readings)),
@@ -159,11 +164,11 @@ def _reading(
     )
     effects = facts.effects
     if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN or effects.calls:
-        return _UNKNOWN
+        return UNKNOWN_NAMES
     if any(use.is_quoted or not is_built_in(use.name) for use in facts.functions):
-        return _UNKNOWN
+        return UNKNOWN_NAMES
     if not all(table.database for table in effects.reads):
-        return _UNKNOWN
+        return UNKNOWN_NAMES
     named = (*effects.writes, *effects.reads)
     return TextNames(
         is_known=True,

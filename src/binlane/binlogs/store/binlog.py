@@ -14,19 +14,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedGroup, prepared_with
 from binlane.binlogs.routing.routing_memory import Memory
-from binlane.binlogs.routing.row_images import Uncut
 from binlane.binlogs.store.binlog_files import BinlogFiles, Published
 from binlane.binlogs.store.catalog import Mark
+from binlane.binlogs.store.child_shadow import ChildShadow
 from binlane.binlogs.store.disk import NO_ROOM, Disk
-from binlane.binlogs.store.files import BinlogFile, beyond_size, ended_before, stored_format
+from binlane.binlogs.store.files import BinlogFile, FileHead, purgeable, stored_format
+from binlane.binlogs.store.fills import Seeding
 from binlane.binlogs.store.group_form import (
     EndState,
     ImageCutters,
@@ -37,7 +36,7 @@ from binlane.binlogs.store.group_form import (
 from binlane.binlogs.store.group_index import GroupIndexWriter
 from binlane.binlogs.store.incidents import StoredIncident, incidents_of, merged, there
 from binlane.binlogs.store.mark_keeper import BinlogMarks
-from binlane.binlogs.store.open_file import AnyBytes
+from binlane.binlogs.store.open_file import AnyBytes, DiskFaults
 from binlane.binlogs.store.recovery import RecoveredBinlog
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import StoreError, StoreFullError
@@ -47,7 +46,7 @@ from binlane.log.codec.types import EventType
 from binlane.log.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.statements.scope.definition import Definition
-from binlane.statements.sql.servers import smaller
+from binlane.statements.sql.servers import RowImage, smaller
 
 _LOG = logging.getLogger(__name__)
 _REOPEN_HINT: Final = "check the disk, then start binlane again: it makes the binlog whole"
@@ -62,7 +61,14 @@ class Binlog:
         definition: Name, id, scope and logging mode.
         settings: Settings by which it is written; may be replaced between event groups.
         marks: The catalog's knowledge of the binlog.
+        cutters: Cut the row images that the definition does not want.
+        children: The rows of children whose parents are outside, if they are followed.
+        source_created: Time of creation in the source's last FORMAT_DESCRIPTION.
+        seedings: The places of rows of tables in it, whose GTIDs the source does not know.
     """
+
+    children: ChildShadow | None = None
+    seedings: tuple[Seeding, ...] = ()
 
     def __init__(
         self,
@@ -93,9 +99,10 @@ class Binlog:
         self._directory = recovered.directory
         self.marks = marks
         description = recovered.head.format_description
-        self._source_created = description.created
+        created = recovered.source_created
+        self.source_created = description.created if created is None else created
         self._source_format = description.with_tables_info(has_tables_info=False).format
-        self._cutters = ImageCutters(definition.name)
+        self.cutters = ImageCutters(definition.name)
         base = recovered.clock if recovered.clock_base is None else recovered.clock_base
         self._clock = LogicalClock(recovered.clock, base)
         self._contents = EndState(
@@ -104,12 +111,13 @@ class Binlog:
             Memory.decode(recovered.memory),
             recovered.incidents,
         )
-        self._published_contents = replace(self._contents)
+        self._published_contents = self._contents.copy()
         self._unsearched = recovered.unsearched
         self._next_memory: Memory | None = None
         self._is_memory_due = False
         self._is_purge_due = False
         self._failure = ""
+        self._telling = DiskFaults(self._check_open, self._fault)
         closed = marks.closed(self._directory, recovered.files[:-1])
         self._files = BinlogFiles(recovered, closed, disk, groups)
 
@@ -134,11 +142,6 @@ class Binlog:
         return self._files.published
 
     @property
-    def uncut(self) -> Counter[Uncut]:
-        """Events with rows that stayed full although ROW_IMAGE asks for less, by reason."""
-        return self._cutters.uncut
-
-    @property
     def format(self) -> Format:
         """Format of the events, as the FORMAT_DESCRIPTION of its last file decides it."""
         return self._files.open.format
@@ -159,9 +162,9 @@ class Binlog:
         return self._source_format
 
     @property
-    def server_id(self) -> int:
-        """Server id in the headers of the events that binlane itself writes: the source's."""
-        return self._files.open.head.server_id
+    def head(self) -> FileHead:
+        """Head of the last file."""
+        return self._files.open.head
 
     @property
     def size_bytes(self) -> int:
@@ -171,8 +174,8 @@ class Binlog:
     @property
     def room_bytes(self) -> int:
         """Bytes that the last file may still grow before another begins; one group always fits."""
-        room = self.settings.max_binlog_size_bytes - self._files.open.size_bytes
-        return max(room, 0 if self._files.open.holds_groups else 1)
+        room = self.settings.max_binlog_size_bytes - self.size_bytes
+        return max(room, 0 if self.size_bytes > self.head.size_bytes else 1)
 
     @property
     def has_unsynced(self) -> bool:
@@ -249,7 +252,7 @@ class Binlog:
             data = self._cut_placed(part.data) if part.cutter is None else part.data
             self._append_placed(data, groups=part.groups, clock=part.clock)
             if part.cutter is not None:
-                self._cutters.note_uncut(part.cutter)
+                self.cutters.note_uncut(part.cutter)
         if part.gtid is not None:
             self.advance(part.gtid)
         if part.done is not None:
@@ -258,9 +261,8 @@ class Binlog:
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
 
-        A group that the binlog's position covers is there already and is not written again, so
-        that after an error or a restart all groups may be given again. A group without GTID (an
-        INCIDENT of the source) cannot be told and may then stand there twice.
+        One that the binlog's position covers is not written again, so that after an error all groups
+        may be given again; one without GTID (an INCIDENT of the source) may then stand there twice.
 
         Raises:
             StoreFullError: There is no room. Nothing since the last `sync` is kept: give those
@@ -273,28 +275,32 @@ class Binlog:
             if group.gtid is not None:
                 self.advance(group.gtid)
 
-    def append_new(self, group: RoutedGroup) -> None:
-        """Add an event group of which the caller knows that it is not there; `advance_to` follows."""
-        with self._failing():
+    def append_new(self, group: RoutedGroup, *, begin: Position | None = None) -> None:
+        """Add an event group of which the caller knows that it is not there; `advance_to` follows.
+
+        A file that begins with it says that `begin` is done before it, as `rotate` has it.
+        """
+        with self._telling:
             timestamp = group.events[-1].header.timestamp
             if not self.room_bytes:
-                self._rotate(timestamp)
+                self._rotate(timestamp, begin=begin)
             image = smaller(self.definition.row_image, group.image)
-            cut = self._cutters.cut(group.events, image, self.source_format)
+            cut = self.cutters.cut(group.events, image, self.source_format)
             events = in_form(cut, self.source_format, has_tables_info=self.has_tables_info)
             if events is None:
                 # A file has one form: this one is plain until it is full.
-                self._rotate(timestamp, self._following_description(has_tables_info=False))
+                plain_form = self._following_description(has_tables_info=False)
+                self._rotate(timestamp, plain_form, begin)
                 events = in_form(cut, self.source_format, has_tables_info=False)
             assert events is not None, "the plain form has room for all"
-            begin, contents = self._files.open.size_bytes, self._contents
+            offset, contents = self._files.open.size_bytes, self._contents
             plain = place_group(
-                events, begin, self.format, clock=self._clock.base, is_alone=group.is_alone
+                events, offset, self.format, clock=self._clock.base, is_alone=group.is_alone
             )
             placed = self._as_written(plain)
             self._files.add(placed, groups=1, events=group.events)
             if any(event.header.type_code == EventType.INCIDENT for event in events):
-                place = FilePosition(self.end.file, begin)
+                place = FilePosition(self.end.file, offset)
                 added = incidents_of(events, placed, place, group.gtid)
                 contents.incidents = merged([contents.incidents, added])
             self._clock.note(group.events[0])
@@ -344,17 +350,13 @@ class Binlog:
     def _cut_placed(self, data: AnyBytes) -> AnyBytes:
         """Give the bytes for `_append_placed`, with the row images that the binlog is to have."""
         image = self.definition.row_image
-        return self._cutters.cut_placed(data, image, self.size_bytes, self.format)
+        if image is RowImage.FULL:
+            return data
+        return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
 
     def _append_placed(self, data: AnyBytes, *, groups: int, clock: int = 0) -> None:
-        """Add bytes of whole event groups that were made for the place where the binlog ends.
-
-        Args:
-            data: The events, whose positions begin at `size_bytes`.
-            groups: Number of event groups in the bytes.
-            clock: The last logical timestamp in them; 0 where the source is no MySQL.
-        """
-        with self._failing():
+        """Add bytes of whole groups made for `size_bytes`, with their last logical timestamp."""
+        with self._telling:
             self._files.add(self._as_written(data), groups=groups)
             self._clock.last = max(self._clock.last, clock)
 
@@ -394,10 +396,16 @@ class Binlog:
             self._save()
         self.purge_if_due()
 
+    def write_appended(self) -> None:
+        """Have the bytes of all groups that were appended in the file, published or not."""
+        with self._telling:
+            self._files.open.write()
+
     def write(self) -> None:
         """Write what was appended, as the first step of a `sync` whose steps follow one by one."""
-        self._take_memory()
-        with self._failing():
+        if self._next_memory is not None:
+            self._take_memory()
+        with self._telling:
             self._files.open.write()
 
     def wants_force(self, *, always: bool = False) -> bool:
@@ -412,13 +420,13 @@ class Binlog:
 
     def force(self) -> None:
         """Force what was written to disk; alone of all steps it may run beside others' in a thread."""
-        with self._failing():
+        with self._telling:
             self._files.open.sync()
 
     def publish(self) -> None:
         """Let readers know what was written."""
         self._files.publish(self._contents.position)
-        self._published_contents = replace(self._contents)
+        self._published_contents = self._contents.copy()
 
     def save_memory(self) -> None:
         """Save the mark where what is remembered has changed, as the step behind `publish`."""
@@ -428,7 +436,9 @@ class Binlog:
 
     def purge_if_due(self) -> None:
         """Purge as the settings say, where a file ended since."""
-        if self._is_purge_due:
+        if self.children is not None:
+            self.children.catch_up(self.memory.links, is_due=False)
+        if self._is_purge_due and not (self.children and self.children.is_reading):
             self._is_purge_due = False
             self._purge_as_set()
 
@@ -448,15 +458,15 @@ class Binlog:
             unsearched=self._unsearched,
         )
 
-    def rotate(self, timestamp: int) -> None:
+    def rotate(self, timestamp: int, *, begin: Position | None = None) -> None:
         """Begin a new file.
 
         Args:
-            timestamp: Time of the events that end one file and begin the next, in seconds since
-                1970.
+            timestamp: Time of the events at the ends of both files, in seconds since 1970.
+            begin: The position that the file says is done before it; None for the one that is.
         """
-        with self._failing():
-            self._rotate(timestamp)
+        with self._telling:
+            self._rotate(timestamp, begin=begin)
 
     def set_format(self, source: FormatDescriptionEvent, *, timestamp: int) -> None:
         """Take over how the source describes its log from now on.
@@ -469,48 +479,40 @@ class Binlog:
         self.note_source(source.format)
         wanted = stored_format(source, has_tables_info=self.settings.has_tables_info)
         current = self._files.open.head.format_description
-        has_restarted = source.created not in {0, self._source_created}
+        has_restarted = source.created not in {0, self.source_created}
         if has_restarted or replace(wanted, created=current.created) != current:
-            self._source_created = source.created or self._source_created
-            with self._failing():
+            self.source_created = source.created or self.source_created
+            with self._telling:
                 self._rotate(timestamp, wanted)
 
-    def begin_anew(self, timestamp: int) -> None:
-        """Begin a new file as a server does that was started: replicas drop their temporary tables.
-
-        Args:
-            timestamp: Seconds since 1970, as for `rotate`.
-        """
-        with self._failing():
+    def begin_anew(self, timestamp: int, *, begin: Position | None = None) -> None:
+        """Begin a file as a server that was started: replicas drop temporary tables; as `rotate`."""
+        with self._telling:
             following = self._following_description()
-            self._rotate(timestamp, replace(following, created=max(timestamp, 1)))
+            self._rotate(timestamp, replace(following, created=max(timestamp, 1)), begin)
 
     def note_source(self, format_: Format) -> None:
         """Know the format of the events that it is given."""
         self._source_format = format_
 
     def take_form(self, timestamp: int) -> None:
-        """Begin a new file if Query events of the last one are not as the settings want them.
-
-        Args:
-            timestamp: Seconds since 1970, as for `rotate`.
-        """
+        """Begin a new file if Query events of the last one are not as the settings want them."""
         if self.has_tables_info is not self.settings.has_tables_info:
             self.rotate(timestamp)
 
     def purge(self, first: str) -> None:
         """Delete the files before `first`, which is one of `files()`."""
-        names = [file.name for file in self.files()]
-        assert first in names, f"{first} is no file of {self.name}"
-        self._purge(names.index(first))
+        self._purge([file.name for file in self.files()].index(first))
 
     def _purge(self, count: int) -> None:
         """Delete the first `count` of all files; the last one always stays."""
         if not count:
             return
         self.sync(force=True)  # so that no mark speaks of a file that is gone
+        if self.children is not None:
+            self.children.catch_up(self.memory.links)
         gone = self.published.closed[:count]
-        with self._failing():
+        with self._telling:
             try:
                 self._files.purge(count)
             finally:
@@ -520,20 +522,14 @@ class Binlog:
 
     def _purge_as_set(self) -> None:
         """Purge what the settings say has had its time; due behind each rotation."""
-        settings, files = self.settings, self.files()
-        count = 0
-        if settings.expire_logs_s:
-            count = ended_before(files[:-1], time.time() - settings.expire_logs_s)
-        if settings.max_binlog_total_size_bytes:
-            count = max(count, beyond_size(files, settings.max_binlog_total_size_bytes))
-        self._purge(count)
+        self._purge(purgeable(self.files(), self.settings, now=time.time()))
 
     def close(self) -> None:
         """Publish, force to disk, save the watermark and mark the last file as closed."""
         try:
             if not self._failure:
                 self.sync(force=True)
-                with self._failing():
+                with self._telling:
                     self._files.open.mark_closed()
         finally:
             self._files.open.close()
@@ -551,20 +547,25 @@ class Binlog:
         """Save the mark; the file comes to disk before it, whatever `sync_binlog` says."""
         mark = self.mark
         if not self.marks.is_saved(mark):
-            with self._failing():
+            with self._telling:
                 self._files.open.sync()
             self.marks.save(mark)
 
-    def _rotate(self, timestamp: int, description: FormatDescriptionEvent | None = None) -> None:
+    def _rotate(
+        self,
+        timestamp: int,
+        description: FormatDescriptionEvent | None = None,
+        begin: Position | None = None,
+    ) -> None:
         """End this file and begin the next; only the index makes it so."""
         head = replace(
             self._files.open.head,
             format_description=description or self._following_description(),
-            begin=self.reached,
+            begin=self.reached if begin is None else begin,
         )
-        self.marks.note_ended(self._files.rotate(head, timestamp))
+        self.marks.note_ended(self._files.rotate(head, timestamp, self.reached))
         # Not before: where the disk fails, what is rolled back is given again.
-        self._published_contents = replace(self._contents)
+        self._published_contents = self._contents.copy()
         self._is_purge_due = True
 
     def _following_description(
@@ -576,23 +577,11 @@ class Binlog:
         described = replace(self._files.open.head.format_description, created=0)
         return described.with_tables_info(has_tables_info=has_tables_info)
 
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Turn what the disk says into errors that tell what to do, with a binlog that is whole."""
-        self._check_open()
-        try:
-            yield
-        except OSError as error:
-            raise self._failed(error) from error
-
-    def _check_open(self) -> None:
-        if self._failure:
-            raise StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
-
-    def _failed(self, error: OSError) -> StoreError:
-        reason = error.strerror or str(error)
-        if error.errno in NO_ROOM and not self._files.open.is_sync_lost and self._files.roll_back():
-            self._contents, self._next_memory = replace(self._published_contents), None
+    def _fault(self, error: OSError) -> StoreError:
+        """Turn what the disk says into an error that tells what to do, with a binlog that is whole."""
+        reason, files = error.strerror or str(error), self._files
+        if error.errno in NO_ROOM and not files.open.is_sync_lost and files.roll_back():
+            self._contents, self._next_memory = self._published_contents.copy(), None
             return StoreFullError(
                 f"no room behind {self.end}: {reason}",
                 path=str(self._directory),
@@ -600,3 +589,7 @@ class Binlog:
             )
         self._failure = f"binlog {self.name} cannot be written behind {self.end}: {reason}"
         return StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
+
+    def _check_open(self) -> None:
+        if self._failure:
+            raise StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)

@@ -128,20 +128,23 @@ class BinlogFiles:
     def publish(self, position: Position) -> None:
         """Let readers know what was written, up to a position of the source."""
         before, end = self.published, self.open.written_bytes
-        if end == before.last.size_bytes and position == before.position:
+        last = before.last
+        if end != last.size_bytes:
+            last = last.grown(end)
+        elif position is before.position or position == before.position:
             return
-        last = replace(before.last, size_bytes=end)
-        self.published = replace(before, last=last, position=position)
+        self.published = Published(closed=before.closed, last=last, position=position)
         if self._groups and self.open.tail and self._groups.is_due(end):
             self._groups.reach(end, position, self.open.tail)
 
-    def rotate(self, head: FileHead, timestamp: int) -> BinlogFile:
+    def rotate(self, head: FileHead, timestamp: int, position: Position) -> BinlogFile:
         """End the last file and begin the next; only the index makes it so.
 
         Args:
             head: Head of the next file; its size is not read.
             timestamp: Time of the events that end one file and begin the next, in seconds since
                 1970.
+            position: Position of the source up to which the files are complete.
 
         Returns:
             The file that ended.
@@ -161,7 +164,7 @@ class BinlogFiles:
         self.open.close()
         self.open = opened
         last = self._new_file(name, head.begin, head.size_bytes)
-        self.published = Published(closed=closed, last=last, position=head.begin)
+        self.published = Published(closed=closed, last=last, position=position)
         if self._groups:
             self._groups.begin(path, start=head.size_bytes, flavor=head.begin.flavor)
         return ended

@@ -13,6 +13,7 @@ file without a note is looked at, and each reader of a file finds out if the not
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -21,11 +22,12 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from binlane.binlogs.store.database import SqliteDatabase
+from binlane.binlogs.store.fills import Fill, FillTable, Seeding
 from binlane.binlogs.store.grants import GrantTable
 from binlane.binlogs.store.incidents import StoredIncident, decoded, encoded
 from binlane.names import TableName
 from binlane.positions import FilePosition, Position, parse_position
-from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.definition import Definition, is_internal
 from binlane.statements.scope.scope import Scope, ScopeList
 from binlane.statements.sql.servers import LoggingMode, RowImage
 
@@ -35,6 +37,10 @@ _SCOPE_TABLES: Final = (
     "binlog_ignore_databases",
     "binlog_log_tables",
     "binlog_ignore_tables",
+)
+_TABLES_OF_A_BINLOG: Final = (
+    *("binlogs", "binlog_files", "binlog_grants", "binlog_fills", "binlog_seeds"),
+    *_SCOPE_TABLES,
 )
 
 
@@ -47,11 +53,16 @@ class CreationState(Enum):
 
 
 class BinlogActivity(Enum):
-    """State of a live binlog towards the source, also after a restart: taking, catching up, or stopped."""
+    """State of a live binlog towards the source, also after a restart.
+
+    One that is FILLING, which is never saved, takes nothing from the source until its tables' rows are
+    in it.
+    """
 
     OPEN = "open"
     CATCHING_UP = "catching up"
     STOPPED = "stopped"
+    FILLING = "reading rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +141,7 @@ class ScopeChange(NamedTuple):
     Attributes:
         log_id: Id of the binlog in the catalog.
         name: Name of the binlog after the change.
-        change: Kind of change: `create`, `alter` or `drop`.
+        change: Kind of change: `create`, `alter`, `drop`, or `rows` for a beginning with rows.
         gtids: The source's position behind which it took effect.
         changed: Time of the change, seconds since 1970.
         logging_mode: The binlog's FORMAT, as written in SQL.
@@ -175,6 +186,7 @@ class _BinlogRow(NamedTuple):
     unsearched_position: int | None
     row_image: str
     is_compressed: int
+    follows_cascades: int
 
 
 class Catalog:
@@ -182,11 +194,13 @@ class Catalog:
 
     Attributes:
         grants: Grants of READ: accounts with their binlogs.
+        fills: Binlogs that are given their tables' rows, and where such rows stand.
     """
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
         self.grants = GrantTable(database)
+        self.fills = FillTable(database)
 
     @staticmethod
     def path_in(data_dir: Path) -> Path:
@@ -254,8 +268,8 @@ class Catalog:
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO binlogs (log_id, name, state, logging_mode, log_all_dbs, created,"
-                " begin_gtids, flavor, ignores_case, row_image, is_compressed)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " begin_gtids, flavor, ignores_case, row_image, is_compressed,"
+                " follows_cascades) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     definition.log_id,
                     definition.name,
@@ -268,37 +282,60 @@ class Catalog:
                     definition.scope.ignores_case,
                     definition.row_image.value,
                     definition.is_compressed,
+                    definition.follows_cascades,
                 ),
             )
             self._set_scope(connection, definition)
 
-    def finish_create(self, definition: Definition, mark: Mark, *, created: int) -> None:
-        """Note that a binlog is live."""
+    def finish_create(
+        self, definition: Definition, mark: Mark, *, created: int, fill: Fill | None = None
+    ) -> None:
+        """Note that a binlog is live, and is to be filled if `fill` says so."""
         with self._database.transaction() as connection:
             self._set_state(connection, definition.log_id, CreationState.LIVE)
             self._set_mark(connection, definition.log_id, mark)
             self._add_history(connection, definition, "create", mark.position, created)
+            if fill is not None:
+                self.fills.insert(connection, fill)
+
+    def finish_fill(self, definition: Definition, mark: Mark, seeding: Seeding) -> None:
+        """Note that a binlog has its rows, and logs by its definition from here on.
+
+        It is to catch up with the source.
+        """
+        with self._database.transaction() as connection:
+            self.fills.finish(connection, seeding)
+            self._set_definition(connection, definition)
+            self._set_mark(connection, definition.log_id, mark)
+            self._set_activity(connection, definition.log_id, BinlogActivity.CATCHING_UP, "")
+            change = "rows" if seeding.is_beginning else "alter"
+            now = int(time.time())
+            self._add_history(connection, definition, change, seeding.place, now)
 
     def alter(self, definition: Definition, mark: Mark, *, altered: int) -> None:
         """Give a live binlog another definition, from `mark.position` on."""
         with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, row_image = ?,"
-                " is_compressed = ?"
-                " WHERE log_id = ?",
-                (
-                    definition.logging_mode.value,
-                    definition.scope.log_all,
-                    definition.row_image.value,
-                    definition.is_compressed,
-                    definition.log_id,
-                ),
-            )
-            for table in _SCOPE_TABLES:
-                self._delete(connection, table, definition.log_id)
-            self._set_scope(connection, definition)
+            self._set_definition(connection, definition)
             self._set_mark(connection, definition.log_id, mark)
             self._add_history(connection, definition, "alter", mark.position, altered)
+
+    def _set_definition(self, connection: sqlite3.Connection, definition: Definition) -> None:
+        connection.execute(
+            "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, row_image = ?,"
+            " is_compressed = ?, follows_cascades = ?"
+            " WHERE log_id = ?",
+            (
+                definition.logging_mode.value,
+                definition.scope.log_all,
+                definition.row_image.value,
+                definition.is_compressed,
+                definition.follows_cascades,
+                definition.log_id,
+            ),
+        )
+        for table in _SCOPE_TABLES:
+            self._delete(connection, table, definition.log_id)
+        self._set_scope(connection, definition)
 
     def begin_drop(self, definition: Definition, position: Position, *, dropped: int) -> None:
         """Note that a binlog is gone and its files are being removed."""
@@ -309,7 +346,7 @@ class Catalog:
     def remove(self, log_id: int) -> None:
         """Forget a binlog whose files are gone."""
         with self._database.transaction() as connection:
-            for table in ("binlogs", "binlog_files", "binlog_grants", *_SCOPE_TABLES):
+            for table in _TABLES_OF_A_BINLOG:
                 self._delete(connection, table, log_id)
 
     def save_marks(self, marks: Mapping[int, Mark], identity: str | None = None) -> None:
@@ -334,10 +371,16 @@ class Catalog:
     def set_activity(self, log_id: int, activity: BinlogActivity, reason: str) -> None:
         """Note whether a binlog takes what the source gives."""
         with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE binlogs SET activity = ?, reason = ? WHERE log_id = ?",
-                (activity.value, reason, log_id),
-            )
+            self._set_activity(connection, log_id, activity, reason)
+
+    @staticmethod
+    def _set_activity(
+        connection: sqlite3.Connection, log_id: int, activity: BinlogActivity, reason: str
+    ) -> None:
+        connection.execute(
+            "UPDATE binlogs SET activity = ?, reason = ? WHERE log_id = ?",
+            (activity.value, reason, log_id),
+        )
 
     def variables(self) -> dict[str, str]:
         """Give the values that SET GLOBAL gave the binlogs' variables, by name."""
@@ -403,6 +446,7 @@ class Catalog:
             log_id=row.log_id,
             row_image=RowImage(row.row_image),
             is_compressed=bool(row.is_compressed),
+            follows_cascades=bool(row.follows_cascades),
         )
         return BinlogRecord(
             definition=definition,
@@ -483,6 +527,8 @@ class Catalog:
         changed: int,
     ) -> None:
         scope = definition.scope
+        if is_internal(definition.name):
+            return  # it is no binlog of anybody's
         connection.execute(
             "INSERT INTO binlog_scope_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (

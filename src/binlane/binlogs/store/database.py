@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from binlane.binlogs.store.disk import FILE_MODE
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 12
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -41,7 +41,32 @@ CREATE TABLE binlog_grants (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE accounts_known (gtids TEXT NOT NULL, flavor TEXT NOT NULL) STRICT;
 """
-_SCHEMA: Final = f"""{_FILES} {_IDENTITY} {_VARIABLES} {_GRANTS}
+_FILLS: Final = """
+CREATE TABLE binlog_fills (
+    log_id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    statement TEXT NOT NULL,
+    place TEXT,
+    flavor TEXT NOT NULL,
+    created INTEGER NOT NULL
+) STRICT;
+CREATE TABLE binlog_seeds (
+    log_id INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    server_id INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER,
+    place TEXT NOT NULL,
+    flavor TEXT NOT NULL,
+    is_beginning INTEGER NOT NULL,
+    first_file TEXT NOT NULL,
+    PRIMARY KEY (log_id, first)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE seed_source (name TEXT NOT NULL, server_id INTEGER NOT NULL) STRICT;
+CREATE TABLE seed_block (first INTEGER NOT NULL) STRICT;
+"""
+_ARRIVALS: Final = "ALTER TABLE binlog_seeds ADD COLUMN is_arrival INTEGER NOT NULL DEFAULT 0;"
+_SCHEMA: Final = f"""{_FILES} {_IDENTITY} {_VARIABLES} {_GRANTS} {_FILLS} {_ARRIVALS}
 CREATE TABLE binlogs (
     log_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -65,7 +90,8 @@ CREATE TABLE binlogs (
     unsearched_file TEXT,
     unsearched_position INTEGER,
     row_image TEXT NOT NULL DEFAULT 'FULL',
-    is_compressed INTEGER NOT NULL DEFAULT 0
+    is_compressed INTEGER NOT NULL DEFAULT 0,
+    follows_cascades INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -114,6 +140,9 @@ UPDATE binlogs SET unsearched_file = end_file, unsearched_position = end_positio
 """,
     7: "ALTER TABLE binlogs ADD COLUMN row_image TEXT NOT NULL DEFAULT 'FULL';",
     8: "ALTER TABLE binlogs ADD COLUMN is_compressed INTEGER NOT NULL DEFAULT 0;",
+    9: _FILLS,
+    10: "ALTER TABLE binlogs ADD COLUMN follows_cascades INTEGER NOT NULL DEFAULT 0;",
+    11: _ARRIVALS,
 }
 """Statements that make each version the next one."""
 

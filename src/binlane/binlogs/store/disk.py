@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from mmap import mmap
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -40,6 +41,10 @@ class DiskFile(Protocol):
         Raises:
             OSError: Some of it may have been written.
         """
+        ...
+
+    def mapped(self, position: int, size_bytes: int) -> mmap:
+        """Map a part of the file into memory; `position` is a multiple of the system's granularity."""
         ...
 
     def truncate(self, size_bytes: int) -> None:
@@ -111,6 +116,10 @@ class LocalFile:
         while rest:
             written = os.pwrite(self._descriptor, rest[:_PIECE_BYTES], position)
             rest, position = rest[written:], position + written
+
+    def mapped(self, position: int, size_bytes: int) -> mmap:
+        """Implement `DiskFile.mapped`."""
+        return mmap(self._descriptor, size_bytes, offset=position)
 
     def truncate(self, size_bytes: int) -> None:
         """Implement `DiskFile.truncate`."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from binlane.binlogs.store.disk import Disk, write_whole
+from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import CodecError, CorruptStoreError
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.log.codec.event import Event, EventHeader
@@ -55,6 +56,17 @@ class BinlogFile:
     begin_gtids: str
     flavor: str
     ended: int | None = None
+
+    def grown(self, size_bytes: int) -> BinlogFile:
+        """The file as it is with another size."""
+        return BinlogFile(
+            directory=self.directory,
+            name=self.name,
+            size_bytes=size_bytes,
+            begin_gtids=self.begin_gtids,
+            flavor=self.flavor,
+            ended=self.ended,
+        )
 
     @property
     def path(self) -> Path:
@@ -246,6 +258,22 @@ def beyond_size(files: Sequence[BinlogFile], total_bytes: int) -> int:
             return count
         left_bytes -= file.size_bytes
     return len(files) - 1
+
+
+def purgeable(files: Sequence[BinlogFile], settings: StoreSettings, *, now: float) -> int:
+    """Count the oldest files that have had their time, or are too many; never the last.
+
+    Args:
+        files: All files of the binlog, oldest first.
+        settings: Settings that limit time and size.
+        now: The present time, in seconds since 1970.
+    """
+    count = 0
+    if settings.expire_logs_s:
+        count = ended_before(files[:-1], now - settings.expire_logs_s)
+    if settings.max_binlog_total_size_bytes:
+        count = max(count, beyond_size(files, settings.max_binlog_total_size_bytes))
+    return count
 
 
 def read_head(path: Path) -> FileHead:

@@ -71,14 +71,18 @@ class ImageCutters:
 
     def note_uncut(self, cutter: ImageCutter) -> None:
         """Count what a cutter had to leave full since it was asked last; tell the first of a kind."""
-        for reason in cutter.uncut.keys() - self.uncut.keys():
+        self.count_uncut(cutter.uncut, cutter.image)
+        cutter.uncut.clear()
+
+    def count_uncut(self, uncut: Counter[Uncut], image: RowImage) -> None:
+        """Count events that stayed full; tell the first of a kind."""
+        for reason in uncut.keys() - self.uncut.keys():
             _LOG.warning(
                 "binlog %s: row images stay full instead of %s: %s (further ones are only counted)",
-                *(self._binlog, cutter.image.value, reason.value),
+                *(self._binlog, image.value, reason.value),
                 extra={"binlog": self._binlog},
             )
-        self.uncut += cutter.uncut
-        cutter.uncut.clear()
+        self.uncut += uncut
 
 
 @dataclass(slots=True)
@@ -96,6 +100,10 @@ class EndState:
     prepared: frozenset[str]
     memory: Memory
     incidents: tuple[StoredIncident, ...]
+
+    def copy(self) -> EndState:
+        """The same state, which stays while this one goes on."""
+        return EndState(self.position, self.prepared, self.memory, self.incidents)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 from binlane.binlogs.store.binlog_files import Published
+from binlane.binlogs.store.fills import Seeding
 
 _WOKEN_AT_ONCE: Final = 8
 """Readers that go on each time around the event loop: with hundreds of them statements would wait."""
@@ -61,6 +62,12 @@ class LiveBinlog:
     def published(self) -> Published:
         """The state of the binlog that may be read now."""
         return self.binlog.published
+
+    @property
+    def seedings(self) -> tuple[Seeding, ...]:
+        """The places of rows of tables in the binlog, the first one first."""
+        found: tuple[Seeding, ...] = getattr(self.binlog, "seedings", ())
+        return found
 
     @property
     def files_read(self) -> frozenset[str]:

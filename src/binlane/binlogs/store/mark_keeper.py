@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from binlane.binlogs.store.catalog import Catalog, Mark
-from binlane.binlogs.store.file_facts import FileFacts, closed_files
+from binlane.binlogs.store.file_facts import closed_files
 from binlane.binlogs.store.files import BinlogFile
 
 
@@ -63,6 +64,22 @@ class MarkKeeper:
             self._saved[log_id] = self.number()
 
 
+class ClosedFacts(Protocol):
+    """Keeps facts of the closed files of binlogs."""
+
+    def known(self, directory: Path) -> dict[str, BinlogFile]:
+        """The files of a binlog that are known, by name."""
+        ...
+
+    def save(self, files: Iterable[BinlogFile]) -> None:
+        """Note closed files."""
+        ...
+
+    def forget(self, *, before: int) -> None:
+        """Forget files with numbers below `before`."""
+        ...
+
+
 class BinlogMarks:
     """The catalog's knowledge of one binlog: its mark, and facts of its closed files.
 
@@ -71,7 +88,7 @@ class BinlogMarks:
         facts: Keeps the facts of closed files; None where nobody does.
     """
 
-    def __init__(self, save: Callable[[Mark], None], facts: FileFacts | None = None) -> None:
+    def __init__(self, save: Callable[[Mark], None], facts: ClosedFacts | None = None) -> None:
         self._save = save
         self._facts = facts
         self._saved: Mark | None = None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 from binlane.binlogs.store.disk import Disk
 from binlane.binlogs.store.files import CLOSED, IN_USE, IN_USE_POSITION, FileHead, rotate_bytes
+from binlane.errors import StoreError
 from binlane.log.codec.format import CHECKSUM_LENGTH
 
 _PENDING_BYTES_MAX: Final = 4 << 20
@@ -157,3 +160,28 @@ class OpenFile:
     def close(self) -> None:
         """Let go of the file as it is."""
         self._file.close()
+
+
+class DiskFaults:
+    """A block in which the disk's errors become errors that tell what to do; entered at each write.
+
+    Args:
+        begin: Called before the block; what it raises goes to the caller.
+        told: Gives the error that is raised in the place of one of the disk.
+    """
+
+    def __init__(self, begin: Callable[[], None], told: Callable[[OSError], StoreError]) -> None:
+        self._begin = begin
+        self._told = told
+
+    def __enter__(self) -> None:
+        self._begin()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, OSError):
+            raise self._told(error) from error

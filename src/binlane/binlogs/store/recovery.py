@@ -64,6 +64,8 @@ class RecoveredBinlog:
         incidents: INCIDENT events in the files that nobody has dealt with.
         unsearched: Before this place the files may hold further INCIDENT events; None if they hold
             none.
+        source_created: Time of creation in the source's last FORMAT_DESCRIPTION; None for that of
+            `head`.
     """
 
     directory: Path
@@ -77,6 +79,7 @@ class RecoveredBinlog:
     memory: str = ""
     incidents: tuple[StoredIncident, ...] = ()
     unsearched: FilePosition | None = None
+    source_created: int | None = None
 
 
 class _Reached(NamedTuple):
@@ -94,7 +97,9 @@ class _Reached(NamedTuple):
         gtid, clock = gtid_of(event), self.clock
         if isinstance(event.body, MysqlGtidEvent):
             clock = max(clock, event.body.sequence_number or 0)
-        position = self.position if gtid is None else self.position.advance(gtid)
+        position = self.position
+        if gtid is not None:
+            position = position.advance(gtid)
         prepared = reduce(prepared_after, expanded(event, format_), self.prepared)
         of_group = self.gtid if gtid is None else str(gtid)
         incident = incident_of(event, of_group, path.name, binlog=path.parent.name)

@@ -4,6 +4,8 @@ DATA/binlane.lock        who owns it
 DATA/binlane.sqlite3     definitions, scope history, watermarks
 DATA/binlogs/<name>/     <name>.000001 …, <name>.index
 DATA/groups/<name>/      <name>.000001.idx …, where in large files groups begin
+DATA/children/           rows of children of outside parents, of binlogs with FOLLOW CASCADES
+DATA/fills/<id>/         rows that are read for a binlog, until they are in it
 DATA/spill/              groups that are too large for memory while they come
 """
 
@@ -13,6 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -20,6 +23,8 @@ from typing import Final, Self
 
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import BinlogActivity, BinlogRecord, Catalog, Mark, ScopeChange
+from binlane.binlogs.store.child_catching_up import CHILDREN_DIRECTORY, ChildReadings
+from binlane.binlogs.store.child_shadow import follow_children, foresee_children
 from binlane.binlogs.store.disk import DirectoryLock, Disk, LocalDisk, unusable
 from binlane.binlogs.store.file_facts import FileFacts
 from binlane.binlogs.store.files import (
@@ -30,6 +35,7 @@ from binlane.binlogs.store.files import (
     write_head,
     write_index,
 )
+from binlane.binlogs.store.fills import Fill, Seeding, StoreSeeds
 from binlane.binlogs.store.forcing import Forcing
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
@@ -43,6 +49,7 @@ from binlane.positions import Position
 from binlane.statements.scope.definition import Definition, duplicate_binlog, unknown_binlog
 
 SPILL_DIRECTORY: Final = "spill"
+ROWS_DIRECTORY: Final = "fills"
 _LOCAL_DISK: Final = LocalDisk()
 _DEFAULT_SETTINGS: Final = StoreSettings()
 _FORMAT: Final = "binlog_format"
@@ -65,6 +72,7 @@ class Store:
     ) -> None:
         self._directory = data_dir / BINLOGS_DIRECTORY
         self._groups = data_dir / GROUPS_DIRECTORY
+        self.child_readings = ChildReadings(data_dir / CHILDREN_DIRECTORY)
         self._settings = settings
         self._disk = disk
         self._catalog = catalog
@@ -73,6 +81,7 @@ class Store:
         self._said = catalog.variables()
         self._variables = self._known_variables()
         self._grants = catalog.grants.rows()
+        self.seeds = StoreSeeds(catalog.fills)
         self._forcing = Forcing()
         self._marks = MarkKeeper(catalog)
         self._marks_taken_s = time.monotonic()
@@ -130,6 +139,10 @@ class Store:
         """Folder for groups that are too large for memory."""
         return self._directory.parent / SPILL_DIRECTORY
 
+    def rows_folder(self, log_id: int) -> Path:
+        """Folder for rows that are read for a binlog."""
+        return self._directory.parent / ROWS_DIRECTORY / str(log_id)
+
     @property
     def binlogs(self) -> Mapping[str, Binlog]:
         """The binlogs by name, in the order of their names; replaced, never changed."""
@@ -149,6 +162,7 @@ class Store:
         format_description: FormatDescriptionEvent,
         server_id: int,
         timestamp: int,
+        fill: Fill | None = None,
     ) -> Binlog:
         """Make a binlog; it exists when this returns.
 
@@ -159,6 +173,7 @@ class Store:
             server_id: Server id of the source, for the headers of the events that describe the
                 files.
             timestamp: Time of those events, in seconds since 1970.
+            fill: Says that it is to be given its tables' rows first; its `log_id` is not read.
 
         Raises:
             DefinitionError: If there is one of this name.
@@ -185,13 +200,16 @@ class Store:
         try:
             binlog = self._open(definition, self._write_first_file(name, head, timestamp))
             mark = Mark(end=binlog.end, position=start)
-            self._catalog.finish_create(definition, mark, created=created)
+            if fill is not None:
+                fill = replace(fill, log_id=definition.log_id, created=created)
+            self._catalog.finish_create(definition, mark, created=created, fill=fill)
         except OSError as error:
             self._discard(definition)
             raise unusable(error, self._directory) from error
         except StoreError:
             self._discard(definition)
             raise
+        self.seeds.read()
         self._set_binlogs({**self._binlogs, name: binlog})
         return binlog
 
@@ -205,9 +223,38 @@ class Store:
         binlog = self._find(definition.name)
         assert binlog.definition.log_id == definition.log_id, "a binlog keeps its id"
         binlog.sync(force=True)
+        self._foresee(binlog, definition)
         with self._marks.later(definition.log_id):
             self._catalog.alter(definition, binlog.mark, altered=int(time.time()))
+        self._define(binlog, definition)
+
+    def _foresee(self, binlog: Binlog, definition: Definition) -> None:
+        """Have the rows of a binlog's children be right by its next definition."""
+        scopes = {
+            (each.log_list, each.ignore_list)
+            for each in self._catalog.history()
+            if each.log_id == definition.log_id
+        }
+        foresee_children(binlog, self.child_readings, definition, had_others=len(scopes) > 1)
+
+    def _define(self, binlog: Binlog, definition: Definition) -> None:
         binlog.definition = definition
+        follow_children(binlog, self.child_readings)
+
+    def finish_fill(self, definition: Definition, seeding: Seeding) -> None:
+        """Note that a binlog has its rows, and logs by a definition from its present position on.
+
+        Raises:
+            StoreError: If the disk fails.
+        """
+        binlog = self._find(definition.name)
+        binlog.sync(force=True)
+        self._foresee(binlog, definition)
+        with self._marks.later(definition.log_id):
+            self._catalog.finish_fill(definition, binlog.mark, seeding)
+        self._define(binlog, definition)
+        self.seeds.read()
+        binlog.seedings = self.seeds.of(definition.log_id)
 
     def reopen_binlog(self, name: str) -> Binlog:
         """Make a binlog whole again whose disk failed, from what the disk has of it.
@@ -221,6 +268,8 @@ class Store:
         """
         before = self._find(name)
         before.abandon()
+        if before.children is not None:
+            before.children.close()
         directory = self._directory / name
         record = next(each for each in self._catalog.binlogs() if each.definition.name == name)
         binlog = self._recovered(before.definition, directory, _mark_of(record, directory))
@@ -262,7 +311,12 @@ class Store:
         log_id = binlog.definition.log_id
         self._grants = tuple(each for each in self._grants if each.log_id != log_id)
         binlog.abandon()
-        self._clear_away(binlog.definition)
+        if binlog.children is not None:
+            binlog.children.remove()
+        try:
+            self._clear_away(binlog.definition)
+        finally:
+            self.seeds.read()
 
     def sync_each(self, binlogs: Iterable[Binlog], *, force: bool = False) -> dict[str, StoreError]:
         """Publish what was appended to some binlogs; their files are forced to disk side by side.
@@ -287,7 +341,7 @@ class Store:
         waiting = [binlog for binlog in written if binlog.wants_force(always=force)]
         faults.update(self._forcing.force(waiting))
         for binlog in written:
-            if binlog.name in faults:
+            if faults and binlog.name in faults:
                 continue
             binlog.publish()
             try:
@@ -421,6 +475,8 @@ class Store:
                 binlog.close()
             except StoreError as error:
                 faults.append(error)
+            if binlog.children is not None:
+                binlog.children.close()
         self._binlogs = MappingProxyType({})
         self._release()
         if faults:
@@ -490,6 +546,7 @@ class Store:
         except OSError as error:
             raise unusable(error, directory) from error
         remove_indexes(self._groups / definition.name)
+        shutil.rmtree(self.rows_folder(definition.log_id), ignore_errors=True)
         self._catalog.remove(definition.log_id)
 
     def _discard(self, definition: Definition) -> None:
@@ -501,7 +558,7 @@ class Store:
     def _open(self, definition: Definition, found: RecoveredBinlog) -> Binlog:
         log_id = definition.log_id
         facts = FileFacts(self._catalog, log_id, found.position.flavor)
-        return Binlog(
+        binlog = Binlog(
             definition,
             found,
             settings=self._settings,
@@ -509,6 +566,9 @@ class Store:
             marks=BinlogMarks(partial(self._save_mark, log_id), facts),
             groups=GroupIndexWriter(self._groups / definition.name),
         )
+        follow_children(binlog, self.child_readings)
+        binlog.seedings = self.seeds.end_arrivals(log_id, found.position)
+        return binlog
 
     def _save_mark(self, log_id: int, mark: Mark) -> None:
         self._marks.save({log_id: mark})

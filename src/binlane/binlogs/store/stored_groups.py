@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from binlane.binlogs.store.catalog import BinlogRecord, Catalog
+from binlane.binlogs.store.catalog import BinlogRecord, Catalog, Mark, ScopeChange
 from binlane.binlogs.store.chunks import base_name, open_chunks
 from binlane.binlogs.store.file_facts import FileFacts, closed_file
 from binlane.binlogs.store.files import (
@@ -39,7 +39,7 @@ from binlane.log.grouping.event_group import (
 from binlane.log.grouping.first_event import format_of
 from binlane.log.grouping.walk import Walker, walk
 from binlane.positions import Position, nothing_done
-from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.definition import Definition, is_internal
 
 # These events close a file and belong to no group: a writer may still take them back.
 _CLOSING: Final = frozenset({EventType.ROTATE, EventType.STOP})
@@ -170,6 +170,27 @@ class StoreReader:
         record = self._record(name)
         return record.mark.position if record.mark else nothing_done(record.begin.flavor)
 
+    def mark(self, name: str) -> Mark:
+        """The last stored mark of a binlog: up to where its files will stay, and its position there.
+
+        Raises:
+            StoreError: If there is no such binlog, or it is only being made.
+        """
+        mark = self._record(name).mark
+        if mark is None:
+            raise StoreError(f"binlog {name} is being made", path=str(self._binlogs / name))
+        return mark
+
+    def history(self, name: str) -> list[ScopeChange]:
+        """The changes of a binlog's definition, oldest first.
+
+        Raises:
+            StoreError: If there is no such binlog.
+        """
+        log_id = self._record(name).definition.log_id
+        with Catalog.open_read_only(self._catalog_path) as catalog:
+            return [change for change in catalog.history() if change.log_id == log_id]
+
     def files(self, name: str) -> tuple[BinlogFile, ...]:
         """The files of a binlog, oldest first, with the sizes up to which they may be read.
 
@@ -211,7 +232,8 @@ class StoreReader:
 
     def _records(self) -> dict[str, BinlogRecord]:
         with Catalog.open_read_only(self._catalog_path) as catalog:
-            return {r.definition.name: r for r in catalog.binlogs() if r.is_live}
+            records = {each.definition.name: each for each in catalog.binlogs() if each.is_live}
+        return {name: each for name, each in records.items() if not is_internal(name)}
 
     def _record(self, name: str) -> BinlogRecord:
         records = self._records()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from binlane.binlogs.store.fills import FillKind
 from binlane.errors import HINT_ERRNO, DefinitionError, Diagnostic, StatementError
 from binlane.live.answers.access import (
     Access,
@@ -28,6 +30,7 @@ from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.log_texts import shown
 from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
+from binlane.live.loop.fill_changes import StagingPlan, staging_scope
 from binlane.names import quote
 from binlane.positions import Position
 from binlane.statements.scope.definition import (
@@ -40,6 +43,8 @@ from binlane.statements.scope.scope import Scope
 from binlane.statements.scope.statements import (
     AcknowledgeIncidents,
     AlterBinlog,
+    CancelRows,
+    CompactBinlog,
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
@@ -53,6 +58,7 @@ from binlane.statements.scope.statements import (
 logger = logging.getLogger(__name__)
 
 _BAD_DATABASE: Final = 1049
+_READING: Final = "the tables' rows are read; SHOW BINLOGS tells how far that is"
 
 
 class DefinitionStatements:
@@ -79,20 +85,26 @@ class DefinitionStatements:
         def make(log_id: int) -> Definition:
             return create(statement, log_id, ignores_case=folds, default=default)
 
-        scope = make(1).scope
+        preview = make(1)
+        scope, follows = preview.scope, preview.follows_cascades
         await _check_databases(session, scope)
         done = await source_position(session)
         found = await _links(session, scope)
+        notes = found.notes(scope, follows_cascades=follows)
         unknown = await unknown_names(query_of(session), scope)
+        fills, changes = self._binlogs.fills, self._binlogs.changes
         try:
-            begin = await self._binlogs.changes.create(
-                statement.name, make, done=done, links=found.links
-            )
+            if statement.with_rows:
+                fills.check_domain(done)
+                plan = StagingPlan(scope=scope, done=done, links=found.links)
+                await changes.execute(partial(fills.create, statement.name, make, plan))
+                return _reading(statement.name, unknown, notes)
+            begin = await changes.create(statement.name, make, done=done, links=found.links)
         except DuplicateBinlogError as error:
             if statement.if_not_exists:
                 return _noted(error)
             raise
-        return _effective(begin, statement.name, unknown, found.notes(scope))
+        return _effective(begin, statement.name, unknown, notes)
 
     async def drop(self, session: HandlerSession, statement: DropBinlog) -> Answer:
         """Execute DROP BINLOG."""
@@ -130,14 +142,45 @@ class DefinitionStatements:
         # All that the source has done by now belongs to the scope as it was.
         done = await source_position(session)
         found = await _links(session, preview.scope)
+        notes = found.notes(preview.scope, follows_cascades=preview.follows_cascades)
         unknown = await unknown_names(query_of(session), preview.scope, former.scope)
+        if statement.with_rows:
+            added = staging_scope(former.scope, preview.scope)
+            plan = StagingPlan(scope=added, done=done, links=found.links)
+            await self._fill(statement.name, FillKind.ADD, statement.scope_text, plan)
+            return _reading(statement.name, unknown, notes)
         begin = await self._binlogs.changes.alter(
             statement.name,
             lambda definition: alter(definition, statement, default=default),
             done=done,
             links=found.links,
         )
-        return _effective(begin, statement.name, unknown, found.notes(preview.scope))
+        return _effective(begin, statement.name, unknown, notes)
+
+    async def compact(self, session: HandlerSession, statement: CompactBinlog) -> Answer:
+        """Execute ALTER BINLOG … COMPACT."""
+        await session.require(SourcePrivilege.DEFINE)
+        if statement.if_exists and statement.name not in self._binlogs.names:
+            return _noted(unknown_binlog(statement.name, None))
+        scope = self._binlogs.get(statement.name).definition.scope
+        done = await source_position(session)
+        found = await _links(session, scope)
+        plan = StagingPlan(scope=scope, done=done, links=found.links)
+        await self._fill(statement.name, FillKind.COMPACT, "", plan)
+        return OkAnswer(info=_READING)
+
+    async def cancel_rows(self, session: HandlerSession, statement: CancelRows) -> Answer:
+        """Execute ALTER BINLOG … WITHOUT ROWS."""
+        await session.require(SourcePrivilege.DEFINE)
+        fills = self._binlogs.fills
+        await self._binlogs.changes.execute(partial(fills.give_up, statement.name))
+        return OkAnswer()
+
+    async def _fill(self, name: str, kind: FillKind, text: str, plan: StagingPlan) -> None:
+        """Begin to read rows for a binlog that is there."""
+        fills = self._binlogs.fills
+        fills.check_domain(plan.done)
+        await self._binlogs.changes.execute(partial(fills.begin, name, kind, text, plan))
 
     async def purge(self, session: HandlerSession, statement: PurgeBinaryLogs) -> Answer:
         """Execute PURGE BINARY LOGS."""
@@ -198,6 +241,14 @@ async def _links(session: HandlerSession, scope: Scope) -> SourceLinks:
 
 def _effective(begin: Position, name: str, unknown: UnknownNames, notes: Sequence[str]) -> OkAnswer:
     """The answer to a definition that holds."""
+    told = _told(name, unknown, notes)
+    said = (f"{each.level.lower()}: {each.text}" for each in told)
+    info = "; ".join((f"effective after GTID {begin}", *said, *unknown.missing))
+    return OkAnswer(info=info, diagnostics=told)
+
+
+def _told(name: str, unknown: UnknownNames, notes: Sequence[str]) -> tuple[Diagnostic, ...]:
+    """Give and log all that the user of a definition should know."""
     told = [
         *(_diagnostic("Warning", each) for each in unknown.slips),
         *(_diagnostic("Note", each) for each in notes),
@@ -206,9 +257,14 @@ def _effective(begin: Position, name: str, unknown: UnknownNames, notes: Sequenc
         logger.warning("binlog %s: %s", name, shown(each.text), extra={"binlog": name})
     for text in unknown.missing:
         logger.info("binlog %s: %s", name, shown(text), extra={"binlog": name})
+    return tuple(told)
+
+
+def _reading(name: str, unknown: UnknownNames, notes: Sequence[str]) -> OkAnswer:
+    """The answer to a definition that holds once the tables' rows are there."""
+    told = _told(name, unknown, notes)
     said = (f"{each.level.lower()}: {each.text}" for each in told)
-    info = "; ".join((f"effective after GTID {begin}", *said, *unknown.missing))
-    return OkAnswer(info=info, diagnostics=tuple(told))
+    return OkAnswer(info="; ".join((_READING, *said, *unknown.missing)), diagnostics=told)
 
 
 def _noted(error: StatementError) -> OkAnswer:

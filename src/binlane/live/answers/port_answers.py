@@ -8,10 +8,12 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from binlane.client.questions import text_literal
 from binlane.live.answers.access import (
     Access,
     BinlogAccess,
 )
+from binlane.live.answers.check_statements import CheckStatements, Comparisons
 from binlane.live.answers.definition_statements import DefinitionStatements
 from binlane.live.answers.explain_answers import explain_binlog, explained
 from binlane.live.answers.grant_statements import AskSource, GrantStatements
@@ -37,6 +39,9 @@ from binlane.statements.scope.statements import (
     AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
+    CancelRows,
+    CheckBinlog,
+    CompactBinlog,
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
@@ -47,6 +52,7 @@ from binlane.statements.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowChecks,
     ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
@@ -99,7 +105,8 @@ class PortAnswers:
         self._access = access or Access(binlogs)
         self.dumps = ReplicaDumps(binlogs, self._access)
         binlogs.on_access_changed(self.dumps.look_again)
-        shows = ShowStatements(binlogs, self._access, self.dumps, port)
+        self._checks = CheckStatements(self._access)
+        shows = ShowStatements(binlogs, self._access, self.dumps, port, self._checks)
         self._system_tables = SystemTables(shows.snapshot, self._access)
         definitions = DefinitionStatements(binlogs, self._access)
         grants = GrantStatements(binlogs, self._access, source_position, ask)
@@ -116,10 +123,14 @@ class PortAnswers:
                     FlushBinaryLogs: definitions.flush,
                     ShowReplicas: shows.replicas,
                     AlterBinlog: definitions.alter,
+                    CompactBinlog: definitions.compact,
+                    CancelRows: definitions.cancel_rows,
                     PurgeBinaryLogs: definitions.purge,
                     ShowBinlogEvents: shows.events,
                     ShowIncidents: shows.incidents,
                     AcknowledgeIncidents: definitions.acknowledge,
+                    CheckBinlog: self._checks.check,
+                    ShowChecks: self._checks.show,
                     GrantRead: grants.grant,
                     RevokeRead: grants.revoke,
                     ShowReadGrants: grants.show,
@@ -131,6 +142,10 @@ class PortAnswers:
     def has_tables_info(self) -> bool:
         """True if binlogs are written with tables info."""
         return self._binlogs.has_tables_info
+
+    def compare_by(self, comparisons: Comparisons) -> None:
+        """Let somebody compare tables for CHECK BINLOG, and tell the outcomes."""
+        self._checks.comparisons = comparisons
 
     def judge(self, session: HandlerSession) -> Judge | None:
         """Return the judge of a session's statements; None lets all pass."""
@@ -206,7 +221,7 @@ class PortAnswers:
         if len(names) != 1:
             return None
         found = await session.query_source(
-            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position}) LIMIT 1"
+            f"SELECT BINLOG_GTID_POS({text_literal(place.file)}, {place.position}) LIMIT 1"
         )
         told = found.texts()[0][0]
         if told is None:
@@ -247,11 +262,6 @@ class PortAnswers:
     async def _readable(self, session: HandlerSession) -> tuple[str, ...]:
         """Names of the binlogs that a session's account may see, sorted."""
         return await self._access.seen(session)
-
-
-def _text(value: str) -> str:
-    """A literal of SQL, whatever the sql_mode."""
-    return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"
 
 
 async def _parsed(session: HandlerSession, statement: str) -> BinlogStatement | None:

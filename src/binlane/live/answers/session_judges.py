@@ -25,6 +25,7 @@ from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.port_parts import PortParts, Seen
 from binlane.live.port.port_session import PortSession
 from binlane.live.port.source_marks import Marker
+from binlane.live.port.unread import holds_all_rows
 from binlane.live.provision.source_schema import wanted_privileges
 from binlane.log.codec.types import Flavor
 from binlane.statements.scope.definition import Definition
@@ -204,18 +205,26 @@ class Port:
         if lacking:
             return None
         await self._catalog.start()
+        definitions, variables = self._definitions, self._variables
         return PortParts(
-            definitions=lambda: self._binlogs.definitions,
+            definitions=definitions,
             catalog=self._catalog,
             attributions=self._sayings,
             marker=Marker(self._settings, flavor),
             has_marks=has_marks,
-            global_values=lambda: self._binlogs.variables,
+            global_values=variables,
+            holds_all_rows=holds_all_rows(definitions, variables),
             set_global_values=self._binlogs.set_variables,
             seen=self._seen,
             tells_tables=self._binlogs.has_tables_info,
             program_errors=predicted_errors,
         )
+
+    def _definitions(self) -> tuple[Definition, ...]:
+        return self._binlogs.definitions
+
+    def _variables(self) -> Mapping[str, str]:
+        return self._binlogs.variables
 
     def _session(self) -> ServerSession:
         settings = self._settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.binlogs.store.binlog import Binlog
@@ -14,6 +14,7 @@ from binlane.live.answers.access import (
     Access,
 )
 from binlane.live.answers.binlog_events import show_events, wrong
+from binlane.live.answers.check_statements import CheckStatements
 from binlane.live.answers.grant_statements import visible_grants
 from binlane.live.answers.replica_dumps import ReplicaDumps
 from binlane.live.answers.session_judges import Port
@@ -53,11 +54,18 @@ class ShowStatements:
         access: Says which binlogs a session may see.
         dumps: The dumps of connected replicas.
         port: Knows if statements are judged; None where none are.
+        checks: Knows the outcomes of comparisons.
     """
 
     def __init__(
-        self, binlogs: Binlogs, access: Access, dumps: ReplicaDumps, port: Port | None
+        self,
+        binlogs: Binlogs,
+        access: Access,
+        dumps: ReplicaDumps,
+        port: Port | None,
+        checks: CheckStatements,
     ) -> None:
+        self._checks = checks
         self._binlogs = binlogs
         self._access = access
         self._dumps = dumps
@@ -107,7 +115,18 @@ class ShowStatements:
             for name, text in stops
             if text
         ]
+        told += [each for name in names for each in self._fill_told(name)]
         return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs], tuple(told))
+
+    def _fill_told(self, name: str) -> Iterator[Diagnostic]:
+        """Why a binlog's tables' rows are not there, with what to do."""
+        fill = self._binlogs.output(name).fill
+        if fill is not None and fill.failure:
+            ending = "; they are not read any more" if fill.is_over else ""
+            text = f"binlog {name}: rows cannot be read: {fill.failure}{ending}"
+            yield Diagnostic("Warning", HINT_ERRNO, text)
+            if fill.hint:
+                yield Diagnostic("Note", HINT_ERRNO, f"binlog {name}: {fill.hint}")
 
     def _describe(self, binlog: Binlog, problem: str = "") -> tuple[str | None, ...]:
         """A row of SHOW BINLOGS.
@@ -242,7 +261,7 @@ class ShowStatements:
             for thread_id, replica in self._dumps.replicas.items()
             if replica.binlog in names
         ]
-        return snapshot(facts, history, replicas, grants)
+        return snapshot(facts, history, replicas, grants, self._checks.facts(names))
 
 
 def _only_binlog(names: Sequence[str]) -> str:

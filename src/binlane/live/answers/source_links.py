@@ -46,6 +46,11 @@ _SEES_ALL: Final = (
     "SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '\\'')"
 )
 _DIALECT: Final = Dialect()
+_NOT_FOLLOWED: Final = "and an INCIDENT will stand for it; have the parent in scope, too, or let the binlog FOLLOW CASCADES"
+_FOLLOWED: Final = (
+    "and is derived if all rows of the table are in the binlog, from its CREATE TABLE on or WITH "
+    "ROWS; else an INCIDENT will stand for it"
+)
 _BY_INNODB: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 
 
@@ -61,19 +66,18 @@ class SourceLinks:
     links: TableLinks
     are_logged: bool
 
-    def notes(self, scope: Scope) -> tuple[str, ...]:
+    def notes(self, scope: Scope, *, follows_cascades: bool = False) -> tuple[str, ...]:
         """Return sentences that the user of a scope should know."""
-        return tuple(self._notes(scope))
+        return tuple(self._notes(scope, _FOLLOWED if follows_cascades else _NOT_FOLLOWED))
 
-    def _notes(self, scope: Scope) -> Iterator[str]:
+    def _notes(self, scope: Scope, outcome: str) -> Iterator[str]:
         if scope.is_unscoped:
             return
         for key in () if self.are_logged else sorted(self.links.keys, key=str):
             if scope.includes(key.table) and not scope.includes(key.parent):
                 yield (
                     f"{key.table}: foreign key {key.name} refers to {key.parent}, which is outside "
-                    f"of the scope, with {_actions(key)}: what it changes is not logged, and an "
-                    "INCIDENT will stand for it; have the parent in scope, too"
+                    f"of the scope, with {_actions(key)}: what it changes is not logged, {outcome}"
                 )
         for merge, child in sorted(self.links.unions):
             if scope.includes(child) and not scope.includes(merge):

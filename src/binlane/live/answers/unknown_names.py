@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
-from binlane.client.questions import ALL_ROWS
+from binlane.client.questions import ALL_ROWS, text_literal
 from binlane.errors import StatementError
 from binlane.live.answers.source_links import Query
 from binlane.names import TableName, quote
@@ -107,7 +107,7 @@ class _Looking:
         return found
 
     async def _names(self, statement: str, name: str | None = None) -> Sequence[str]:
-        text = statement if name is None else statement.format(_text(name))
+        text = statement if name is None else statement.format(text_literal(name))
         return [bytes.fromhex(row[0] or "").decode() for row in await self.query(text + ALL_ROWS)]
 
     async def _as_table(self, name: ScopeObject) -> str:
@@ -127,8 +127,3 @@ class _Looking:
         near = [other for other in names if other.casefold() == name.casefold()]
         near = near or get_close_matches(name, names, n=1, cutoff=_NEAR)
         return f"; near is {shown(near[0])}" if near else ""
-
-
-def _text(value: str) -> str:
-    """A literal of SQL, whatever the sql_mode."""
-    return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"

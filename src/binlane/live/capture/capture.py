@@ -17,6 +17,7 @@ from binlane.client.account import account_at
 from binlane.client.connection import ServerConnection
 from binlane.client.dialogue import Account, Dialogue, SendCommand
 from binlane.client.packet_flow import PacketFlow
+from binlane.client.passing_errors import is_passing
 from binlane.errors import BinlaneError, CodecError, PeerError
 from binlane.live.capture.asking import DumpStart, LogRequest, ask_for_log, ask_for_place
 from binlane.live.capture.event_stream import EventStream
@@ -48,11 +49,6 @@ _TURN_BYTES: Final = 8 << 20
 # Two heartbeats may be late on a busy machine; a source that is silent for longer is dead.
 _SILENT_PERIODS: Final = 2.5
 _SILENT_MIN_S: Final = 1.0
-# Too many connections, shutdown, lost packets, limits, interrupted, killed, offline: they pass.
-_TRANSIENT_ERRNOS: Final = frozenset(
-    {1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1203, 1226, 1317, 1927, 3032, 3169}
-)
-_TRANSIENT_PHASES: Final = frozenset({"connect", "read", "write"})
 _NO_SUCH_PLACE: Final = 1236
 _HINT: Final = "check source.url, and whether the server runs"
 _CA_HINT: Final = "name the certificate that signed it: ?ssl-ca=PATH"
@@ -383,7 +379,5 @@ def _result(flow: PacketFlow[DumpStart]) -> DumpStart:
 def is_transient(error: BaseException) -> bool:
     """True if another attempt may help though nobody does anything."""
     if isinstance(error, PeerError):
-        if error.errno is None:
-            return error.phase in _TRANSIENT_PHASES
-        return error.errno in _TRANSIENT_ERRNOS
+        return is_passing(error)
     return isinstance(error, OSError) and not isinstance(error, BinlaneError)

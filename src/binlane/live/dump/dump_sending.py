@@ -21,11 +21,13 @@ from typing import BinaryIO, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from binlane.binlogs.store.files import BinlogFile
+from binlane.binlogs.store.fills import Seeding
 from binlane.binlogs.store.group_index import POINT_BYTES, GroupIndex
 from binlane.binlogs.store.group_points import group_index
 from binlane.binlogs.store.held_gtids import first_lacking
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import CodecError, StatementError
+from binlane.live.dump.beginnings import dump_start, files_for, left_out_rows
 from binlane.live.dump.dump_progress import DumpProgress
 from binlane.live.dump.packing import SLICE_BYTES, Packer, can_pack
 from binlane.live.dump.replica_dump import BEGINNING, ReplicaDump
@@ -237,6 +239,8 @@ class _Stream:
         self._progress = context.progress
         self._silent_since_s = _now_s()
         self._after: Position | None = None
+        self._connect_state: Position | None = None
+        self._seedings: tuple[Seeding, ...] = ()
         # Places in the file with what is done there, and the place from where on more are looked
         # for.
         self._places: deque[tuple[int, Position]] = deque()
@@ -257,13 +261,14 @@ class _Stream:
                 if self._dump.tells_left_out:
                     self._places.append((head.size_bytes, head.done))
                 self._places_end = head.size_bytes
-                if is_first and self._request.connect_state is not None:
-                    await self._skip_done(file, stream, self._request.connect_state)
+                if is_first and self._connect_state is not None:
+                    await self._skip_done(file, stream, self._connect_state)
                 is_first = False
-                next_file = await self._send_file(file, stream)
+                next_file = await self._send_file(file, head, stream)
                 self._live.unreadable.pop(file.name, None)
             if next_file is None:
                 return
+            self._pass_beginning(next_file)
             file, head, position, inside = next_file, _read_head(next_file), BEGINNING, False
 
     async def _start(self) -> tuple[BinlogFile, FileBeginning, int, bool]:
@@ -289,15 +294,22 @@ class _Stream:
         self, connect_state: Position
     ) -> tuple[BinlogFile, FileBeginning, int, bool]:
         deadline_s = _now_s() + WATERMARK_TIMEOUT_S
+        told = connect_state
         while True:
             version, left_s = self._live.version, deadline_s - _now_s()
             position = self._live.published.position
+            connect_state = dump_start(told, self._live.seedings, self._live.name).asked
             if left_s <= 0 or not gtids_ahead(connect_state, position, self._source_id):
                 break
             if self._live.is_ending:
                 raise _EndingError
             await self._live.wait_for_change(version, left_s)
         published = self._live.published
+        start = dump_start(told, self._live.seedings, self._live.name)
+        self._seedings = self._live.seedings
+        if self._seedings:
+            self._dump.begin_with(start.done, start.known)
+        self._connect_state = connect_state = start.asked
         check_connect_state(
             connect_state,
             begin=published.begin,
@@ -305,12 +317,34 @@ class _Stream:
             name=self._live.name,
             source_id=self._source_id,
         )
-        file = file_for(connect_state, published.files)
+        files = files_for(connect_state, self._seedings, published.files)
+        file = file_for(connect_state, files)
         self._after = file.begin
         if isinstance(connect_state, GtidSet):
-            left = published.files[published.files.index(file) :]
+            left = files[files.index(file) :]
             file = left[await asyncio.to_thread(first_lacking, left, connect_state)]
         return file, _read_head(file), BEGINNING, False
+
+    def _notice_rows(self, file: BinlogFile, head: FileBeginning) -> None:
+        """Find out what rows mean for a replica that came before they did."""
+        told, seedings = self._request.connect_state, self._live.seedings
+        if seedings is self._seedings or told is None:
+            return
+        is_first = not self._seedings and not file.begin
+        self._seedings = seedings
+        if is_first and seedings and self._dump.position <= head.size_bytes:
+            start = dump_start(told, seedings, self._live.name)
+            self._dump.begin_with(start.done, start.known, head)
+
+    def _pass_beginning(self, file: BinlogFile) -> None:
+        """Leave out the rows that a file begins with: the replica has what they stand for."""
+        if file.begin:
+            return
+        number = _number(file.name)
+        before = [s for s in self._live.seedings if _number(s.first_file) <= number]
+        beginnings = [seeding for seeding in before if seeding.is_beginning]
+        if beginnings:
+            self._dump.leave_out(left_out_rows(beginnings[-1]))
 
     async def _skip_done(self, file: BinlogFile, stream: BinaryIO, connect_state: Position) -> None:
         """Leave out what the replica has as far as the file's index of groups tells where it ends."""
@@ -334,10 +368,13 @@ class _Stream:
                     f"the file has {size} bytes, and was closed with {file.size_bytes}"
                 ).at(name, min(size, file.size_bytes))
 
-    async def _send_file(self, file: BinlogFile, stream: BinaryIO) -> BinlogFile | None:
+    async def _send_file(
+        self, file: BinlogFile, head: FileBeginning, stream: BinaryIO
+    ) -> BinlogFile | None:
         """Send a file and wait at the log's end; gives the next file, None where waiting is not asked."""
         dump, live = self._dump, self._live
         while True:
+            self._notice_rows(file, head)
             version = live.version
             if live.is_dropped and not dump.is_inside_event:
                 raise refusal(f"binlog '{live.name}' was dropped")

@@ -168,6 +168,31 @@ class ReplicaDump:
         self._is_first_file = False
         return rotate + self._packet(format_description)
 
+    def begin_with(
+        self, done: Position, known: Position, head: FileBeginning | None = None
+    ) -> None:
+        """Know what the replica has, before anything of the log was sent.
+
+        Args:
+            done: All that is not to be sent to it, which may be more than it says it has.
+            known: What it gets no empty transactions for, where it keeps GTIDs.
+            head: The first events of the file that is open; None before one is.
+        """
+        self._skipper = skipper_for(done)
+        if self._left_out is not None and isinstance(known, GtidSet):
+            self._left_out = OmittedTransactions(known)
+        if head is not None:
+            self._skipper.enter(head.done, head.format)
+            if self._left_out is not None:
+                self._left_out.enter(head.done, head.format)
+
+    def leave_out(self, done: Position) -> None:
+        """Leave out more than the replica said it has, from the file on that is opened next."""
+        if self._skipper is None:
+            self._skipper = skipper_for(done)
+        else:
+            self._skipper.add(done)
+
     def _can_go_on_inside(self, head: FileBeginning) -> bool:
         # Without a FORMAT_DESCRIPTION a replica takes checksums to be as it asked for them.
         has_checksums = head.format.checksum == self._request.checksum
@@ -449,6 +474,7 @@ class ReplicaDump:
         header = replace(header, flags=header.flags & ~HeaderFlag.BINLOG_IN_USE)
         if position != BEGINNING:
             header, body = replace(header, next_position=0), replace(body, created=0)
-        elif self._is_first_file and self._skipper is not None:
+        elif self._is_first_file and self._skipper is not None and not self._skipper.is_done:
+            # It has a part of the file, and so has been told already that its server was started.
             body = replace(body, created=0)
         return Event(header, body)

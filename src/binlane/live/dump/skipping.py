@@ -61,6 +61,10 @@ class GroupSkipper(Protocol):
         """Go on where `done` is done, all of which the replica has."""
         ...
 
+    def add(self, done: Position) -> None:
+        """Leave out more: before the file is entered that may hold it."""
+        ...
+
     def leaves_out(self, type_code: int, data: bytes, offset: int) -> bool:
         """True if the event of `data` at `offset` belongs to a group that the replica has."""
         ...
@@ -98,11 +102,25 @@ class MariadbSkipper:
         del format_
         self.passed = mariadb_position(done)
         self._is_skipping = False
+        self._pass_domains(self.passed)
 
     def skip_to(self, done: Position) -> None:
         """As `GroupSkipper`."""
         self.passed = self.passed.union(mariadb_position(done))
         self.owes_position = True
+        self._pass_domains(mariadb_position(done))
+
+    def add(self, done: Position) -> None:
+        """As `GroupSkipper`."""
+        for gtid in mariadb_position(done):
+            known = self._last_by_domain.get(gtid.domain_id, -1)
+            self._last_by_domain[gtid.domain_id] = max(known, gtid.sequence)
+
+    def _pass_domains(self, done: GtidPosition) -> None:
+        """Look no more for groups of domains of which all was done before this place."""
+        for gtid in done:
+            if gtid.sequence >= self._last_by_domain.get(gtid.domain_id, gtid.sequence + 1):
+                del self._last_by_domain[gtid.domain_id]
 
     def leaves_out(self, type_code: int, data: bytes, offset: int) -> bool:
         """As `GroupSkipper`."""
@@ -150,10 +168,16 @@ class MysqlSkipper:
         del done
         self.owes_position = True
 
+    def add(self, done: Position) -> None:
+        """As `GroupSkipper`."""
+        assert isinstance(done, GtidSet), f"{done} is none of MySQL's"
+        self._done = self._done.union(done)
+
     def leaves_out(self, type_code: int, data: bytes, offset: int) -> bool:
         """As `GroupSkipper`."""
         if type_code in _MYSQL_GTIDS:
-            self._is_skipping = self._done.covers(self._gtids.at(type_code, data, offset))
+            gtid = self._gtids.at(type_code, data, offset)
+            self._is_skipping = self._done.covers(gtid)
             self.owes_position = self.owes_position or self._is_skipping
         elif (
             type_code in _BETWEEN_GROUPS

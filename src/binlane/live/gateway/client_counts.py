@@ -11,6 +11,8 @@ from struct import Struct
 from typing import Final
 
 _COUNTS: Final = Struct("=II")
+_FEW: Final = 4
+"""Clients of a process for which a difference of one is no matter."""
 
 
 class ClientCounts:
@@ -46,9 +48,10 @@ class ClientCounts:
         return sum(sessions for _, sessions in self._counts) - self._own[1]
 
     @property
-    def is_least(self) -> bool:
-        """True if no other process has fewer clients."""
-        return self._own[0] <= min(clients for clients, _ in self._counts)
+    def gives_way(self) -> bool:
+        """True if another process has fewer clients, by more than a few where there are many."""
+        fewest = min(clients for clients, _ in self._counts)
+        return self._own[0] > fewest + fewest // _FEW
 
     @property
     def _own(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from binlane.errors import CodecError
 from binlane.live.gateway.command_rules import CommandRules
-from binlane.live.gateway.judge import ClientStatement, Judge, TextReading
+from binlane.live.gateway.judge import PASS, ClientStatement, Judge, TextReading
 from binlane.live.gateway.prepared_statements import PreparedStatements
 from binlane.live.gateway.reply_follower import Watcher
 from binlane.live.gateway.value_texts import LogStyle
@@ -157,7 +157,8 @@ class ClientStatements:
             CodecError: If the payload is no such command.
         """
         if command != QUERY:
-            return self._executed(command, payload, judge.reading)
+            found = self._executed(command, payload, judge.reading)
+            return self._passing(command, payload, judge) if found is None else found
         return self.of_query(self.query(payload), judge)
 
     def of_query(
@@ -275,6 +276,15 @@ class ClientStatements:
         else:
             self.prepared.add_own(Reader(reply).unpack(_PREPARED)[1], text)
 
+    def _passing(
+        self, command: int, payload: bytes, judge: Judge
+    ) -> tuple[ClientStatement, ...] | None:
+        """Find the statement of an execution that passes whatever its values are; None for others."""
+        unread = self.prepared.without_values(command, payload)
+        if judge.judge(unread) is not PASS:
+            return None
+        return self.prepared.executed(command, payload, None)
+
     def _executed(
         self, command: int, payload: bytes, reading: TextReading | None
     ) -> tuple[ClientStatement, ...] | Unwritten | None:
@@ -292,7 +302,12 @@ class ClientStatements:
         flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
         style = LogStyle(flavor, reading.character_set, dialect.no_backslash_escapes)
         execution = Unwritten(self.prepared, command, payload, style)
-        return execution if self.prepared.is_long(payload) else execution.statements()
+        if self.prepared.is_long(payload):
+            return execution
+        found = execution.statements()
+        if found and found[0].is_complete:
+            self.prepared.know(payload, reading, style)
+        return found
 
 
 def _database_used(judge: Judge, database: str, reply: bytes) -> None:

@@ -42,7 +42,11 @@ from binlane.live.gateway.relay_questions import (
     Starting,
     StatementQuestion,
 )
-from binlane.live.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
+from binlane.live.gateway.replica_statements import (
+    ASKING_FIRST,
+    INSPECTED_MAX,
+    may_concern_binlogs,
+)
 from binlane.live.gateway.reply_follower import (
     Role,
 )
@@ -131,6 +135,7 @@ class Pause(Enum):
 
 # Members of enumerations are looked up anew each time that they are named.
 COMMAND: Final = NextBytes.COMMAND
+_EXECUTE: Final = int(Command.STMT_EXECUTE)
 _CONTINUATION: Final = NextBytes.CONTINUATION
 _REST: Final = NextBytes.REST
 NEEDS_BYTES: Final = Pause.NEEDS_BYTES
@@ -223,7 +228,7 @@ class CommandReader(JudgedCommands):
                 self.judge.local_data(content)
 
     def _reads(self, data: bytes) -> bool:
-        """Read a COM_QUERY that came alone and in full, as nearly all do, without a copy of it.
+        """Read a COM_QUERY that came alone and in full, as nearly all do, or an execution like the one before.
 
         Args:
             data: Bytes that the client sent, with nothing before them that waits.
@@ -233,20 +238,37 @@ class CommandReader(JudgedCommands):
             do.
         """
         length = len(data) - FRAME_HEADER_LENGTH
-        if not 1 < length <= INSPECTED_MAX or _QUERY_HEAD.unpack_from(data) != (length, QUERY):
+        if not 1 < length <= INSPECTED_MAX:
+            return False
+        told, number = _QUERY_HEAD.unpack_from(data)
+        if told != length or number not in (QUERY, _EXECUTE):
             return False
         source, statements = self._source, self._statements
         if not source.is_idle or source.wants_local_data:
             return False
         if self.diagnostics.are_own or statements.has_attributes:
             return False
+        if number == _EXECUTE:
+            return self._reads_execution(data)
         query = data[FRAME_HEADER_LENGTH + 1 :]
-        if may_concern_binlogs(query):
+        if query[0] in ASKING_FIRST and may_concern_binlogs(query):
             return False
         self._commands += 1
         judge = self.judge
         found = () if judge is NOBODY else statements.of_query(query, judge)
         self._judge(found, QUERY, data[FRAME_HEADER_LENGTH:], data)
+        return True
+
+    def _reads_execution(self, data: bytes) -> bool:
+        """Read a COM_STMT_EXECUTE whose values are like those before; else as of `_reads`."""
+        judge, payload = self.judge, data[FRAME_HEADER_LENGTH:]
+        if judge is NOBODY:
+            return False
+        found = self._statements.prepared.executed_again(payload, judge.reading)
+        if found is None:
+            return False
+        self._commands += 1
+        self._judge(found, _EXECUTE, payload, data)
         return True
 
     def _read_command(self, length: int) -> bool:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.live.gateway.answers import Answer, HandOn, RowsInParts
+from binlane.live.gateway.command_reader import READY
 from binlane.live.gateway.handler import Handler, SessionAge
 from binlane.live.gateway.judge import Judge, StatementReply
-from binlane.live.gateway.log_texts import shown
+from binlane.live.gateway.log_texts import shown, start_of
 from binlane.live.gateway.login import BAD_HANDSHAKE_ERRNO
 from binlane.live.gateway.long_texts import read_beside
 from binlane.live.gateway.ok_packets import reply_of
+from binlane.live.gateway.pump import PumpedSocket
 from binlane.live.gateway.relay import Relay, TlsSide
 from binlane.live.gateway.relay_faults import GuardedJudge, kind_of, place_of
 from binlane.live.gateway.relay_questions import (
@@ -32,9 +35,7 @@ from binlane.live.gateway.relay_questions import (
     Starting,
     StatementQuestion,
 )
-from binlane.live.gateway.replica_statements import (
-    VARIABLES,
-)
+from binlane.live.gateway.replica_statements import VARIABLES
 from binlane.live.gateway.side import Side, nothing
 from binlane.live.gateway.socket_accounts import check_account
 from binlane.live.gateway.source_privileges import SourcePrivilege, check
@@ -54,7 +55,6 @@ _WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filenam
 _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
-
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +109,7 @@ class GatewaySession:
         self._progress = asyncio.Event()
         self._is_draining = self._reads_on = self._is_admitted = False
         self._client_has_ended = self._source_has_ended = False
+        self._passing: tuple[PumpedSocket, PumpedSocket] | None = None
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -127,8 +128,14 @@ class GatewaySession:
         return self._relay.is_tls
 
     @property
+    def connection(self) -> socket.socket | None:
+        """The client's connection, if another process may send on it: in clear, and nothing waits."""
+        return self._client.connection
+
+    @property
     def age(self) -> SessionAge:
         """Progress of the session: it grows with each command that the client has the source run."""
+        self.count_unread()
         return self._relay.age
 
     @property
@@ -153,6 +160,7 @@ class GatewaySession:
 
     def drain(self) -> None:
         """End once nothing is under way: no statement, and no dump, which is told elsewhere."""
+        self._go_on_unread()
         self._is_draining = True
         self._progress.set()
 
@@ -177,6 +185,7 @@ class GatewaySession:
             if self._client_has_ended and not answering.done():
                 await self._let_settle(answering)
         finally:
+            self._go_on_unread()
             client.receive(None)
             source.receive(None)
             answering.cancel()
@@ -301,10 +310,35 @@ class GatewaySession:
             self._progress.set()
         if relay.is_closed:
             self._finish()
+        if self._is_admitted and self._passing is None and relay.phase is READY:
+            self._let_pass()
         if relay.has_more and not self._reads_on:
             self._reads_on = True
             asyncio.get_running_loop().call_soon(self._read_on)
         self._regulate()
+
+    def _let_pass(self) -> None:
+        """Let the kernel serve the session, if nothing of it has to be read."""
+        client, source = self._client.passes, self._source.passes
+        if client is None or source is None or self._is_draining or self._over.done():
+            return
+        if client.pump.can_pass and (passing := self._relay.passing()) is not None:
+            self._passing = client, source
+            client.taken_back = source.taken_back = self._go_on_unread
+            client.pump.give(client, source, passing)
+
+    def count_unread(self) -> None:
+        """Count the commands that have passed unread."""
+        if self._passing is not None:
+            client, _ = self._passing
+            self._relay.count_unread(*client.pump.count(client))
+
+    def _go_on_unread(self) -> None:
+        """Read the session's bytes again."""
+        if self._passing is not None:
+            client, source = self._passing
+            self._passing = client.taken_back = source.taken_back = None
+            self._relay.go_on_unread(client.pump.take_back(client))
 
     def _begin_tls(self, side: TlsSide) -> None:
         begun = self._relay.begin_tls()
@@ -343,13 +377,7 @@ class GatewaySession:
         """Say why there is no login, as servers do, where TLS with the client did not begin."""
         client, relay = self._client, self._relay
         if client.failure and not client.is_encrypted:
-            relay.refuse_login(
-                StatementError(
-                    f"Bad handshake: {client.failure}",
-                    errno=BAD_HANDSHAKE_ERRNO,
-                    sqlstate="08S01",
-                )
-            )
+            relay.refuse_login(_no_login(f"Bad handshake: {client.failure}"))
             client.write_in_clear(relay.take_to_client())
 
     def _read_on(self) -> None:
@@ -390,13 +418,7 @@ class GatewaySession:
     def _tell_of_source(self) -> None:
         """Say why there is no login, where TLS with the source came to nothing."""
         if self._source.failure:
-            self._relay.refuse_login(
-                StatementError(
-                    f"the source: {self._source.failure}",
-                    errno=BAD_HANDSHAKE_ERRNO,
-                    sqlstate="08S01",
-                )
-            )
+            self._relay.refuse_login(_no_login(f"the source: {self._source.failure}"))
             self._client.write(self._relay.take_to_client())
 
     def _fail(self, error: Exception) -> None:
@@ -556,22 +578,18 @@ class GatewaySession:
         """Give the fields that the log has of this session."""
         return {"peer": self.peer, "user": shown(self.user)}
 
-    def _wanted(self, command: BinlogDump | BinlogDumpGtid) -> str:
-        """From where on a dump is to come, for the log."""
-        if isinstance(command, BinlogDumpGtid):
-            return "by GTID"
-        state = self.variables.get("slave_connect_state")
-        if state is not None and self._flavor is Flavor.MARIADB:
-            return f"from GTID {state or '(none)'} on"
-        return f"from {command.file or 'the first file'}:{command.position} on"
-
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
             await self._ask(_KEEP_OPEN)
             await self._learn_variables()
             logger.info(
                 "%s: user %s, server id %d, reads %s",
-                *(self.peer, shown(self.user), command.server_id, shown(self._wanted(command))),
+                *(
+                    self.peer,
+                    shown(self.user),
+                    command.server_id,
+                    shown(start_of(command, self.variables, self._flavor)),
+                ),
                 extra=self._named,
             )
             last_packet = await self._handler.dump(self, command, self._client.send)
@@ -580,3 +598,7 @@ class GatewaySession:
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)
+
+
+def _no_login(text: str) -> StatementError:
+    return StatementError(text, errno=BAD_HANDSHAKE_ERRNO, sqlstate="08S01")

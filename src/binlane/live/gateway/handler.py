@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
@@ -51,6 +52,11 @@ class HandlerSession(Protocol):
     @property
     def is_tls(self) -> bool:
         """True if the client speaks TLS."""
+        ...
+
+    @property
+    def connection(self) -> socket.socket | None:
+        """The client's connection, if another process may send on it: in clear, and nothing waits."""
         ...
 
     @property

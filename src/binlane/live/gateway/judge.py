@@ -95,6 +95,10 @@ AS_IT_IS: Final = RunVerdict()
 """Goes to the source as it came, with nothing before it."""
 
 
+OkFields = tuple[int, int, int, int, bytes, bytes, int]
+"""An OK packet: affected rows, insert id, status, warnings, info and session state as of `OkPacket`, the
+status as a number; and the offset of the status in the payload."""
+
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -145,6 +149,61 @@ class Done:
 
 
 NOTHING_LEFT = Done()
+
+
+class SeenStatement(NamedTuple):
+    """A statement that was followed, of which others like it may pass that are sent in the same place.
+
+    Attributes:
+        before: Place in which the session was before it.
+        effect: Effect that all such statements have, for `Judge.repeat`; None for a read that leaves the
+            session as it was, of which the judge is not told.
+        needs_rows: True if the reply has to tell of changed rows, else other statements have another effect.
+        tells_rows: True if the reply tells in words, too, how many rows were changed.
+        turns: True if a transaction is open behind the statement, and was not before it, or the other way
+            around.
+    """
+
+    before: object
+    effect: object = None
+    needs_rows: bool = False
+    tells_rows: bool = False
+    turns: bool = False
+
+
+class RepeatedStatement(NamedTuple):
+    """A statement that has passed, and its effect.
+
+    Attributes:
+        text: Text of the statement, as in `ClientStatement`.
+        effect: Effect of such statements, as in `SeenStatement`.
+        insert_id: Insert id in the reply.
+    """
+
+    text: str
+    effect: object
+    insert_id: int = 0
+
+
+class Unseen(NamedTuple):
+    """Statements that may go to the source without their judge being asked.
+
+    Attributes:
+        is_plain: True if only executions pass that are like one that has passed, and texts without variables,
+            comments and several statements that read or change rows or end transactions.
+        terms: Terms that have to hold, the same for all sessions of a port; None for none.
+        place: Place in which the session is. Only statements pass that are like others which were sent there
+            and followed, in this session or another one; None where that does not matter.
+        last: The last statement, if such may pass as it; None for none.
+    """
+
+    is_plain: bool
+    terms: Callable[[], bool] | None = None
+    place: object = None
+    last: SeenStatement | None = None
+
+
+ALL_UNSEEN: Final = Unseen(is_plain=False)
 
 
 class Judge(Protocol):
@@ -224,12 +283,48 @@ class Judge(Protocol):
         """
         ...
 
+    def unseen(self) -> Unseen | None:
+        """Give the statements that may pass from now on without `judge`; None for none.
+
+        Some of them may have passed by the time of the next call.
+        """
+        ...
+
+    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+        """Take in statements that have passed since `unseen`, and were answered as it demands.
+
+        Args:
+            statements: Those with an effect, in order.
+        """
+        ...
+
+    def go_on(self, text: str, effect: object = None) -> None:
+        """Take over a statement that has passed as one of `unseen`; `done` follows.
+
+        Args:
+            text: Text of the statement; of one without an effect a text of others like it, or the text that was
+                prepared.
+            effect: Effect of such statements, as in `SeenStatement`.
+        """
+        ...
+
     def done(self, replies: Sequence[StatementReply]) -> Done:
         """Take the replies to the command that `judge` let run, once it is answered in full.
 
         Args:
             replies: In order; ends with an error where one of several statements failed. None at
                 all where the command was not sent (`RunVerdict.before`).
+        """
+        ...
+
+    def done_at_once(self, ok: OkFields) -> bool:
+        """Take an OK packet that answers the command in full, if nothing is left to be done then.
+
+        Args:
+            ok: The packet, which is not the answer of a statement with rows.
+
+        Returns:
+            False, and nothing is done: `done` is to be called.
         """
         ...
 
@@ -297,10 +392,27 @@ class PassingJudge:
         del statement
         return RowsAnswer(result.heads, result.rows)
 
+    def unseen(self) -> Unseen:
+        """Let all statements pass."""
+        return ALL_UNSEEN
+
+    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+        """Do nothing."""
+        del statements
+
+    def go_on(self, text: str, effect: object = None) -> None:
+        """Do nothing."""
+        del text, effect
+
     def done(self, replies: Sequence[StatementReply]) -> Done:
         """Leave nothing to be done."""
         del replies
         return NOTHING_LEFT
+
+    def done_at_once(self, ok: OkFields) -> bool:
+        """Leave nothing to be done."""
+        del ok
+        return True
 
     def local_data(self, data: bytes) -> None:
         """Do nothing."""

@@ -31,6 +31,7 @@ from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Give,
+    OkFields,
     Pass,
     Refuse,
     RunVerdict,
@@ -51,6 +52,7 @@ from binlane.live.gateway.relay_questions import (
     Starting,
 )
 from binlane.live.gateway.reply_follower import (
+    JUDGED_EXECUTION,
     JUDGED_QUERY,
     QUERY_THAT_PASSES,
     ReplyFollower,
@@ -64,7 +66,7 @@ from binlane.log.codec.packets.commands import (
     encode_query,
 )
 from binlane.log.codec.packets.execution import opens_cursor
-from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.flags import Capability, Command
 from binlane.log.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     frame,
@@ -78,13 +80,14 @@ Statements = tuple[ClientStatement, ...] | UncutStatements | Unwritten | None
 
 
 # Members of enumerations are looked up anew each time that they are named.
+_EXECUTE: Final = int(Command.STMT_EXECUTE)
 _PREPARING: Final = Phase.PREPARING
 _JUDGED: Final = Role.JUDGED
 _OWN: Final = Role.OWN
 _PASSES: Final = Role.PASSES
 _WATCHED: Final = Role.WATCHED
 _COMMAND_SENT: Final = PhaseEvent.COMMAND_SENT
-_BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
+BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
 
 
 class JudgedCommands:
@@ -111,6 +114,8 @@ class JudgedCommands:
         self._source = ReplyFollower(login.capabilities, login.extended)
         self._statements = ClientStatements(login.capabilities, UNJUDGED)
         self._prepared: ClientCommand | None = None
+        # One that was judged, and goes as it came.
+        self._last_command = b""
         self._follow_ups: deque[Entering | Starting | Following] = deque()
         self.phase = Phase.LOGIN
         self.question: Question | None = None
@@ -166,18 +171,24 @@ class JudgedCommands:
         if isinstance(found, tuple):
             judge = self.judge
             verdict = judge.judge(found)
-            if number == QUERY and packet and not self.diagnostics.are_own:
-                if verdict is AS_IT_IS:
+            self._last_command = b""
+            if packet and not self.diagnostics.are_own:
+                if verdict is AS_IT_IS and (
+                    number == QUERY or (number == _EXECUTE and not opens_cursor(payload))
+                ):
                     self._counts.verdicts[RunVerdict] += 1
-                    self.phase = _BEHIND_COMMAND
-                    self._source.expect_query(JUDGED_QUERY)
+                    self.phase = BEHIND_COMMAND
+                    self._last_command = payload
+                    self._source.expect_known(JUDGED_QUERY if number == QUERY else JUDGED_EXECUTION)
                     self._to_source.append(packet)
                     return
-                if verdict is PASS:
+                if verdict is PASS and number == QUERY:
                     self._counts.verdicts[Pass] += judge is not NOBODY
-                    self._source.expect_query(QUERY_THAT_PASSES)
+                    self._source.expect_known(QUERY_THAT_PASSES)
                     self._to_source.append(packet)
                     return
+            if number == _EXECUTE and verdict is PASS and packet:
+                self._statements.prepared.let_pass(payload)
         command = ClientCommand(number, payload, packet)
         self._own.begin(frame_count(len(payload)), is_binary=number != QUERY)
         if found is None:
@@ -244,6 +255,10 @@ class JudgedCommands:
         self.diagnostics.ran(replies)
         done = self.judge.done(replies)
         return 0 if done is NOTHING_LEFT else self._take_done(done)
+
+    def answered_at_once(self, ok: OkFields) -> bool:
+        """Tell the judge an OK packet that answers a command in full; False if `answered` has to be called."""
+        return not self.diagnostics.are_own and self.judge.done_at_once(ok)
 
     def own_answered(self, reply: StatementReply, payload: bytes) -> None:
         """Send the command once the last statement before it has succeeded."""

@@ -1,4 +1,7 @@
-"""A listening socket that several processes accept from: the one with the fewest clients first."""
+"""The listening sockets of a port, from which one process accepts, or several.
+
+Of several processes the one with the fewest clients is first.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from binlane.live.gateway.client_counts import ClientCounts
-from binlane.live.gateway.side import Side
+from binlane.live.gateway.settings import GatewaySettings
 
-_GIVES_WAY_S: Final = 0.003
+_GIVES_WAY_S: Final = 0.002
 """For so long one that has more clients than another lets that one be first."""
 _AGAIN_S: Final = 1.0
 _NOT_TOLD_S: Final = 60.0
@@ -19,75 +22,101 @@ _NOT_TOLD_S: Final = 60.0
 logger = logging.getLogger(__name__)
 
 
-class SharedListener:
-    """Accepts clients; has the methods of `asyncio.Server` that a port needs.
+def bound(settings: GatewaySettings) -> Sequence[socket.socket]:
+    """Listen on each address that the settings' host has.
+
+    Raises:
+        OSError: If there is no such address, or another process has it.
+    """
+    found = socket.getaddrinfo(
+        settings.address or None,
+        settings.port,
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
+    )
+    sockets: list[socket.socket] = []
+    try:
+        for family, *_, address in dict.fromkeys(found):
+            sockets.append(
+                socket.create_server(address[:2], family=family, backlog=settings.max_connections)
+            )
+    except OSError:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets
+
+
+class PortListener:
+    """Accepts clients in the running event loop.
 
     Args:
-        sockets: Sockets that are listening already.
+        sockets: Sockets that are listening already; `close` closes them.
         crowd: Tells the number of clients of each process.
+        connected: Gets the connection of each client.
+
+    Attributes:
+        sockets: Sockets on which clients are accepted.
     """
 
-    def __init__(self, sockets: Sequence[socket.socket], crowd: ClientCounts) -> None:
-        for listening in sockets:
-            listening.setblocking(False)  # the standard library's
+    def __init__(
+        self,
+        sockets: Sequence[socket.socket],
+        crowd: ClientCounts,
+        connected: Callable[[socket.socket], None],
+    ) -> None:
         self.sockets = tuple(sockets)
         self._crowd = crowd
-        self._accepting: list[asyncio.Task[None]] = []
+        self._connected = connected
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}
         self._told_s = float("-inf")
-
-    def start(self, connected: Callable[[Side], None]) -> None:
-        """Begin to accept; `connected` gets each client."""
-        self._accepting = [
-            asyncio.create_task(self._accept(listening, connected)) for listening in self.sockets
-        ]
-
-    def is_serving(self) -> bool:
-        """True if clients are accepted."""
-        return any(not task.done() for task in self._accepting)
+        self.is_serving = True
+        for listening in sockets:
+            listening.setblocking(False)  # the standard library's
+            self._loop.add_reader(listening, self._come, listening)
 
     def close(self) -> None:
         """Accept no more clients."""
-        for task in self._accepting:
-            task.cancel()
-
-    async def wait_closed(self) -> None:
-        """Let go of the sockets, once `close` was called."""
-        await asyncio.gather(*self._accepting, return_exceptions=True)
+        if not self.is_serving:
+            return
+        self.is_serving = False
         for listening in self.sockets:
+            if listening in self._waiting:
+                self._waiting.pop(listening).cancel()
+            else:
+                self._loop.remove_reader(listening)
             listening.close()
 
-    async def _accept(self, listening: socket.socket, connected: Callable[[Side], None]) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            await self._wait_for_one(listening)
-            if not self._crowd.is_least:
-                await asyncio.sleep(_GIVES_WAY_S)
-            try:
-                connection, _ = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                continue  # another one took it, or it has gone
-            except OSError as error:
-                self._tell(error)
-                await asyncio.sleep(_AGAIN_S)
-                continue
-            connection.setblocking(False)  # as above
-            try:
-                await loop.connect_accepted_socket(lambda: Side(connected), connection)
-            except OSError:
-                connection.close()  # gone already
+    def _come(self, listening: socket.socket) -> None:
+        """Accept a client, unless another process should be first."""
+        if self._crowd.gives_way:
+            self._wait(listening, _GIVES_WAY_S)
+        else:
+            self._accept(listening)
 
-    async def _wait_for_one(self, listening: socket.socket) -> None:
-        """Wait until somebody connects, to whichever process."""
-        loop = asyncio.get_running_loop()
-        come = asyncio.Event()
-        loop.add_reader(listening, come.set)
+    def _wait(self, listening: socket.socket, seconds: float) -> None:
+        self._loop.remove_reader(listening)
+        self._waiting[listening] = self._loop.call_later(seconds, self._go_on, listening)
+
+    def _go_on(self, listening: socket.socket) -> None:
+        del self._waiting[listening]
+        self._loop.add_reader(listening, self._come, listening)
+        self._accept(listening)
+
+    def _accept(self, listening: socket.socket) -> None:
         try:
-            await come.wait()
-        finally:
-            loop.remove_reader(listening)
+            connection, _ = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return  # another one took it, or it has gone
+        except OSError as error:
+            self._tell(error)
+            self._wait(listening, _AGAIN_S)
+            return
+        self._connected(connection)
 
     def _tell(self, error: OSError) -> None:
-        now_s = asyncio.get_running_loop().time()
+        now_s = self._loop.time()
         if now_s >= self._told_s + _NOT_TOLD_S:
             self._told_s = now_s
             logger.error("connections: no more can be accepted: %s", error)

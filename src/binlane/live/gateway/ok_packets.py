@@ -11,12 +11,12 @@ from struct import Struct
 from types import MappingProxyType
 from typing import Final
 
-from binlane.live.gateway.judge import StatementReply
+from binlane.live.gateway.judge import OkFields, StatementReply
 from binlane.log.codec.buffer import Reader, encode_packed_int
 from binlane.log.codec.packets.flags import ServerStatus
 from binlane.log.codec.packets.framing import encode_packed_bytes, text_of
 from binlane.log.codec.packets.replies import OkPacket
-from binlane.log.codec.packets.session_state import SessionState, without_gtids
+from binlane.log.codec.packets.session_state import SessionState, StateType, without_gtids
 
 WARNINGS_MAX: Final = 0xFFFF
 _STATE_CHANGED: Final = int(ServerStatus.SESSION_STATE_CHANGED)
@@ -30,15 +30,16 @@ _WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}
 _SHORT_STATE: Final = 4
 _STATUS_OFFSET_OF_EOF: Final = 3
 _COUNT_OF_WARNINGS: Final = b"  Warnings: "
+_VARIABLES_STATE: Final = int(StateType.SYSTEM_VARIABLES)
+_GTIDS_STATE: Final = int(StateType.GTIDS)
+_LAST_GTID_ENTRY: Final = b"\tlast_gtid"
+_LAST_GTID_HEAD: Final = 2 + len(_LAST_GTID_ENTRY) + 1
+_GTIDS_HEAD: Final = 4
+"""Bytes before the GTIDs: kind, length of the entry, the variable's name or the GTIDs' form, and their length."""
 _NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-Ok = tuple[int, int, int, int, bytes, bytes, int]
-"""An OK packet: affected rows, insert id, status, warnings, info and session state as of `OkPacket`, the
-status as a number; and the offset of the status in the payload."""
-
-
-def read_ok(payload: bytes) -> Ok:
+def read_ok(payload: bytes) -> OkFields:
     """Read an OK packet of any length.
 
     Raises:
@@ -47,7 +48,7 @@ def read_ok(payload: bytes) -> Ok:
     return short_ok(payload) or _long_ok(OkPacket.decode(payload))
 
 
-def short_ok(payload: bytes) -> Ok | None:
+def short_ok(payload: bytes) -> OkFields | None:
     """Read an OK packet whose texts are short; None if it is none, or does not end where it says."""
     size = len(payload)
     if size < SHORT_OK or payload[1] >= _ONE_BYTE or payload[2] == _ONE_BYTE:
@@ -76,7 +77,7 @@ def short_ok(payload: bytes) -> Ok | None:
     return payload[1], insert_id, status, warnings, info, state, at
 
 
-def _long_ok(ok: OkPacket) -> Ok:
+def _long_ok(ok: OkPacket) -> OkFields:
     numbers = encode_packed_int(ok.affected_rows) + encode_packed_int(ok.insert_id)
     return (
         ok.affected_rows,
@@ -89,7 +90,7 @@ def _long_ok(ok: OkPacket) -> Ok:
     )
 
 
-def reply_of_ok(ok: Ok) -> StatementReply:
+def reply_of_ok(ok: OkFields) -> StatementReply:
     """Make of an OK packet the reply that a judge is told."""
     rows, insert_id, status, warnings, info, state, _ = ok
     tracked: Mapping[str, str] = _NO_VARIABLES
@@ -130,9 +131,23 @@ def _only_variable(state: bytes) -> dict[str, str] | None:
     return {text_of(state[3:name_end]): text_of(state[name_end + 1 :])}
 
 
+def told_gtids(state: bytes) -> str | None:
+    """Read a session state that tells GTIDs in a short form, and nothing else; None for any other."""
+    size = len(state)
+    if state.startswith(_LAST_GTID_ENTRY, 2):
+        start, is_gtids = _LAST_GTID_HEAD, state[0] == _VARIABLES_STATE
+    else:
+        start, is_gtids = _GTIDS_HEAD, size > _GTIDS_HEAD and state[0] == _GTIDS_STATE
+    if not is_gtids or size <= start or state[1] != size - 2 or state[1] >= _ONE_BYTE:
+        return None
+    if state[start - 1] != size - start:
+        return None
+    return state[start:].decode("utf-8", "surrogateescape")  # as `text_of`
+
+
 def ok_for_client(
     payload: bytes,
-    ok: Ok,
+    ok: OkFields,
     warnings: int,
     has_state: bool,  # noqa: FBT001 - by position: it is called for each statement
     hides_gtids: bool,  # noqa: FBT001
@@ -157,7 +172,8 @@ def ok_for_client(
         info = _with_more_warnings(info, warnings)
     tells = bool(status & _STATE_CHANGED) and has_state
     if tells and hides_gtids:
-        state = without_gtids(state)
+        # Behind a commit there is mostly nothing else.
+        state = without_gtids(state) if told_gtids(state) is None else b""
         tells = bool(state)
     if not tells:
         status &= ~_STATE_CHANGED

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Final
 
 from binlane.errors import CodecError, UnsupportedError
 from binlane.live.gateway.judge import ClientStatement, TextReading
+from binlane.live.gateway.passing_sessions import KnownExecution, PassingStatements
 from binlane.live.gateway.value_texts import LogStyle, logged
 from binlane.log.codec.client_text import is_lexed_alike, read_text, written_text
-from binlane.log.codec.packets.execution import Execution, Value
+from binlane.log.codec.packets.execution import (
+    BYTES_TYPES,
+    INTEGER_LENGTHS,
+    UNSIGNED,
+    Execution,
+    Value,
+)
 from binlane.log.codec.packets.flags import Capability, Command
 from binlane.log.codec.packets.framing import bytes_of, text_of
-from binlane.log.codec.types import Flavor
+from binlane.log.codec.types import ColumnType, Flavor
+from binlane.log.kernels.passing_layout import PARAMETERS_MAX
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tokens import LONG, SqlSyntaxError, TokenKind, read_tokens
 
@@ -24,6 +33,39 @@ LONG_DATA_MAX: Final = 16 << 20
 """Bytes of values that are sent before a statement is run; of more nobody keeps any."""
 _ROW_COUNT_VALUES: Final = range(1 << 64)
 _ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
+
+
+_FLAGS_AT: Final = 5
+_NULLS_AT: Final = 10
+_PACKED_ONE: Final = 251
+"""The first byte of a string that tells no length of one byte."""
+_INTEGERS: Final[dict[int, Callable[[bytes, int], tuple[int]]]] = {
+    code | sign: Struct(letter.lower() if not sign else letter).unpack_from
+    for code, letter in (
+        *((ColumnType.TINY, "<B"), (ColumnType.SHORT, "<H")),
+        *((ColumnType.LONG, "<I"), (ColumnType.LONGLONG, "<Q")),
+    )
+    for sign in (0, UNSIGNED)
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownValues:
+    """The way in which a prepared statement's values are read, as long as it is the same.
+
+    Attributes:
+        reading: The way in which the session reads its statements.
+        style: Style in which the session's values are logged.
+        types: Types of the values, as in `PreparedStatement`.
+        told: The types as a client tells them, behind the byte that says so.
+        values_at: Place in an execution of the byte that says whether types are told.
+    """
+
+    reading: TextReading
+    style: LogStyle
+    types: Sequence[int]
+    told: bytes
+    values_at: int
 
 
 @dataclass(slots=True)
@@ -42,6 +84,8 @@ class PreparedStatement:
         has_lost_data: True if more such values came than are kept.
         is_own: True if binlane answers the statement; the source has another one in its place.
         unread: The way to read the text for the places of its values; None once these are known.
+        known: The way in which the values of the last execution were read; None for one that is read anew.
+        is_read_alike: True if every session reads the text in the same way.
     """
 
     text: str
@@ -54,6 +98,12 @@ class PreparedStatement:
     has_lost_data: bool = False
     is_own: bool = False
     unread: TextReading | None = None
+    known: KnownValues | None = None
+    is_read_alike: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find out whether the text hangs on the session's reading."""
+        self.is_read_alike = is_lexed_alike(self.text) and '"' not in self.text
 
 
 class PreparedStatements:
@@ -61,17 +111,22 @@ class PreparedStatements:
 
     Args:
         capabilities: Capabilities that the client has agreed on.
+
+    Attributes:
+        passing: Statements of which executions pass without being read.
     """
 
     def __init__(self, capabilities: Capability) -> None:
         self._capabilities = capabilities
         self._by_id: dict[int, PreparedStatement] = {}
         self._last = LAST
+        self.passing = PassingStatements()
 
     def clear(self) -> None:
         """Forget all: the session was reset."""
         self._by_id.clear()
         self._last = LAST
+        self.passing.clear()
 
     def add(
         self,
@@ -91,6 +146,7 @@ class PreparedStatements:
             flavor: Flavor of the source server.
         """
         prepared = PreparedStatement(text, parameter_count, reading)
+        self.passing.remove(statement_id)
         prepared.unread = reading or TextReading(Dialect(flavor=flavor.value), _UTF8)
         self._by_id[statement_id] = prepared
         self._last = statement_id
@@ -106,6 +162,7 @@ class PreparedStatements:
 
     def add_long_data(self, statement_id: int, parameter: int, data: bytes) -> None:
         """Add a part of a value."""
+        self.passing.remove(self._last if statement_id == LAST else statement_id)
         prepared = self._find(statement_id)
         if prepared is None or prepared.has_lost_data:
             return
@@ -115,6 +172,7 @@ class PreparedStatements:
 
     def lose_long_data(self, statement_id: int) -> None:
         """Note that a value of the next execution is too large to be kept."""
+        self.passing.remove(self._last if statement_id == LAST else statement_id)
         if (prepared := self._find(statement_id)) is not None:
             prepared.long_data.clear()
             prepared.has_lost_data = True
@@ -133,6 +191,7 @@ class PreparedStatements:
             return ()
         # Types that come with it hold for later ones, and are not known.
         prepared.types = None
+        self.passing.clear()
         prepared.long_data.clear()
         return (_unread(command, prepared),)
 
@@ -144,13 +203,62 @@ class PreparedStatements:
 
     def close(self, statement_id: int) -> None:
         """Forget a prepared statement."""
-        self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
+        statement_id = self._last if statement_id == LAST else statement_id
+        self._by_id.pop(statement_id, None)
+        self.passing.remove(statement_id)
 
     def has_values(self, command: int, payload: bytes) -> bool:
         """True if the text that `executed` gives hangs on how values are logged."""
         prepared = self._find(_statement_id(payload))
         is_bulk = command == Command.STMT_BULK_EXECUTE
         return prepared is not None and prepared.parameter_count > 0 and not is_bulk
+
+    def without_values(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
+        """Give the statement of an execution as it was prepared; none if the source has no such one.
+
+        Args:
+            command: Number of COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+            payload: The whole command, with its first byte.
+        """
+        prepared = self._find(_statement_id(payload))
+        return () if prepared is None else (_unread(command, prepared),)
+
+    def let_pass(self, payload: bytes, number_of: Callable[[str, bytes], int] | None = None) -> int:
+        """Let executions pass that are like one that has passed, and was given by `executed`.
+
+        Args:
+            payload: Payload of a COM_STMT_EXECUTE command.
+            number_of: Gives the number of the statement among those of all sessions, by its text and the types
+                of its values; None where only such statements of this session matter.
+
+        Returns:
+            That number; below 0 for none.
+        """
+        statement_id = _statement_id(payload)
+        prepared = self._by_id.get(statement_id)
+        if prepared is None or prepared.is_own or not statement_id:
+            return -1
+        count, types = prepared.parameter_count, prepared.types
+        if count > PARAMETERS_MAX or (count and types is None):
+            self.passing.remove(statement_id)
+            return -1
+        told = b"".join([each.to_bytes(2, "little") for each in types or ()])
+        number = -1 if number_of is None or not prepared.text else number_of(prepared.text, told)
+        self.passing.add(statement_id, KnownExecution(told, number))
+        return number
+
+    def reads_again(self, payload: bytes) -> bool:
+        """True if `executed_again` reads an execution whose values are like those of this one.
+
+        Args:
+            payload: Payload of a COM_STMT_EXECUTE command that was given by `executed` or `executed_again`.
+        """
+        prepared = self._by_id.get(_statement_id(payload))
+        if prepared is None or prepared.long_data or prepared.has_lost_data:
+            return False
+        if not prepared.parameter_count:
+            return bool(prepared.text)
+        return prepared.known is not None and prepared.known.types is prepared.types
 
     def executed(
         self, command: int, payload: bytes, style: LogStyle | None
@@ -173,6 +281,87 @@ class PreparedStatements:
             return (ClientStatement(text, is_prepared=True),)
         return (_unread(command, prepared),)
 
+    def know(self, payload: bytes, reading: TextReading, style: LogStyle) -> None:
+        """Read the values of the next executions as those of one that was given by `executed`.
+
+        Args:
+            payload: Payload of a COM_STMT_EXECUTE command.
+            reading: The way in which the session reads its statements.
+            style: Style in which the session's values are logged.
+        """
+        prepared = self._find(_statement_id(payload))
+        if prepared is None or Capability.QUERY_ATTRIBUTES in self._capabilities:
+            return
+        types, known = prepared.types, prepared.known
+        if not types or (known is not None and known.types is types and known.reading is reading):
+            return
+        is_simple = all(each in _INTEGERS or each in BYTES_TYPES for each in types)
+        told = b"".join(each.to_bytes(2, "little") for each in types)
+        values_at = _NULLS_AT + (prepared.parameter_count + 7) // 8
+        is_known = is_simple and prepared.parts and not prepared.row_counts
+        prepared.known = KnownValues(reading, style, types, told, values_at) if is_known else None
+
+    def executed_again(
+        self, payload: bytes, reading: TextReading | None
+    ) -> tuple[ClientStatement, ...] | None:
+        """Give the statement of an execution as `executed` does, if its values are like those of the last one.
+
+        Args:
+            payload: Payload of a COM_STMT_EXECUTE command.
+            reading: The way in which the session reads its statements; None if that is not known.
+        """
+        prepared = self._by_id.get(_statement_id(payload))
+        known = None if prepared is None else prepared.known
+        if prepared is None or known is None or known.reading is not reading:
+            return (
+                None if prepared is None else self._without_parameters(prepared, payload, reading)
+            )
+        if prepared.long_data or prepared.has_lost_data or known.types is not prepared.types:
+            return None
+        at = known.values_at
+        if any(payload[_NULLS_AT:at]) or at >= len(payload):
+            return None
+        at += 1
+        if payload[at - 1]:
+            if payload[at - 1] != 1 or not payload.startswith(known.told, at):
+                return None
+            at += len(known.told)
+        texts, style, end = prepared.parts, known.style, len(payload)
+        parts = [texts[0]]
+        for place, code in enumerate(known.types, 1):
+            read = _INTEGERS.get(code)
+            if read is None:
+                length = payload[at] if at < end else _PACKED_ONE
+                at += 1 + length
+                literal = (
+                    None if length >= _PACKED_ONE else logged(payload[at - length : at], style)
+                )
+                if literal is None:
+                    return None
+                parts += (text_of(literal), texts[place])
+            else:
+                size = INTEGER_LENGTHS[code & ~UNSIGNED]
+                if at + size > end:
+                    return None
+                parts += (str(read(payload, at)[0]), texts[place])
+                at += size
+        # As `ClientStatement(text, is_prepared=True)`, in a third of the time.
+        statement = tuple.__new__(ClientStatement, ("".join(parts), True, True, False))
+        return None if at > end else (statement,)
+
+    def _without_parameters(
+        self, prepared: PreparedStatement, payload: bytes, reading: TextReading | None
+    ) -> tuple[ClientStatement, ...] | None:
+        """Give the statement of an execution that takes no values, as of `executed_again`."""
+        if prepared.parameter_count or len(payload) != _NULLS_AT or payload[_FLAGS_AT]:
+            return None
+        if not (prepared.is_read_alike or (reading is not None and prepared.reading == reading)):
+            return None
+        if prepared.is_own or prepared.has_lost_data or prepared.long_data:
+            return None
+        text = prepared.text
+        return (tuple.__new__(ClientStatement, (text, True, True, False)),) if text else None
+
     def is_read_otherwise(self, payload: bytes, reading: TextReading | None) -> bool | None:
         """True if the statement of an execution was read in another way than the session reads now.
 
@@ -184,7 +373,7 @@ class PreparedStatements:
             None where the session's reading would have to be known.
         """
         prepared = self._find(_statement_id(payload))
-        if prepared is None or (is_lexed_alike(prepared.text) and '"' not in prepared.text):
+        if prepared is None or prepared.is_read_alike:
             return False
         return None if reading is None else prepared.reading != reading
 
@@ -204,6 +393,11 @@ class PreparedStatements:
         """
         prepared = self._find(_statement_id(payload))
         return "" if prepared is None or prepared.parameter_count else prepared.text
+
+    def text_of(self, statement_id: int) -> str:
+        """Give the text of a statement as it was prepared; empty if that is not known."""
+        prepared = self._find(statement_id)
+        return "" if prepared is None else prepared.text
 
     def own(self, payload: bytes) -> str | None:
         """Give the text of an execution's statement, if binlane answers it.

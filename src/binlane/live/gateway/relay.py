@@ -29,7 +29,6 @@ from binlane.live.gateway.command_reader import (
     NEEDS_BYTES,
     READY,
     TURN,
-    CommandReader,
 )
 from binlane.live.gateway.command_rules import (
     JUDGED,
@@ -46,6 +45,7 @@ from binlane.live.gateway.judge import (
 )
 from binlane.live.gateway.login import Login, LoginPhase, LoginRules
 from binlane.live.gateway.own_replies import OwnExchange, OwnReplies
+from binlane.live.gateway.passing_commands import PassingCommands
 from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.gateway.relay_questions import (
@@ -57,9 +57,7 @@ from binlane.live.gateway.relay_questions import (
     Starting,
     StatementQuestion,
 )
-from binlane.live.gateway.reply_follower import (
-    ReplyFollower,
-)
+from binlane.live.gateway.reply_follower import ReplyFollower
 from binlane.log.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
@@ -100,7 +98,7 @@ _RUNNING: Final = Phase.RUNNING
 _SETTLED: Final = PhaseEvent.SETTLED
 
 
-class Relay(CommandReader):
+class Relay(PassingCommands):
     """The state of one session.
 
     Attributes:
@@ -386,11 +384,21 @@ class Relay(CommandReader):
 
     def learned(self) -> None:
         """Go on where the source's reading of the client's texts is known, if anybody knows it."""
-        command = self._take(Learning).command
-        if command.number == Command.STMT_PREPARE:
+        learning = self._take(Learning)
+        command, judge = learning.command, self.judge
+        is_prepared = command.number == Command.STMT_PREPARE
+        is_known = judge.reading is not None
+        found = None
+        if not is_prepared and (is_known or judge.unseen() is not None):
+            found = self._find_statements(command.number, command.payload)
+        if found is not None:
+            self._judge(found, *command)
+        elif not (is_known or learning.is_again) and judge.unseen() is not None:
+            self._ask(Learning(command, is_again=True))
+        elif is_prepared:
             self._follow(command)
-        elif self.judge.reading is not None:
-            self._judge(self._find_statements(command.number, command.payload), *command)
+        elif is_known:
+            self._judge(None, *command)
         else:
             self._judge(self._statements.unread(command.number, command.payload), *command)
         self._read_commands()

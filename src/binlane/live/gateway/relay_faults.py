@@ -21,8 +21,11 @@ from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Judge,
+    OkFields,
+    RepeatedStatement,
     StatementReply,
     TextReading,
+    Unseen,
     Verdict,
 )
 from binlane.log.codec.packets.results import ResultSet
@@ -113,6 +116,24 @@ class GuardedJudge:
         shown = await self._waited(doing, self._judge.shown(statement, result))
         return RowsAnswer(result.heads, result.rows) if shown is None else shown
 
+    def unseen(self) -> Unseen | None:
+        """Same as in `Judge`."""
+        return self._judge.unseen()
+
+    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+        """Same as in `Judge`."""
+        try:
+            self._judge.repeat(statements)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._stumble(fault, "following statements that have passed")
+
+    def go_on(self, text: str, effect: object = None) -> None:
+        """Same as in `Judge`."""
+        try:
+            self._judge.go_on(text, effect)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._stumble(fault, "following a statement that has passed")
+
     def done(self, replies: Sequence[StatementReply]) -> Done:
         """Same as in `Judge`."""
         try:
@@ -120,6 +141,14 @@ class GuardedJudge:
         except Exception as fault:  # noqa: BLE001 - as above
             return self._stumble(fault, "following a statement")
         return done if done.then is None else replace(done, then=partial(self._then, done.then))
+
+    def done_at_once(self, ok: OkFields) -> bool:
+        """Same as in `Judge`."""
+        try:
+            return self._judge.done_at_once(ok)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._stumble(fault, "following a statement")
+            return True
 
     def local_data(self, data: bytes) -> None:
         """Same as in `Judge`."""

@@ -39,9 +39,11 @@ class Learning:
 
     Attributes:
         command: Cannot be judged without the answer.
+        is_again: True if the first answer was not enough.
     """
 
     command: ClientCommand
+    is_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ _LEAD: Final = re.compile(
     rb"""(?six)
     (?: \s | /\*M?!\d*+ | /\*.*?\*/ | --[\x00-\x20][^\n]*+\n | \#[^\n]*+\n | \( | (?!) )*+
     (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
-      | TABLE|START|STOP|DO|ACKNOWLEDGE | (?P<kill>KILL) )\b
+      | TABLE|START|STOP|DO|ACKNOWLEDGE|CHECK | (?P<kill>KILL) )\b
     """
 )
 
@@ -247,8 +247,8 @@ class Kill:
 ReplicaStatement = SetVariables | BinlogReads | Shows | Kill
 
 
-_FIRST: Final = frozenset(b" \t\n\r\f\v/-#(SCADFPEGRWTKscadfpegrwtk")
-"""Bytes with which `_LEAD` may begin."""
+ASKING_FIRST: Final = frozenset(b" \t\n\r\f\v/-#(SCADFPEGRWTKscadfpegrwtk")
+"""Bytes with which a statement begins that is worth being looked at more closely."""
 
 
 def may_concern_binlogs(statement: bytes) -> bool:
@@ -257,7 +257,7 @@ def may_concern_binlogs(statement: bytes) -> bool:
     Args:
         statement: Text of at most `INSPECTED_MAX` bytes.
     """
-    if not statement or statement[0] not in _FIRST:
+    if not statement or statement[0] not in ASKING_FIRST:
         return False
     lead = _LEAD.match(statement)
     if lead is None:

@@ -21,11 +21,10 @@ from struct import Struct
 from typing import Final, Protocol
 
 from binlane.errors import CodecError
-from binlane.live.gateway.judge import StatementReply
+from binlane.live.gateway.judge import OkFields, StatementReply
 from binlane.live.gateway.ok_packets import (
     SHORT_OK,
     WARNINGS_MAX,
-    Ok,
     ok_for_client,
     read_ok,
     reply_of_ok,
@@ -33,6 +32,7 @@ from binlane.live.gateway.ok_packets import (
     status_of_eof,
     status_of_ok,
 )
+from binlane.live.gateway.passing_sessions import PassedSession
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
 from binlane.log.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX, frame
@@ -45,6 +45,13 @@ from binlane.log.codec.packets.replies import (
 )
 from binlane.log.codec.packets.results import LOCAL_INFILE_MARK
 from binlane.log.codec.packets.session_state import SessionState
+from binlane.log.kernels.passing_layout import (
+    CACHES_METADATA,
+    DEPRECATES_EOF,
+    HIDES_STATE,
+    REPORTS_PROGRESS,
+    STEP_IDLE,
+)
 
 _NO_REPLY: Final = frozenset({Command.QUIT, Command.STMT_SEND_LONG_DATA, Command.STMT_CLOSE})
 _ROWS_ONLY: Final = frozenset({Command.FIELD_LIST, Command.STMT_FETCH})
@@ -100,10 +107,15 @@ _HEAD: Final = ReplyStep.HEAD
 _PASSES: Final = Role.PASSES
 _JUDGED: Final = Role.JUDGED
 _QUERY: Final = int(Command.QUERY)
+_EXECUTE: Final = int(Command.STMT_EXECUTE)
+_RUNNING: Final = (_QUERY, _EXECUTE)
 _EXECUTE_WITH_CURSOR: Final = 0x100 | Command.STMT_EXECUTE
 """Among the commands under way, whose numbers are a byte each."""
+_STEPS: Final = (_HEAD, *ReplyStep)
+"""The places of packets by the numbers that the kernel has for them."""
 QUERY_THAT_PASSES: Final[_Expected] = (_QUERY, Role.PASSES, None)
 JUDGED_QUERY: Final[_Expected] = (_QUERY, Role.JUDGED, None)
+JUDGED_EXECUTION: Final[_Expected] = (_EXECUTE, Role.JUDGED, None)
 
 
 class Listener(Protocol):
@@ -116,6 +128,10 @@ class Listener(Protocol):
 
     def answered(self, replies: list[StatementReply]) -> int:
         """Take the replies to a judged command; give the number of warnings to add."""
+        ...
+
+    def answered_at_once(self, ok: OkFields) -> bool:
+        """Take an OK packet that answers a judged command in full; False if `answered` has to be called."""
         ...
 
     def own_answered(self, reply: StatementReply, payload: bytes) -> None:
@@ -132,6 +148,11 @@ class _Nobody:
         """Add no warnings."""
         del replies
         return 0
+
+    def answered_at_once(self, ok: OkFields) -> bool:
+        """Add no warnings."""
+        del ok
+        return True
 
     def own_answered(self, reply: StatementReply, payload: bytes) -> None:
         """Do nothing."""
@@ -229,14 +250,15 @@ class ReplyFollower:
         if len(self._expected) == 1:
             self._begin()
 
-    def expect_query(self, query: tuple[int, Role, Watcher | None]) -> None:
-        """Expect the reply to a COM_QUERY that goes to a source which owes nothing.
+    def expect_known(self, known: tuple[int, Role, Watcher | None]) -> None:
+        """Expect the reply to a COM_QUERY or COM_STMT_EXECUTE, as `expect` does, in a third of the time.
 
         Args:
-            query: Either of `QUERY_THAT_PASSES` and `JUDGED_QUERY`.
+            known: One of `QUERY_THAT_PASSES`, `JUDGED_QUERY` and `JUDGED_EXECUTION`.
         """
-        self._expected.append(query)
-        self._step = _HEAD
+        if not self._expected:
+            self._step = _HEAD
+        self._expected.append(known)
 
     def take_local_frame(self, number: int, *, is_last: bool) -> None:
         """Count a frame of a file's content that goes to the source.
@@ -278,7 +300,7 @@ class ReplyFollower:
         if len(expected) != 1 or data[4] != OK_MARK or self._drops or self._replies:
             return self._read_packets(data)
         command, role, _ = expected[0]
-        if command != _QUERY or not (role is _JUDGED or role is _PASSES):
+        if command not in _RUNNING or not (role is _JUDGED or role is _PASSES):
             return self._read_packets(data)
         payload = data[FRAME_HEADER_LENGTH:]
         ok = short_ok(payload)
@@ -288,10 +310,10 @@ class ReplyFollower:
         self._status = ok[2]
         if _RESULTS in ok[5]:
             self._note_results(ok[5])
-        warnings = 0
-        if role is _JUDGED:
-            warnings = self._listener.answered([reply_of_ok(ok)])
-        hides_gtids = self._client_has_state and self._listener.hides_gtids
+        warnings, listener = 0, self._listener
+        if role is _JUDGED and not listener.answered_at_once(ok):
+            warnings = listener.answered([reply_of_ok(ok)])
+        hides_gtids = self._client_has_state and listener.hides_gtids
         if not (warnings or hides_gtids or self._hides_state):
             return data
         changed = ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
@@ -345,6 +367,33 @@ class ReplyFollower:
         pieces.append(data[told:offset])
         return b"".join(pieces)
 
+    # Sessions that pass ---------------------------------------------------------------------------
+
+    @property
+    def passing_rules(self) -> int:
+        """Capabilities that bear on the replies' packets, as in `passing_layout`."""
+        return (
+            self._deprecates_eof * DEPRECATES_EOF
+            | self._caches_metadata * CACHES_METADATA
+            | self._reports_progress * REPORTS_PROGRESS
+            | self._hides_state * HIDES_STATE
+        )
+
+    def go_on(self, passed: PassedSession, role: Role) -> None:
+        """Go on where a session has passed unread up to now.
+
+        Args:
+            passed: State of the session, as the kernel gives it back.
+            role: Role of the reply that is under way, if one is.
+        """
+        self._status = passed.status
+        self._bytes_left, self._continues = passed.bytes_left, passed.is_continued
+        self._rest, self._packets_left = passed.held, passed.packets_left
+        self._step = _STEPS[passed.step]
+        if passed.step != STEP_IDLE:
+            command = _EXECUTE if passed.execution > 0 else _QUERY
+            self._expected.append((command, role, None))
+
     # Packets that are read as wholes --------------------------------------------------------------
 
     def _note_results(self, state: bytes) -> None:
@@ -369,7 +418,7 @@ class ReplyFollower:
         command, role, watcher = self._expected[0]
         step, count = self._step, len(self._expected)
         mark = payload[0] if payload else OK_MARK
-        ok: Ok | None = None
+        ok: OkFields | None = None
         self._result_ended = False
         if self._is_ok(mark, step):
             ok = read_ok(payload)
@@ -398,7 +447,13 @@ class ReplyFollower:
         return mark == OK_MARK and step is _HEAD and self._expected[0][0] not in _NO_OK
 
     def _judged(
-        self, payload: bytes, mark: int, ok: Ok | None, reply: StatementReply, *, has_ended: bool
+        self,
+        payload: bytes,
+        mark: int,
+        ok: OkFields | None,
+        reply: StatementReply,
+        *,
+        has_ended: bool,
     ) -> bytes | None:
         self._replies.append(reply)
         warnings = 0
@@ -414,7 +469,7 @@ class ReplyFollower:
         return None
 
     def _reply(
-        self, payload: bytes, mark: int, ok: Ok | None, *, is_result_set: bool
+        self, payload: bytes, mark: int, ok: OkFields | None, *, is_result_set: bool
     ) -> StatementReply:
         if ok is not None:
             return reply_of_ok(ok)._replace(is_result_set=is_result_set)
@@ -424,7 +479,7 @@ class ReplyFollower:
         eof = EofPacket.decode(payload)
         return StatementReply(status=eof.status, warnings=eof.warnings, is_result_set=is_result_set)
 
-    def _for_client(self, payload: bytes, ok: Ok, warnings: int) -> bytes | None:
+    def _for_client(self, payload: bytes, ok: OkFields, warnings: int) -> bytes | None:
         hides_gtids = self._client_has_state and self._listener.hides_gtids
         return ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
 

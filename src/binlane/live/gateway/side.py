@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
+from binlane.live.gateway.pump import PumpedSocket, pumped
 from binlane.live.gateway.tls import TlsError, TlsLayer, TlsRole
 
 _KEPT_MAX: Final = 64 << 10
@@ -22,6 +24,9 @@ _KEEP_ALIVE: Final = tuple(
 )
 """A peer that is silent for a minute is asked, and has gone a minute later."""
 
+_COPIES_REST: Final = sys.version_info < (3, 12)
+"""True if asyncio's transports copy what they cannot send at once; later ones keep the object."""
+
 Receiver = Callable[[bytes], None]
 """Takes bytes as they arrive, and none at the end, however that came."""
 
@@ -33,9 +38,6 @@ def nothing() -> None:
 class Side(asyncio.Protocol):
     """One side of a relayed connection: the client's or the source's.
 
-    Args:
-        connected: Called once the connection is there.
-
     Attributes:
         freed: Called when the peer takes bytes again, or never will.
         is_congested: True if the peer takes no more for now.
@@ -44,8 +46,7 @@ class Side(asyncio.Protocol):
         failure: Reason why TLS came to nothing; empty where it did not.
     """
 
-    def __init__(self, connected: Callable[[Side], None] | None = None) -> None:
-        self._connected = connected
+    def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._receiver: Receiver | None = None
         self._kept = bytearray()
@@ -59,14 +60,30 @@ class Side(asyncio.Protocol):
         self.tls_role: TlsRole | None = None
         self.failure = ""
 
+    @classmethod
+    def of(cls, connected: socket.socket) -> Side:
+        """One side over a connection.
+
+        Args:
+            connected: Socket of the connection, which the side closes.
+        """
+        side = cls()
+        connected.setblocking(False)  # the standard library's
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if connected.family != socket.AF_UNIX:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # Notice a peer that lost its power: it sends nothing more, and no end either.
+            for option, value in _KEEP_ALIVE:
+                connected.setsockopt(socket.IPPROTO_TCP, option, value)
+        side.connection_made(pumped(connected, side))
+        return side
+
     # Calls of asyncio -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to read from the connection."""
-        assert isinstance(transport, asyncio.Transport), "streams have no other ones"
-        self._transport = transport
-        if self._connected is not None:
-            self._connected(self)
+        # A stream's transport; other loops than asyncio's have classes of their own for it.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Hand on, or keep, the bytes that have arrived."""
@@ -124,14 +141,23 @@ class Side(asyncio.Protocol):
         """True if TLS keys were agreed on, whatever came behind them."""
         return self._tls is not None and self._tls.is_ready
 
-    def keep_alive(self) -> None:
-        """Notice a peer that lost its power: it sends nothing more, and no end either."""
-        connection: socket.socket = self._there.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if connection.family == socket.AF_UNIX:
-            return
-        for option, value in _KEEP_ALIVE:
-            connection.setsockopt(socket.IPPROTO_TCP, option, value)
+    @property
+    def passes(self) -> PumpedSocket | None:
+        """The connection, if the kernel may take its bytes: it is in clear, and nothing of it waits."""
+        if self._tls is not None or self._has_ended or self.is_paused or self._receiver is None:
+            return None
+        socket = self._transport
+        if isinstance(socket, PumpedSocket) and not socket.get_write_buffer_size():
+            return None if socket.is_closing() else socket
+        return None
+
+    @property
+    def connection(self) -> socket.socket | None:
+        """The connection's socket, if it is in clear and nothing waits to be sent."""
+        if self._tls is not None or self._is_lost or self._there.get_write_buffer_size():
+            return None
+        connection: socket.socket | None = self._there.get_extra_info("socket")
+        return connection
 
     def has_gone(self) -> bool:
         """True if the peer has ended or lost the connection, as far as that is known."""
@@ -192,7 +218,8 @@ class Side(asyncio.Protocol):
             data = self._tls.sent(data)
         if data:
             assert self._transport is not None, "connected"
-            self._transport.write(data)
+            # The buffer behind a view may be used again as soon as this returns.
+            self._transport.write(data if _COPIES_REST or isinstance(data, bytes) else bytes(data))
 
     def write_in_clear(self, data: bytes) -> None:
         """Send bytes beside TLS that did not come to keys, and is over."""
@@ -222,8 +249,10 @@ class Side(asyncio.Protocol):
         """Close, once the sent data is on its way; a peer that takes nothing is not waited for."""
         if self._tls is not None and not self._is_lost and not self.failure:
             self._there.write(self._tls.end())
+        waits = self._there.get_write_buffer_size()
         self._there.close()
-        asyncio.get_running_loop().call_later(_LINGER_S, self._abort)
+        if waits:
+            asyncio.get_running_loop().call_later(_LINGER_S, self._abort)
 
     def _abort(self) -> None:
         # asyncio fails to abort what was closed while bytes waited, and has sent them since.

@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from binlane.client.account import seal, tls_context
 from binlane.client.settings import ServerUrl
@@ -16,7 +16,7 @@ from binlane.errors import BinlaneError, ConfigError, SourceDownError
 from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.gateway_session import GatewaySession, Sides
 from binlane.live.gateway.handler import Handler
-from binlane.live.gateway.listening import SharedListener
+from binlane.live.gateway.listening import PortListener, bound
 from binlane.live.gateway.lobby import Guest, Lobby
 from binlane.live.gateway.log_texts import shown
 from binlane.live.gateway.login import LoginRules
@@ -40,7 +40,6 @@ class Gateway:
     """The port; `start` it, and `stop` it.
 
     Attributes:
-        counts: Counts of the port's logins and statements.
         tls: The port's certificate and key, for clients that come from now on; None offers no TLS.
     """
 
@@ -64,7 +63,7 @@ class Gateway:
         self._crowd = crowd or ClientCounts()
         self._settings = settings
         self._handler = handler
-        self._server: asyncio.Server | SharedListener | None = None
+        self._listener: PortListener | None = None
         self._source_role: TlsRole | None = None
         self._clients: dict[asyncio.Task[None], GatewaySession | None] = {}
         self._lobby = Lobby(
@@ -74,13 +73,13 @@ class Gateway:
             crowd=self._crowd,
         )
         self._told = WarningLimiter()
-        self.counts = PortCounts()
+        self._counts = PortCounts()
 
     @property
     def port(self) -> int:
         """The TCP port on which the gateway listens."""
-        assert self._server is not None, "start() comes first"
-        port: int = self._server.sockets[0].getsockname()[1]
+        assert self._listener is not None, "start() comes first"
+        port: int = self._listener.sockets[0].getsockname()[1]
         return port
 
     def use(self, settings: GatewaySettings, tls: ssl.SSLContext | None) -> None:
@@ -108,6 +107,14 @@ class Gateway:
             task.cancel()
 
     @property
+    def counts(self) -> PortCounts:
+        """Counts of the port's logins and statements."""
+        for session in self._clients.values():
+            if session is not None:
+                session.count_unread()
+        return self._counts
+
+    @property
     def sessions_max(self) -> int:
         """The number of clients that may be logged in."""
         return self._settings.max_connections
@@ -128,27 +135,19 @@ class Gateway:
         """
         settings = self._settings
         self._source_role = self._source_tls()
-        if listening:
-            self._server = SharedListener(listening, self._crowd)
-            self._server.start(self._accept)
-            return
         try:
-            self._server = await asyncio.get_running_loop().create_server(
-                lambda: Side(self._accept),
-                settings.address,
-                settings.port,
-                backlog=settings.max_connections,
-            )
+            listening = listening or await asyncio.to_thread(bound, settings)
         except OSError as error:
             raise cannot_listen(settings, error) from None
+        self._listener = PortListener(listening, self._crowd, self._accept)
 
     async def stop(self) -> None:
         """Accept no more clients, let statements and dumps under way end, then close all sessions.
 
         Whoever serves dumps has told them to end.
         """
-        assert self._server is not None, "start() comes first"
-        self._server.close()
+        assert self._listener is not None, "start() comes first"
+        self._listener.close()
         self._lobby.close()
         for task, session in self._clients.items():
             if session is None:
@@ -161,14 +160,17 @@ class Gateway:
             task.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
         self._told.close()
-        await self._server.wait_closed()
 
-    def _accept(self, client: Side) -> None:
+    def _accept(self, connection: socket.socket) -> None:
+        try:
+            client = Side.of(connection)
+        except OSError:  # gone already
+            connection.close()
+            return
         peer = client.peer
-        if peer is None:  # gone already
+        if peer is None:  # likewise
             client.close()
             return
-        client.keep_alive()
         host, port = peer
         task = asyncio.create_task(self._serve(client, host, f"{host}:{port}"))
         self._clients[task] = None
@@ -195,7 +197,7 @@ class Gateway:
             if deadline is None or not deadline.expired():
                 logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
             elif not client.has_gone():
-                self.counts.logins[LoginOutcome.TOO_LATE] += 1
+                self._counts.logins[LoginOutcome.TOO_LATE] += 1
                 named = {"peer": peer}
                 self._told.warn(
                     "%s: no login in %g s, or others waited", peer, seconds, extra=named
@@ -208,7 +210,7 @@ class Gateway:
         lobby = self._lobby
         try:
             if not await lobby.enter(guest):
-                self.counts.logins[LoginOutcome.TOO_MANY] += 1
+                self._counts.logins[LoginOutcome.TOO_MANY] += 1
                 self._told.warn(
                     "%s: refused: all %d sessions are taken",
                     *(peer, lobby.sessions),
@@ -218,7 +220,7 @@ class Gateway:
                 return
             source = await self._connect(client)
             if source is None:
-                self.counts.logins[LoginOutcome.NO_SOURCE] += 1
+                self._counts.logins[LoginOutcome.NO_SOURCE] += 1
                 await client.send(frame(_cannot_connect(self._settings), 0))
                 return
             try:
@@ -229,16 +231,10 @@ class Gateway:
             lobby.leave(guest)
 
     async def _connect(self, client: Side) -> Side | None:
-        settings, loop = self._settings, asyncio.get_running_loop()
+        settings = self._settings
         try:
             async with asyncio.timeout(settings.connect_timeout_s):
-                if settings.source_socket is not None:
-                    _, side = await loop.create_unix_connection(Side, settings.source_socket)
-                else:
-                    _, side = await loop.create_connection(
-                        Side, settings.source_host, settings.source_port
-                    )
-                side.keep_alive()
+                side = Side.of(await _connection(settings))
                 if settings.source_proxy_protocol:
                     side.write(_proxy_header(client))
                 return side
@@ -250,12 +246,12 @@ class Gateway:
         lobby = self._lobby
 
         def logged_in() -> None:
-            self.counts.logins[LoginOutcome.ADMITTED] += 1
+            self._counts.logins[LoginOutcome.ADMITTED] += 1
             guest.deadline.reschedule(None)
             lobby.log_in(guest)
             self._tell_crowd()
 
-        relay = Relay(self._rules(), counts=self.counts)
+        relay = Relay(self._rules(), counts=self._counts)
         if self.tls is not None:
             client.tls_role = TlsRole(context=self.tls, is_server=True)
         source.tls_role = self._source_role
@@ -283,9 +279,9 @@ class Gateway:
             error.with_traceback(None)
         finally:
             if not relay.is_logged_in and (is_broken or client.failure):
-                self.counts.logins[LoginOutcome.BROKEN] += 1
+                self._counts.logins[LoginOutcome.BROKEN] += 1
             elif relay.is_refused:
-                self.counts.logins[LoginOutcome.REFUSED] += 1
+                self._counts.logins[LoginOutcome.REFUSED] += 1
             if client.failure:
                 self._told.warn("client %s: %s", peer, client.failure)
             if source.failure:
@@ -327,7 +323,7 @@ class Gateway:
 
     @property
     def _is_open(self) -> bool:
-        return self._server is not None and self._server.is_serving()
+        return self._listener is not None and self._listener.is_serving
 
     async def _take_leave(self, session: GatewaySession) -> None:
         try:
@@ -344,6 +340,41 @@ def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
         key="listen",
         hint="is another process listening there? set [listen] address and port",
     )
+
+
+async def _connection(settings: GatewaySettings) -> socket.socket:
+    """A connection to the source.
+
+    Raises:
+        OSError: If it cannot be reached, by any of its addresses.
+    """
+    if settings.source_socket is not None:
+        return await _connected(socket.AF_UNIX, settings.source_socket)
+    at = (settings.source_host, settings.source_port)
+    try:
+        # A number is looked up nowhere, and so needs no thread that waits.
+        found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(*at, type=socket.SOCK_STREAM)
+    error = OSError(f"{settings.source_host} has no address")
+    for family, _, _, _, address in found:
+        try:
+            return await _connected(family, address)
+        except OSError as one:
+            error = one
+    raise error
+
+
+async def _connected(family: int, address: tuple[Any, ...] | str) -> socket.socket:
+    connection = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        connection.setblocking(False)  # the standard library's
+        await asyncio.get_running_loop().sock_connect(connection, address)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _proxy_header(client: Side) -> bytes:

@@ -18,6 +18,7 @@ from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import BinlogActivity
+from binlane.binlogs.store.fills import Fill
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.incidents import StoredIncident
 from binlane.binlogs.store.settings import StoreSettings
@@ -91,7 +92,7 @@ class BinlogChanges:
             has_come = position is not None and position.includes(done)
             if not main.is_streaming or main.router.format is None or position is None:
                 if main.refusal or waited_s > SOURCE_TIMEOUT_S:
-                    raise _unreached(main.refusal)
+                    raise unreached(main.refusal)
                 return None
             if not has_come and waited_s < MAIN_TIMEOUT_S:
                 return None
@@ -104,7 +105,7 @@ class BinlogChanges:
                 server_id=header.server_id,
                 timestamp=header.timestamp,
             )
-            _know(binlog, links, is_followed=False)
+            know(binlog, links, is_followed=False)
             output = loop.add_output(binlog)
             if has_come:
                 loop.attach(output, main)
@@ -136,6 +137,8 @@ class BinlogChanges:
 
         def execute(waited_s: float) -> Position | None:
             output = self._output(name)
+            if self._loop.store.seeds.fill_of(output.binlog.definition.log_id) is not None:
+                raise being_filled(output)
             definition = change(output.binlog.definition)
             if not output.binlog.reached.includes(done):
                 if output.state.activity is BinlogActivity.STOPPED or waited_s > COMPLETE_TIMEOUT_S:
@@ -144,7 +147,7 @@ class BinlogChanges:
             before = output.binlog.definition.scope
             self._changing(output, lambda: self._loop.store.alter_binlog(definition))
             is_followed = not before.is_unscoped and not definition.scope.is_unscoped
-            self._changing(output, lambda: _know(output.binlog, links, is_followed=is_followed))
+            self._changing(output, lambda: know(output.binlog, links, is_followed=is_followed))
             return output.binlog.position
 
         return await self._do(execute)
@@ -156,12 +159,15 @@ class BinlogChanges:
             if if_exists and name not in self._loop.outputs:
                 return False
             output = self._output(name)
+            fill = self._loop.store.seeds.fill_of(output.binlog.definition.log_id)
             try:
                 self._loop.store.drop_binlog(name)
             finally:
                 # Files that a disk does not let go of are removed when the store is next opened.
                 if name not in self._loop.store.binlogs:
                     self._loop.remove_output(output)
+            if fill is not None:
+                drop_staging(self._loop, fill)
             return True
 
         return await self._do(execute)
@@ -197,6 +203,8 @@ class BinlogChanges:
 
         def execute(_waited_s: float) -> Position:
             output = self._output(name)
+            if output.is_filling:
+                raise being_filled(output)
             self._loop.store.set_activity(name, BinlogActivity.STOPPED, "STOP BINLOG")
             self._loop.sync([output])
             self._loop.detach(output)
@@ -218,6 +226,8 @@ class BinlogChanges:
 
         def execute(_waited_s: float) -> Position:
             output = self._output(name)
+            if output.is_filling:
+                raise being_filled(output)
             loop, binlog = self._loop, output.binlog
             if text is not None:
                 position = _position(text, binlog.position.flavor)
@@ -292,7 +302,7 @@ class BinlogChanges:
                 position = loop.main.position
                 if position is None:
                     if loop.main.refusal or waited_s > SOURCE_TIMEOUT_S:
-                        raise _unreached(loop.main.refusal)
+                        raise unreached(loop.main.refusal)
                     return None
                 loop.accounts.begin(position)
             before = {(each.log_id, each.account): each for each in store.grants}
@@ -353,6 +363,10 @@ class BinlogChanges:
         """Have the routing loop do nothing, between two event groups."""
         await self._do(lambda _waited_s: True)
 
+    async def execute(self, command: Command[_T]) -> _T:
+        """Have the routing loop execute a command between two event groups."""
+        return await self._do(command)
+
     async def _do(self, command: Command[_T]) -> _T:
         return await asyncio.wrap_future(self._loop.submit(command))
 
@@ -370,7 +384,7 @@ class BinlogChanges:
         header = EventHeader(
             timestamp=now,
             type_code=EventType.INCIDENT,
-            server_id=binlog.server_id,
+            server_id=binlog.head.server_id,
             length=0,
             next_position=0,
             flags=0,
@@ -403,7 +417,7 @@ class BinlogChanges:
                 self._loop.tell(output)
 
 
-def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
+def know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
     """Have a binlog know of the source's tables, before it gets anything by its definition.
 
     Args:
@@ -453,7 +467,27 @@ def incomplete(output: Output, position: Position) -> StatementError:
     )
 
 
-def _unreached(refusal: str) -> StatementError:
+def being_filled(output: Output) -> DefinitionError:
+    """The error for a change of a binlog whose tables' rows are read."""
+    return DefinitionError(
+        f"binlog '{output.name}' is being given rows ({output.state})",
+        hint="SHOW BINLOGS tells how far that is: wait for its end, or cancel it: "
+        f"ALTER BINLOG '{output.name}' WITHOUT ROWS, DROP BINLOG for one that has nothing else",
+    )
+
+
+def drop_staging(loop: RoutingLoop, fill: Fill) -> None:
+    """Remove the binlog that keeps changes while rows are read, if it is there."""
+    staging = loop.outputs.get(fill.staging)
+    if staging is not None:
+        try:
+            loop.store.drop_binlog(fill.staging)
+        finally:
+            loop.remove_output(staging)
+
+
+def unreached(refusal: str) -> StatementError:
+    """The error where capture has not had its first word from the source."""
     return StatementError(
         f"the source's log has not been reached yet{f': {refusal}' if refusal else ''}",
         errno=_NOT_REACHED,

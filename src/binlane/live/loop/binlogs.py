@@ -18,14 +18,17 @@ from binlane.binlogs.store.store import Store
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.loop.binlog_changes import BinlogChanges
 from binlane.live.loop.feeds import Feed
+from binlane.live.loop.fill_changes import FillChanges
 from binlane.live.loop.loop import RoutingLoop
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.substitution import Substitution
 from binlane.live.port.binlog_variables import FORMAT
 from binlane.positions import AnyGtid, Position
-from binlane.statements.scope.definition import Definition, unknown_binlog
+from binlane.statements.scope.definition import Definition, is_internal, unknown_binlog
 from binlane.statements.sql.accounts import AccountName
 from binlane.statements.sql.servers import LoggingMode
+
+_TAKES_NOTHING: Final = frozenset({BinlogActivity.STOPPED, BinlogActivity.FILLING})
 
 BUSY_S: Final = 30.0
 """Longest time that the routing thread may take for one thing."""
@@ -37,6 +40,7 @@ class Binlogs:
     Attributes:
         changes: Changes binlogs, as statements ask for it.
         crashed: Set when the routing loop has failed.
+        fills: Gives binlogs their tables' rows.
     """
 
     def __init__(
@@ -58,6 +62,9 @@ class Binlogs:
             access_changed=self._tell_access,
         )
         self._defined: tuple[Definition, ...] = ()
+        self._all: Mapping[str, Output] | None = None
+        self._shown: Mapping[str, Output] = {}
+        self.fills = FillChanges(self._loop)
         self.changes = BinlogChanges(self._loop)
         self._readers: asyncio.AbstractEventLoop | None = None
         self.crashed = asyncio.Event()
@@ -104,14 +111,22 @@ class Binlogs:
             self.crashed.set()
 
     @property
+    def _outputs(self) -> Mapping[str, Output]:
+        """All but those that binlane keeps for itself."""
+        if (outputs := self._loop.outputs) is not self._all:
+            shown = {name: each for name, each in outputs.items() if not is_internal(name)}
+            self._shown, self._all = shown, outputs
+        return self._shown
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
-        return tuple(self._loop.outputs)
+        return tuple(self._outputs)
 
     @property
     def definitions(self) -> tuple[Definition, ...]:
         """All definitions, by name; the same tuple as long as they are the same."""
-        outputs, defined = self._loop.outputs.values(), self._defined
+        outputs, defined = self._outputs.values(), self._defined
         if len(defined) == len(outputs):
             # It is asked before each statement: a generator would cost as much as all this.
             for one, output in zip(defined, outputs, strict=True):
@@ -128,9 +143,9 @@ class Binlogs:
         Raises:
             DefinitionError: If there is none of this name.
         """
-        output = self._loop.outputs.get(name)
+        output = self._outputs.get(name)
         if output is None:
-            raise unknown_binlog(name, self._loop.outputs)
+            raise unknown_binlog(name, self._outputs)
         return output
 
     def get(self, name: str) -> Binlog:
@@ -253,11 +268,7 @@ class Binlogs:
         while not live.published.position.includes(position):
             version = live.version
             left_s = deadline_s - time.monotonic()
-            if (
-                left_s <= 0
-                or live.is_dropped
-                or self.output(name).state.activity is BinlogActivity.STOPPED
-            ):
+            if left_s <= 0 or live.is_dropped or self.output(name).state.activity in _TAKES_NOTHING:
                 return False
             await live.wait_for_change(version, left_s)
         return True

@@ -26,7 +26,7 @@ from binlane.live.capture.settings import SourceSettings, Start, StartAt
 from binlane.live.capture.source_facts import SourceFacts
 from binlane.live.loop.account_changes import AccountWatch
 from binlane.live.loop.outputs import Output
-from binlane.live.loop.router import OnFault, Router
+from binlane.live.loop.router import Histories, OnFault, Router
 from binlane.live.loop.substitution import Substitution
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.grouping.raw import Item
@@ -179,11 +179,13 @@ class FeedSharing:
         wake: Wakes the loop, from any thread.
         is_ending: Tells if no more is to be routed; asked before each group that takes long.
         substitution: Puts statements in the places of rows; None where there are no sessions.
+        histories: Gives the rows of tables that come into scopes; None where nobody has them.
     """
 
     wake: Callable[[], None]
     is_ending: Callable[[], bool]
     substitution: Substitution | None = None
+    histories: Histories | None = None
 
 
 @dataclass(slots=True)
@@ -267,7 +269,12 @@ class Feed:
         self.start = start
         position = None if isinstance(start, StartAt | FilePosition) else start
         sharing = self._sharing
-        self.router = Router(position, sharing.substitution, is_ending=sharing.is_ending)
+        self.router = Router(
+            position,
+            sharing.substitution,
+            is_ending=sharing.is_ending,
+            histories=sharing.histories,
+        )
 
     @property
     def position(self) -> Position | None:

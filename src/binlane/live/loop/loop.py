@@ -25,6 +25,7 @@ from typing import Final, TypeVar
 
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import BinlogActivity
+from binlane.binlogs.store.child_catching_up import ChildrenBehindError
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.store import Store
 from binlane.errors import BinlaneError, StoreError
@@ -40,9 +41,12 @@ from binlane.live.loop.feeds import (
     identity_text,
     read_identity,
 )
-from binlane.live.loop.outputs import Output
+from binlane.live.loop.outputs import Output, know_fill
+from binlane.live.loop.router import HistoryPendingError
 from binlane.live.loop.substitution import EndingError, Substitution
+from binlane.live.loop.table_histories import TableHistories
 from binlane.positions import Position
+from binlane.statements.scope.definition import is_internal
 
 _LOOK_AGAIN_S: Final = 0.1
 """Longest interval of looks at a command that waits for something."""
@@ -122,11 +126,16 @@ class RoutingLoop:
         self._saved_accounts: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self.accounts = AccountWatch(store, access_changed)
+        # What gets nothing until the rows of a table that comes in were read.
+        self._postponed: set[Output] = set()
+        self._histories = TableHistories(settings, store, open_log, self._commands.wake)
         self._sharing = FeedSharing(
             wake=self._commands.wake,
             is_ending=lambda: self._is_stopping,
             substitution=substitution,
+            histories=self._histories,
         )
+        store.child_readings.wake = self._commands.wake
         self._feeds: list[Feed] = []
         self._numbers = count()
         self._descriptors: dict[Feed, int] = {}
@@ -145,22 +154,30 @@ class RoutingLoop:
     def _common_start(self, opened: Iterable[Output]) -> Position | None:
         """Return the position from which the main feed has all that binlogs and grants lack, if any."""
         known = self.accounts.known if self.accounts.is_watching else None
-        reached = [output.binlog.reached for output in opened]
+        reached = [output.taken for output in opened]
         return _common(reached if known is None else [*reached, known])
 
     def _take_over(self) -> list[Output]:
         """Keep the store's binlogs; those that the main feed is to feed."""
-        activities = self.store.activities()
+        activities, seeds = self.store.activities(), self.store.seeds
+        fills = {fill.staging: fill for fill in seeds.fills}
         opened = []
-        for name, binlog in self.store.binlogs.items():
+        for name, binlog in tuple(self.store.binlogs.items()):
+            if is_internal(name) and name not in fills:
+                self.store.drop_binlog(name)  # a process ended while it was made or unmade
+                continue
             output = self.add_output(binlog)
             activity, _ = activities[name]
+            fill = seeds.fill_of(binlog.definition.log_id)
+            know_fill(output, fill)
+            if name in fills and fills[name].place is not None:
+                activity = BinlogActivity.STOPPED
             if activity is BinlogActivity.STOPPED:
                 output.stop()
             if binlog.failure:
                 output.note_failure(binlog.failure)
                 logger.error("binlog %s: STOPPED: %s", name, binlog.failure, extra={"binlog": name})
-            elif activity is BinlogActivity.OPEN:
+            elif activity is BinlogActivity.OPEN and not output.is_filling:
                 opened.append(output)
         return opened
 
@@ -237,6 +254,8 @@ class RoutingLoop:
     def remove_output(self, output: Output) -> None:
         """Keep a binlog no more; its dumps end."""
         self.detach(output)
+        self._postponed.discard(output)
+        self._histories.forget(output.name)
         self.outputs = MappingProxyType(
             {name: each for name, each in self.outputs.items() if each is not output}
         )
@@ -246,6 +265,7 @@ class RoutingLoop:
     def attach(self, output: Output, feed: Feed) -> None:
         """Let a feed feed a binlog."""
         feed.outputs.append(output)
+        self._postponed.discard(output)
         is_main = feed is self.main if hasattr(self, "main") else True
         output.attach(lambda: feed.refusal, is_main=is_main)
 
@@ -259,7 +279,7 @@ class RoutingLoop:
     def catch_up(self, outputs: Iterable[Output]) -> None:
         """Let binlogs go on from where they stand, by the main feed or one of their own."""
         lagging = [output for output in outputs if not self._joins_main(output)]
-        start = _common([output.binlog.reached for output in lagging])
+        start = _common([output.taken for output in lagging])
         if start is None:
             return
         names = ", ".join(output.name for output in lagging)
@@ -281,7 +301,7 @@ class RoutingLoop:
         faults = self.store.sync_each([output.binlog for output in logs])
         woken = []
         for output in logs:
-            if output.name in faults:
+            if faults and output.name in faults:
                 self.fail(output, faults[output.name])
             if not output.take_news():
                 continue
@@ -299,6 +319,11 @@ class RoutingLoop:
 
     def fail(self, output: Output, error: Exception) -> None:
         """Stop one binlog, and try again later."""
+        if isinstance(error, HistoryPendingError | ChildrenBehindError):
+            self.detach(output)
+            self._postponed.add(output)
+            self.note_activity(output, BinlogActivity.CATCHING_UP)
+            return
         is_known = isinstance(error, BinlaneError | OSError)
         reason = str(error) if is_known else f"internal error: {error!r}"
         hint = getattr(error, "hint", "")
@@ -365,14 +390,12 @@ class RoutingLoop:
             self.crash = error
             self._wake_readers([])
 
-    def _pause(self) -> None:
-        """Wait for more bytes from the source, or for another wake-up."""
-        self._commands.pause(self._read_s + self._between_s - time.monotonic())
-
     def _turn(self) -> None:
         self._turn_began_s = None
-        self._pause()
         ready = self._selector.select(self._time_left_s())
+        if any(key.data is not None for key, _ in ready):
+            # More may come of a source that was read just before.
+            self._commands.pause(self._read_s + self._between_s - time.monotonic())
         self._turn_began_s = time.monotonic()
         for key, _ in ready:
             if key.data is None:
@@ -419,7 +442,7 @@ class RoutingLoop:
 
     def _part(self, feed: Feed) -> None:
         """Let binlogs that need what the source lacks not keep back those that do not."""
-        reached = [output.binlog.reached for output in feed.outputs]
+        reached = [output.taken for output in feed.outputs]
         if not reached and feed is self.main and feed.start is not StartAt.NOW:
             feed.restart_at(StartAt.NOW)
         if not reached:
@@ -467,13 +490,20 @@ class RoutingLoop:
         if descriptor is not None:
             self._selector.unregister(descriptor)
 
+    def _is_reading(self, output: Output) -> bool:
+        return output.is_reading_children or self._histories.is_reading(output.name)
+
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
         now_s, ready = time.monotonic(), []
+        fed = {output for feed in self._feeds for output in feed.outputs}
         waiting = [
             output
             for output in self.outputs.values()
-            if not output.is_stopped and self.feed_of(output) is None
+            if output not in fed
+            and not output.is_stopped
+            and not self._is_reading(output)
+            and (not output.is_filling or output.failure)
         ]
         if not any(output.due_s <= now_s for output in waiting):
             return
@@ -483,7 +513,10 @@ class RoutingLoop:
             try:
                 if output.has_lost_trust or output.binlog.failure:
                     output.reopen(self.store.reopen_binlog(output.name))
-                ready.append(output)
+                if output.is_filling:
+                    self._recovered(output)
+                else:
+                    ready.append(output)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 self.fail(output, error)
         self.catch_up(ready)
@@ -502,7 +535,9 @@ class RoutingLoop:
         unsynced = [binlog for binlog in logs if binlog.has_unsynced]
         for name, error in self.store.sync_each(unsynced, force=True).items():
             self.fail(self.outputs[name], error)
-        position = _common([output.binlog.position for output in self.outputs.values()])
+        position = _common(
+            [each.of_source(each.binlog.position) for each in self.outputs.values() if each.is_kept]
+        )
         save = self.store.take_marks(identity=identity_text(self.main.identity))
         known = self.accounts.known if self.accounts.is_watching else None
         if save is not None or known not in (None, self._saved_accounts):
@@ -542,10 +577,15 @@ class RoutingLoop:
             due_s.append(now_s + _LOOK_AGAIN_S)
         if any(feed.router.is_holding for feed in self._feeds):
             due_s.append(now_s + _HELD_S)
-        due_s += [each.due_s for each in self.outputs.values() if each.failure]
+        due_s += [
+            each.due_s
+            for each in self.outputs.values()
+            if each.failure or (each in self._postponed and not self._is_reading(each))
+        ]
         return max(0.0, min(due_s) - now_s)
 
     def _end(self) -> None:
+        self._histories.end()
         for feed in self._feeds:
             feed.close()
         self.sync(output for output in self.outputs.values() if not output.failure)

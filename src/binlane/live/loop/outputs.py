@@ -6,16 +6,20 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Final, Self
 
 from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import BinlogActivity
+from binlane.binlogs.store.fills import Fill, without_seeds
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.live.capture.backoff import Backoff
 from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.statements.sql.servers import LoggingMode
+
+READING: Final = "reading rows"
+"""The step of a fill in which the source is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +27,59 @@ class State:
     """A binlog's state as SHOW BINLOGS says it.
 
     Attributes:
-        activity: Progress: open, catching up, or stopped.
+        activity: Progress: open, catching up, stopped, or reading rows.
         reason: The reason why it takes nothing; empty while it does.
+        progress: How far the reading of its tables' rows is; empty where none are read.
     """
 
     activity: BinlogActivity
     reason: str = ""
+    progress: str = ""
 
     def __str__(self) -> str:
         word = self.activity.value.upper()
-        return f"{word}: {self.reason}" if self.reason else word
+        told = self.reason or self.progress
+        return f"{word}: {told}" if told else word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillReport:
+    """Progress of a binlog that is being given its tables' rows.
+
+    Attributes:
+        step: What is being done, such as `reading rows`.
+        table: The table that it is done with; empty between tables.
+        rows: The rows that were read or placed, over all tables.
+        rows_expected: The rows that the source estimates; 0 where nobody knows yet.
+        failure: The reason why it does not go on; empty while it does.
+        hint: What somebody can do about that.
+        is_over: True if it was given up, and only its end is told.
+    """
+
+    step: str = READING
+    table: str = ""
+    rows: int = 0
+    rows_expected: int = 0
+    failure: str = ""
+    hint: str = ""
+    is_over: bool = False
+
+    @property
+    def share(self) -> float | None:
+        """The part that is done, from 0 to 1; None where nobody can tell."""
+        if not self.rows_expected or not self.rows:
+            return None
+        return min(self.rows / self.rows_expected, 0.99)
+
+    @property
+    def measure(self) -> str:
+        """The part that is done and the table, such as `40 %, shop.items`; empty before that."""
+        share = self.share
+        parts = ("" if share is None else f"{share * 100:.0f} %", self.table)
+        return ", ".join(filter(None, parts))
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.step, self.measure)))
 
 
 @dataclass(slots=True)
@@ -136,6 +183,9 @@ class Output:
         temporary: The temporary tables of the source's connections.
         accepted: Groups past the port up to here it takes, although it was to stop.
         last_failure: The last `failure`, also once it is over; None before one.
+        is_filling: True if it takes nothing from the source until its tables' rows are in it.
+        fill: How far the reading of its tables' rows is; None without one. Whoever reads them says so.
+        coming: The tables that come in, while their histories are read; else empty.
     """
 
     live: LiveBinlog
@@ -153,6 +203,9 @@ class Output:
     temporary: SourceTemporaryTables = field(default_factory=SourceTemporaryTables)
     accepted: Position | None = None
     last_failure: OutputFailure | None = None
+    is_filling: bool = False
+    fill: FillReport | None = None
+    coming: str = ""
     _backoff: Backoff = field(default_factory=Backoff)
     _told: Published | None = None
     _stopped_at: AnyGtid | None = None
@@ -264,13 +317,33 @@ class Output:
         self.live.binlog = binlog
         self.has_lost_trust = False
 
-    def drop_temporary(self) -> None:
+    def begin_anew(self, begin: Position | None = None) -> None:
+        """Begin a file as a server does that was started.
+
+        Replicas have applied all before it then, in whatever domain, and drop all temporary tables:
+        statements on those that they have as texts become rows.
+
+        Args:
+            begin: The position that the file says is done before it; None for the one that is.
+
+        Raises:
+            StoreError: As `Binlog.append`.
+
+        Source: MariaDB 10.11 sql/rpl_parallel.cc, `rpl_parallel::do_event`.
+        """
+        self.temporary.lose(self.temporary.threads.made)
+        self.drop_temporary(begin)
+
+    def drop_temporary(self, begin: Position | None = None) -> None:
         """Have replicas drop all temporary tables.
+
+        Args:
+            begin: The position that the file states, as `begin_anew` takes it.
 
         Raises:
             StoreError: As `Binlog.append`.
         """
-        self.binlog.begin_anew(self.last_timestamp or int(time.time()))
+        self.binlog.begin_anew(self.last_timestamp or int(time.time()), begin=begin)
         self.temporary.drops_all = False
 
     @property
@@ -286,10 +359,49 @@ class Output:
         return binlog
 
     @property
+    def taken(self) -> Position:
+        """The source's position up to which it has everything, published or not."""
+        return self.of_source(self.binlog.reached)
+
+    def of_source(self, position: Position) -> Position:
+        """Return the part of a position of it that is the source's."""
+        return without_seeds(position, self.binlog.seedings)
+
+    @property
+    def is_reading_children(self) -> bool:
+        """True if rows of its children are being read."""
+        children = self.binlog.children
+        return children is not None and children.is_reading
+
+    @property
+    def is_kept(self) -> bool:
+        """True if it needs what comes behind its position: not before it has its tables' rows."""
+        return not self.is_filling or bool(self.taken)
+
+    @property
     def state(self) -> State:
         """The state that SHOW BINLOGS shows."""
         if self.is_stopped:
             return State(BinlogActivity.STOPPED, "STOP BINLOG")
         if reason := self.failure or self.feed_failure():
             return State(BinlogActivity.STOPPED, reason)
-        return State(BinlogActivity.OPEN if self.is_on_main else BinlogActivity.CATCHING_UP)
+        fill = self.fill or FillReport()
+        if self.is_filling and fill.failure:
+            return State(BinlogActivity.STOPPED, f"rows cannot be read: {fill.failure}")
+        if self.is_filling:
+            told = fill.measure if fill.step == READING else str(fill)
+            return State(BinlogActivity.FILLING, progress=told)
+        activity = BinlogActivity.OPEN if self.is_on_main else BinlogActivity.CATCHING_UP
+        if self.coming:
+            return State(activity, progress=f"{self.coming} comes in, its history is read")
+        if self.fill is None:
+            children = self.binlog.children
+            return State(activity, progress="" if children is None else children.progress)
+        told = f"rows cannot be read: {fill.failure}" if fill.failure else str(fill)
+        return State(activity, progress=told)
+
+
+def know_fill(output: Output, fill: Fill | None) -> None:
+    """Have a binlog know of the fill of it that is under way, if there is one."""
+    output.is_filling = fill is not None and fill.holds_back
+    output.fill = None if fill is None else FillReport()

@@ -27,7 +27,8 @@ class PortSettings:
     Attributes:
         enabled: True if statements are judged before they run, and binlogs hold statements; without
             that they are relayed, and binlogs hold rows.
-        workers: Processes that serve the port, each on a core of its own.
+        workers: Processes that serve the port beside the one that routes; with 0 that one serves it.
+            None has as many as the machine has cores for (`process.worker_count`).
         bypass: The treatment, by binlogs of FORMAT STATEMENT and MIXED, of rows whose statement did
             not come through the port: hold them; hold them and say so for each group; or stop.
         journal_max_bytes: The largest size of the journal of sessions' plans; what is more goes,
@@ -35,7 +36,7 @@ class PortSettings:
     """
 
     enabled: bool = True
-    workers: int = 1
+    workers: int | None = None
     bypass: Bypass = Bypass.ROWS
     journal_max_bytes: int = 1 << 30
 
@@ -45,11 +46,11 @@ class PortSettings:
         Raises:
             ConfigError: If a value is none of those that there are.
         """
-        if not 1 <= self.workers <= _WORKERS_MAX:
+        if self.workers is not None and not 0 <= self.workers <= _WORKERS_MAX:
             raise ConfigError(
                 f"{self.workers!r} is no number of processes",
                 key="gateway.workers",
-                hint=f"1 to {_WORKERS_MAX}; one for each core that clients shall have",
+                hint=f'"auto", or 0 to {_WORKERS_MAX}: one for each core that clients shall have',
             )
         if self.journal_max_bytes < _JOURNAL_LEAST_BYTES:
             raise ConfigError(

@@ -12,12 +12,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
-from binlane.binlogs.routing.dispatcher import Dispatcher, PlanPendingError, RunGroups
+from binlane.binlogs.routing.dispatcher import Dispatcher, PlanPendingError
 from binlane.binlogs.routing.makers import marked
 from binlane.binlogs.routing.routed_group import BinlogPart
-from binlane.errors import PeerError
+from binlane.binlogs.routing.run_groups import RunGroups
+from binlane.errors import BinlaneError, PeerError
 from binlane.live.gateway.log_texts import shown
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.substitution import (
@@ -44,6 +45,28 @@ OnFault = Callable[[Output, Exception], None]
 
 _CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
 _HELD_BYTES_MAX: Final = 64 << 20
+# A plain int: arrays are compared with a member of an enum slowly.
+_ANONYMOUS: Final = int(EventType.ANONYMOUS_GTID_LOG)
+
+
+class Histories(Protocol):
+    """Gives the rows of tables that come into scopes."""
+
+    def is_reading(self, name: str) -> bool:
+        """True if a binlog waits for a history that is being read."""
+        ...
+
+    def parts(self, output: Output, part: BinlogPart, gtid: AnyGtid | None) -> Iterator[BinlogPart]:
+        """Give what stands in a binlog where a table comes into its scope.
+
+        Raises:
+            PlanPendingError: If that is being read.
+        """
+        ...
+
+
+class HistoryPendingError(BinlaneError):
+    """The rows of a table that comes in are being read, and no more can be kept for its binlog."""
 
 
 class Router:
@@ -54,6 +77,7 @@ class Router:
         substitution: Puts statements in the places of rows; None where there are no sessions that
             say which.
         is_ending: Tells if no more is to be routed; asked before each group that takes long.
+        histories: Gives the rows of tables that come into scopes; None where nobody has them.
 
     Attributes:
         position: Everything up to here was routed; moves on with each group.
@@ -67,13 +91,15 @@ class Router:
         substitution: Substitution | None = None,
         *,
         is_ending: Callable[[], bool] = lambda: False,
+        histories: Histories | None = None,
     ) -> None:
+        self._histories = histories
         self.position = position
         self._substitution = substitution
         self._is_ending = is_ending
         self.format: tuple[EventHeader, FormatDescriptionEvent] | None = None
         self.last_timestamp: int | None = None
-        self._dispatcher = Dispatcher()
+        self._dispatcher = Dispatcher(rereads_log=True)
         self._held: dict[Output, _Held] = {}
 
     def take(
@@ -94,31 +120,50 @@ class Router:
             EndingError: If no more is to be routed.
         """
         own, substitution = OwnedGroups(), self._substitution
+        groups = RunGroups(item) if isinstance(item, RawRun) else None
         for output in outputs:
             if output.temporary.drops_all:
                 self._guarded(output, output.drop_temporary, on_fault)
         if substitution is not None:
             substitution.noted(item)
-            if isinstance(item, RawRun):
-                own = substitution.read_run(item, after)
-            else:
+            if groups is not None:
+                own = substitution.read_run(groups, after)
+            elif not isinstance(item, RawRun):
                 format_ = None if self.format is None else self.format[1].format
                 substitution.read_group(item, after, format_)
-        self.work_off(outputs, on_fault)
-        if isinstance(item, RawRun):
+        if self._held:
+            outputs = self._worked_off(outputs, on_fault)
+        if groups is not None:
             assert after is not None, "behind a group a position is known"
-            self._take_run(_Run(RunGroups(item), own, marked(item), after), outputs, on_fault)
+            self._take_run(_Run(groups, own, marked(groups), after), outputs, on_fault)
         elif isinstance(item, LargeGroup):
-            self.work_off(outputs, on_fault, waits=True)
+            outputs = self._worked_off(outputs, on_fault, waits=True)
             self._take_large(item, outputs, on_fault)
-        else:
+        elif not isinstance(item, RawRun):
             self._take_group(item, outputs, on_fault)
         self.position = after
+
+    def _worked_off(
+        self, outputs: Sequence[Output], on_fault: OnFault, *, waits: bool = False
+    ) -> Sequence[Output]:
+        """Do as `work_off`; gives the binlogs that can get what follows."""
+        failed: list[Output] = []
+
+        def note(output: Output, error: Exception) -> None:
+            failed.append(output)
+            on_fault(output, error)
+
+        self.work_off(outputs, note, waits=waits)
+        return [one for one in outputs if one not in failed] if failed else outputs
 
     @property
     def is_holding(self) -> bool:
         """True if some binlog waits for what a session has not said yet."""
-        return bool(self._held)
+        return any(not self._is_read(output) for output in self._held)
+
+    def _is_read(self, output: Output) -> bool:
+        """True if a binlog waits for the rows of a table that comes in."""
+        return self._histories is not None and self._histories.is_reading(output.name)
 
     def holds(self, output: Output) -> bool:
         """True if a binlog waits for what a session has not said yet."""
@@ -142,6 +187,9 @@ class Router:
             if output not in outputs:
                 del self._held[output]
                 continue
+            is_full = held.size_bytes > _HELD_BYTES_MAX
+            if self._is_read(output) and not (waits or is_full):
+                continue
             before = len(held.groups)
             work = partial(self._work_off, output, held, waits=waits)
             if not self._guarded(output, work, on_fault) or not held.groups:
@@ -155,6 +203,10 @@ class Router:
             try:
                 self._place_held(output, held.groups[0], waits=waits or is_full)
             except PlanPendingError:
+                if self._is_read(output) and (waits or is_full):
+                    raise HistoryPendingError(
+                        "the rows of a table that comes in are being read"
+                    ) from None
                 return
             held.size_bytes -= held.groups.popleft().size_bytes
 
@@ -178,9 +230,9 @@ class Router:
     def _take_run(self, taken: _Run, outputs: Sequence[Output], on_fault: OnFault) -> None:
         groups, run = taken.groups, taken.groups.run
         first = run.groups[layout.GROUP_FIRST]
-        if (run.events[layout.EVENT_TYPE, first] == EventType.ANONYMOUS_GTID_LOG).any():
+        if (run.events[layout.EVENT_TYPE, first] == _ANONYMOUS).any():
             raise _anonymous(f"{run.file}:{run.base}")
-        if not self._dispatcher.read(run, [output.binlog for output in outputs]):
+        if not self._dispatcher.read(groups, [output.binlog for output in outputs]):
             for number in range(run.count):
                 self._take_group(groups.group(number), outputs, on_fault)
             return
@@ -198,30 +250,30 @@ class Router:
         if output in self._held:
             self._hold_from(output, groups, 0)
             return
-        first = _first_missing(run, output.binlog.reached, self.position)
+        binlog = output.binlog
+        reached = output.taken if binlog.seedings else binlog.reached
+        first = _first_missing(run, reached, self.position)
         if first is None:
             for number in range(run.count):
                 self._give(output, groups.group(number))
             return
         plans, substitution = self._plans(output), self._substitution
-        plans.plans, plans.numbers = taken.own.plans, taken.marks
+        plans.of_run, plans.numbers = taken.own.plans, taken.marks
         if substitution is not None:
             planned = substitution.planned_numbers(run, taken.own, output)
-            plans.numbers = sorted({*taken.marks, *planned})
+            plans.numbers = sorted({*taken.marks, *planned}) if taken.marks else planned
         following, as_bytes = first, 0
         try:
             for part in self._dispatcher.run_parts(groups, place, plans, taken.after, first):
                 self._take_part(output, part, part.gtid)
                 following = part.next_group
-                as_bytes += part.groups if part.gtid is None else 0
+                as_bytes += part.groups - part.planned if part.gtid is None else 0
         except PlanPendingError:
             self._hold_from(output, groups, following)
-        if (
-            substitution is not None
-            and output.binlog.definition.logging_mode is not LoggingMode.ROW
-        ):
-            if output.binlog.definition.scope.is_unscoped:
-                as_bytes = bypassing(run, plans.numbers, range(first, following))
+        definition = binlog.definition
+        if substitution is not None and definition.logging_mode is not LoggingMode.ROW:
+            if definition.scope.is_unscoped:
+                as_bytes = bypassing(groups, plans.numbers, range(first, following))
             if as_bytes:
                 # No session through the port made the rows.
                 substitution.count(output, None, PAST_THE_PORT, as_bytes)
@@ -322,8 +374,16 @@ class Router:
     def _take_part(
         self, output: Output, part: BinlogPart, gtid: AnyGtid | None, place: str = ""
     ) -> None:
-        """Give a binlog a part, and count and tell of it."""
-        if self._substitution is not None:
+        """Give a binlog a part, and count and tell of it; a table that comes in with its rows.
+
+        Raises:
+            PlanPendingError: If these rows are still to be read.
+        """
+        if part.arrival is not None and self._histories is not None:
+            for each in self._histories.parts(output, part, gtid):
+                self._take_part(output, each._replace(arrival=None), gtid, place)
+            return
+        if self._substitution is not None and (part.reasons or part.lost or part.made):
             self._substitution.note(output, part, gtid)
         output.binlog.take(part)
         counts = output.counts
@@ -332,13 +392,21 @@ class Router:
         counts.rows_events += part.rows_events
         for omission, number in part.omissions:
             kind = omission.kind.value
-            if not counts.omissions[kind]:
+            if omission.name:
+                logger.warning(
+                    "binlog %s: %s %s in %s is left out: %s",
+                    *(output.name, kind, shown(omission.name), gtid or "a group", omission.reason),
+                    extra={"binlog": output.name} | ({"gtid": str(gtid)} if gtid else {}),
+                )
+            elif not counts.omissions[kind]:
                 logger.warning(
                     "binlog %s: %s in %s: %s (further ones are only counted)",
                     *(output.name, kind, gtid or "a group", omission.reason),
                     extra={"binlog": output.name} | ({"gtid": str(gtid)} if gtid else {}),
                 )
             counts.omissions[kind] += number
+        if part.incident is None and part.group is None:
+            return
         for reason in _incidents(part):
             logger.error(
                 "binlog %s: INCIDENT for %s: %s; replicas stop there (SHOW BINLOG INCIDENTS)",

@@ -20,17 +20,11 @@ import numpy as np
 
 from binlane.binlogs.routing.cut_group import MARKS
 from binlane.binlogs.routing.dispatcher import PlanPendingError
-from binlane.binlogs.routing.makers import (
-    could_be,
-    could_be_raw,
-    marked,
-    thread_of,
-    thread_of_raw,
-    threads_of_run,
-)
+from binlane.binlogs.routing.makers import could_be, could_be_raw, thread_of, thread_of_raw
 from binlane.binlogs.routing.planned_route import Threads, threads_of_plan
 from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.row_selection import table_name
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
@@ -39,10 +33,10 @@ from binlane.live.port.attributions import Attributions, Watch
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent
-from binlane.log.codec.types import EventType, Flavor, HeaderFlag
+from binlane.log.codec.types import EventType, HeaderFlag
 from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
-from binlane.log.kernels import layout
+from binlane.log.kernels import route_layout as lay
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.sql.servers import LoggingMode
@@ -70,12 +64,12 @@ class OwnedGroups:
     Attributes:
         numbers: The numbers of the groups in the run.
         groups: The same groups as they were read.
-        plans: The plans that are known as the groups come.
+        plans: The plans that are known as the groups come, by the groups' numbers.
     """
 
     numbers: tuple[int, ...] = ()
     groups: tuple[ReadGroup, ...] = ()
-    plans: Mapping[AnyGtid, GroupPlan] = field(default_factory=dict)
+    plans: Mapping[int, GroupPlan] = field(default_factory=dict)
 
 
 class ObjectFollower(Protocol):
@@ -145,45 +139,44 @@ class Substitution:
         if self._catalog is not None:
             self._catalog.noted(item)
 
-    def read_run(self, run: RawRun, after: Position | None) -> OwnedGroups:
-        """Take in a run that comes."""
-        wanted = tuple(self._wanted(run)) if self._has_source else ()
-        numbers, groups = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
-        self._attributions.read(groups, after)
+    def read_run(self, groups: RunGroups, after: Position | None) -> OwnedGroups:
+        """Take in the groups of a run that comes."""
+        wanted = tuple(self._wanted(groups)) if self._has_source else ()
+        numbers, read = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
+        self._attributions.read(read, after)
         if not numbers:
             return OwnedGroups()
-        known = zip(groups, self._attributions.known(groups), strict=True)
-        plans = {group.gtid: plan for group, plan in known if isinstance(plan, GroupPlan)}
-        return OwnedGroups(numbers, groups, plans)
+        known = zip(numbers, self._attributions.known(read), strict=True)
+        plans = {number: plan for number, plan in known if isinstance(plan, GroupPlan)}
+        return OwnedGroups(numbers, read, plans)
 
     def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
         """The plan of a group that was read, if it is known by now."""
         (known,) = self._attributions.known((ReadGroup(gtid),))
         return known if isinstance(known, GroupPlan) else None
 
-    def _wanted(self, run: RawRun) -> Iterator[tuple[int, ReadGroup]]:
+    def _wanted(self, groups: RunGroups) -> Iterator[tuple[int, ReadGroup]]:
         """The groups of a run that are of sessions, or may be."""
-        watch = self._attributions.watch()
-        for number in range(run.count) if run.count <= _FEW else self._candidates(run, watch):
+        watch, run = self._attributions.watch(), groups.run
+        for number in range(run.count) if run.count <= _FEW else self._candidates(groups, watch):
             gtid = run.gtid(number)
             if gtid is None:
                 continue
-            group = _of_run(run, number, gtid)
+            group = _of_run(groups, number, gtid)
             if self._attributions.wants(group, watch):
                 yield number, group
 
-    def _candidates(self, run: RawRun, watch: Watch) -> Iterator[int]:
+    def _candidates(self, groups: RunGroups, watch: Watch) -> Iterator[int]:
         """The groups of a long run that are to be looked at, which mostly are few."""
-        threads, sequences = threads_of_run(run), run.sequences()
+        threads, sequences = groups.facts[lay.FACT_THREAD], groups.run.sequences()
         told = self._attributions.numbers(int(sequences.min()), int(sequences.max()))
         if not (told or watch.threads or watch.is_any_open):
             return
         is_wanted = np.isin(threads, np.fromiter(watch.threads, np.int64, len(watch.threads)))
         is_wanted |= np.isin(sequences, np.fromiter(told, np.int64, len(told)))
-        is_wanted |= sequences < 0
-        if watch.is_any_open or run.format.flavor is Flavor.MYSQL:
-            is_wanted |= threads < 0
-        is_wanted[marked(run)] = True
+        is_wanted |= (sequences < 0) | (threads < 0)
+        if watch.is_any_open:
+            is_wanted |= threads == 0
         yield from map(int, np.flatnonzero(is_wanted))
 
     def read_group(
@@ -210,7 +203,7 @@ class Substitution:
         is_of_statements = _is_of_statements(output)
         if is_of_statements and self._bypass is not Bypass.ROWS:
             return range(run.count)
-        if is_of_statements:
+        if is_of_statements or not own.numbers:
             return own.numbers
         are_named = self._attributions.are_named(own.groups, output.name)
         return [number for number, is_named in zip(own.numbers, are_named, strict=True) if is_named]
@@ -357,7 +350,7 @@ class OutputPlans:
 
     Attributes:
         numbers: Numbers of a run's groups that plans may concern or that hold marks, in order.
-        plans: The plans that are known as the groups come.
+        of_run: The plans that are known as the groups of a run come, by the groups' numbers.
     """
 
     def __init__(
@@ -373,7 +366,7 @@ class OutputPlans:
         self._is_ending = is_ending
         self._waits = waits
         self.numbers: Sequence[int] = ()
-        self.plans: Mapping[AnyGtid, GroupPlan] | None = None
+        self.of_run: Mapping[int, GroupPlan] = {}
 
     @property
     def threads(self) -> Threads:
@@ -382,9 +375,7 @@ class OutputPlans:
 
     def known(self, gtid: AnyGtid) -> GroupPlan | None:
         """The plan of a group if it is known by now."""
-        if self._substitution is None:
-            return None
-        return self._substitution.plan_now(gtid) if self.plans is None else self.plans.get(gtid)
+        return None if self._substitution is None else self._substitution.plan_now(gtid)
 
     def require(self, gtid: AnyGtid) -> None:
         """See that the plan of a group is known before the group is decoded.
@@ -409,25 +400,22 @@ class OutputPlans:
         return self._substitution.find(self._output, group, waits=self._waits)
 
 
-def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
+def bypassing(groups: RunGroups, taken: Sequence[int], done: range) -> int:
     """Count the untaken groups of a run that have rows, among the groups of `done`."""
-    if len(taken) == run.count:
+    if len(taken) == groups.run.count:
         return 0
-    types = run.events[layout.EVENT_TYPE, : run.groups[layout.GROUP_END, run.count - 1]]
-    is_map = np.concatenate([[0], np.cumsum(types == EventType.TABLE_MAP)])
-    counts = is_map[run.groups[layout.GROUP_END]] - is_map[run.groups[layout.GROUP_FIRST]]
-    counts[list(taken)] = 0
-    return int(np.count_nonzero(counts[done.start : done.stop]))
+    has_rows = groups.facts[lay.FACT_BITS] & lay.HAS_MAPS
+    has_rows[list(taken)] = 0
+    return int(np.count_nonzero(has_rows[done.start : done.stop]))
 
 
-def _of_run(run: RawRun, number: int, gtid: AnyGtid) -> ReadGroup:
+def _of_run(groups: RunGroups, number: int, gtid: AnyGtid) -> ReadGroup:
     """A group of a run as sessions may know it."""
-    end = run.groups.item(layout.GROUP_END, number) - 1
     return ReadGroup(
         gtid,
-        thread_of_raw(run, number),
-        run.events.item(layout.EVENT_TYPE, end) == EventType.XID,
-        partial(could_be_raw, run, number),
+        thread_of_raw(groups, number),
+        groups.has(number, lay.ENDS_WITH_XID),
+        partial(could_be_raw, groups, number),
     )
 
 

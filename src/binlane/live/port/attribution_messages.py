@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, Protocol
@@ -75,12 +75,21 @@ class AttributionReceiver(Protocol):
 class AttributionSender:
     """Sends the messages to another process.
 
+    What replies told is sent with the next message, or once the present turn is over.
+
     Args:
         connection: To it; blocking, so that whoever is not heard waits.
+        soon: Calls something once the present turn is over; None: each message is sent at once.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        soon: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
         self._connection = connection
+        self._soon = soon
+        self._held: list[bytes] = []
         self._intended: dict[int, tuple[int, Sequence[GroupPlan]]] = {}
         widen(connection)
 
@@ -122,7 +131,12 @@ class AttributionSender:
             encoded = b"" if is_same else encode_plans(plans)
         bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
         body = records.statement_body(thread_id, number, bits, last or "", encoded)
-        self._say(records.ANSWER, body)
+        if self._soon is None:
+            self._say(records.ANSWER, body)
+            return
+        if not self._held:
+            self._soon(self._send_held)
+        self._held.append(_FRAME.pack(len(body), records.ANSWER) + body)
 
     def lost(self, thread_id: int) -> None:
         """Send the message of `AttributionReceiver.lost`."""
@@ -140,10 +154,23 @@ class AttributionSender:
 
     def close(self) -> None:
         """Send no more messages; those that were sent are heard."""
-        self._connection.close()
+        try:
+            self._send_held()
+        finally:
+            self._connection.close()
 
     def _say(self, kind: int, body: bytes) -> None:
-        self._connection.sendall(_FRAME.pack(len(body), kind) + body)
+        held, message = self._held, _FRAME.pack(len(body), kind) + body
+        if held:
+            held.append(message)
+            self._send_held()
+        else:
+            self._connection.sendall(message)
+
+    def _send_held(self) -> None:
+        if self._held:
+            messages, self._held = b"".join(self._held), []
+            self._connection.sendall(messages)
 
 
 @dataclass(slots=True)
@@ -216,6 +243,8 @@ class AttributionListener:
                 return
             speaker.kept += data
             self._take(speaker)
+            if len(data) < _READ_BYTES:
+                return  # that was all
 
     def _take(self, speaker: _Speaker) -> None:
         start, kept = 0, speaker.kept

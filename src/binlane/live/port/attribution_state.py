@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
 from binlane.live.port.journal.journal_replay import Recovery
+from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.log_progress import LogProgress
 from binlane.live.port.session_groups import (
     Arrival,
@@ -34,6 +35,7 @@ from binlane.statements.session.group_plan import GroupPlan, TextPart
 
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
+_PATIENCE_LEAST_S: Final = 0.05
 _INSERT_ID_KIND: Final = b"\x02"
 _NOBODY: Final = frozenset[int]()
 
@@ -51,6 +53,28 @@ class ReadGroup(NamedTuple):
     thread_id: int = 0
     is_commit: bool = False
     could_be: Callable[[GroupPlan], bool] = lambda _: True
+
+
+class ReportedGroups(NamedTuple):
+    """The groups that the reply to a statement told.
+
+    Attributes:
+        spans: Spans of the groups, as of `SessionGroups.answer`.
+        plans: Plans of the groups, where they are others than those that were intended; else None.
+        place: Position of these plans in the journal; None without one.
+        is_known: Same meaning as in `SessionGroups.answer`.
+        is_bound: Same meaning as in `SessionGroups.answer`.
+    """
+
+    spans: tuple[GroupSpan, ...]
+    plans: Sequence[GroupPlan] | None
+    place: RecordPlace | None
+    is_known: bool
+    is_bound: bool
+
+
+News = tuple[int, SentStatement, ReportedGroups | None]
+"""A session's thread, and its statement: about to be sent, or answered."""
 
 
 class Unsettled(NamedTuple):
@@ -125,29 +149,27 @@ class AttributionState:
 
     # Messages of the sessions.
 
-    def intend(self, thread_id: int, statement: SentStatement) -> None:
-        """A session is about to send a statement."""
-        groups = self.sessions.get(thread_id)
-        if groups is None:
-            groups = self._session(thread_id)
-        self._busy.add(thread_id)
+    def _intend(self, thread_id: int, statement: SentStatement) -> None:
+        groups = self._session(thread_id)
         if groups.arrivals:
             self.settle([thread_id])  # what was read before is of statements before
         if groups.unanswered:
             groups.drop_old(statement.number)
         groups.add(statement)
 
-    def answer(
-        self,
-        thread_id: int,
-        statement: SentStatement,
-        spans: tuple[GroupSpan, ...],
-        *,
-        is_known: bool,
-        is_bound: bool,
-    ) -> None:
-        """A statement was answered; same as `SessionGroups.answer`."""
+    def hear(self, news: Iterable[News]) -> None:
+        """Take in which statements sessions have sent, and which were answered."""
+        for thread_id, statement, answer in news:
+            if answer is None:
+                self._intend(thread_id, statement)
+            else:
+                self._answer(thread_id, statement, answer)
+
+    def _answer(self, thread_id: int, statement: SentStatement, answer: ReportedGroups) -> None:
+        spans, plans, place, is_known, is_bound = answer
         groups = self._session(thread_id)
+        if plans is not None:
+            statement.plans, statement.place, statement.count = plans, place, len(plans)
         if statement.is_answered:
             groups.add(statement)
         statement.is_split &= statement.count > 1 and bool(spans)
@@ -506,6 +528,36 @@ class AttributionState:
                 self._busy.discard(thread_id)
                 forgotten.append(thread_id)
         return forgotten
+
+
+class Patience:
+    """Seconds for which replies of sessions are waited for.
+
+    Attributes:
+        seconds: Patience with sessions that kept others waiting, by their threads.
+
+    Args:
+        most_s: Patience with a session that did not keep anybody waiting.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+        self.seconds: dict[int, float] = {}
+
+    def of(self, threads: Iterable[int]) -> float:
+        """Give the least patience with any of the sessions."""
+        return min((self.seconds.get(each, self._most_s) for each in threads), default=self._most_s)
+
+    def lose(self, threads: Iterable[int]) -> None:
+        """Wait less for whoever kept all waiting, until a reply comes in time."""
+        for thread_id in threads:
+            patience_s = self.seconds.get(thread_id, self._most_s)
+            least_s = min(_PATIENCE_LEAST_S, self._most_s)
+            self.seconds[thread_id] = max(patience_s / 4, least_s)
+
+    def regain(self, thread_id: int) -> None:
+        """Wait for a session as long as for any other again."""
+        self.seconds.pop(thread_id, None)
 
 
 def _may_have_made(statement: SentStatement) -> bool:

@@ -11,6 +11,7 @@ the journal, so that it is known after a restart. No lock is held while it is wr
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,14 @@ from threading import Condition, Lock, RLock
 from typing import Final, NamedTuple
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
-from binlane.live.port.attribution_state import AttributionState, ReadGroup, Unsettled
+from binlane.live.port.attribution_state import (
+    AttributionState,
+    News,
+    Patience,
+    ReadGroup,
+    ReportedGroups,
+    Unsettled,
+)
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
 from binlane.live.port.journal.record_log import RecordPlace
@@ -41,7 +49,6 @@ from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
 
-_PATIENCE_LEAST_S: Final = 0.05
 _LOCAL_DISK: Final = LocalDisk()
 _NO_PLANS: Final = encode_plans(())
 
@@ -123,7 +130,10 @@ class Attributions:
         self._lock = Lock()
         self._changed = Condition(self._lock)
         self._is_waited_for = self._is_closed = False
-        self._patience = _Patience(settings.wait_s)
+        # Statements that were sent or answered, in order, that the state does not know yet.
+        self._news: deque[News] = deque()
+        self._last_sent: dict[int, SentStatement] = {}
+        self._patience = Patience(settings.wait_s)
         self._must_save = False
         self._doubts: list[tuple[int, int]] = []
         self._journal: PortJournal | None = None
@@ -168,7 +178,9 @@ class Attributions:
                 it comes for certain.
             is_for_all: True if the statement makes another thing for all binlogs than for the source.
         """
-        place = doubt = None
+        statement = SentStatement(number, len(plans), plans)
+        if is_split or is_for_all:
+            statement.is_split, statement.is_for_all = is_split, is_for_all
         journal = self._journal
         if journal is not None:
             groups = self._state.sessions.get(thread_id)
@@ -177,13 +189,11 @@ class Attributions:
             bits |= is_for_all * records.IS_FOR_ALL
             encoded = plans.encoded if isinstance(plans, EncodedPlans) else encode_plans(plans)
             body = records.statement_body(thread_id, number, bits, "", encoded)
-            place = journal.statements.write(records.INTENT, body)
-            if place is None:
-                doubt = RowsReason.NOT_WRITTEN
-        statement = SentStatement(number, len(plans), plans, place)
-        statement.is_split, statement.is_for_all, statement.doubt = is_split, is_for_all, doubt
-        with self._lock:
-            self._state.intend(thread_id, statement)
+            statement.place = journal.statements.write(records.INTENT, body)
+            if statement.place is None:
+                statement.doubt = RowsReason.NOT_WRITTEN
+        self._last_sent[thread_id] = statement
+        self._news.append((thread_id, statement, None))
 
     def done(
         self,
@@ -211,37 +221,58 @@ class Attributions:
         """
         spans = told_of(last or "", is_bound=is_bound)
         is_known = bool(last) or plans is None or len(plans) > 0
-        known = self._state.sessions.get(thread_id)
-        statement = None if known is None else known.unanswered.get(number)
-        encoded = plans.encoded if isinstance(plans, EncodedPlans) else None
-        if encoded is None and plans is not None and statement is not None:
-            plans = None if _are_same(statement.plans, plans) else plans
+        statement = self._last_sent.pop(thread_id, None)
+        if statement is None or statement.number != number:
+            statement = self._unanswered(thread_id, number)
         if statement is None and not spans:
             return
+        encoded = b""
+        if statement is None:
+            statement = SentStatement(number, 0, ())
+            statement.is_answered = True
+            encoded = _NO_PLANS if plans is None else encode_plans(plans)
+        elif isinstance(plans, EncodedPlans):
+            encoded = plans.encoded
+        elif plans is not None and not _are_same(statement.plans, plans):
+            encoded = encode_plans(plans)
+        else:
+            plans = None
         place, journal = None, self._journal
         if journal is not None:
-            if plans is None:
-                encoded = b"" if statement is not None else _NO_PLANS
-            elif encoded is None:
-                encoded = encode_plans(plans)
             bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
             body = records.statement_body(thread_id, number, bits, last or "", encoded)
             place = journal.statements.write(records.ANSWER, body)
+        # In a third of the time of `ReportedGroups(…)`.
+        answer = tuple.__new__(ReportedGroups, (spans, plans, place, is_known, is_bound))
+        self._news.append((thread_id, statement, answer))
+        if self._is_waited_for:
+            with self._lock:
+                self._wake()
+
+    def _unanswered(self, thread_id: int, number: int) -> SentStatement | None:
+        """Give a statement that is not answered, and not the last one that its session has sent."""
         with self._lock:
-            if statement is None:
-                statement = SentStatement(number, 0, (), is_answered=True)
-            if plans is not None:
-                statement.plans, statement.place = plans, place
-                statement.count = len(plans)
-            self._state.answer(thread_id, statement, spans, is_known=is_known, is_bound=is_bound)
-            if self._patience.seconds and statement.doubt is None:
-                self._patience.regain(thread_id)
-            self._wake()
+            self._hear_news()
+            groups = self._state.sessions.get(thread_id)
+            return None if groups is None else groups.unanswered.get(number)
+
+    def _hear_news(self) -> None:
+        """Take in, in order, what sessions have said of their statements; the caller holds the lock."""
+        news = self._news
+        if news:
+            # More may be said meanwhile.
+            heard = [news.popleft() for _ in range(len(news))]
+            self._state.hear(heard)
+            if self._patience.seconds:
+                for thread_id, statement, answer in heard:
+                    if answer is not None and statement.doubt is None:
+                        self._patience.regain(thread_id)
 
     def lost(self, thread_id: int) -> None:
         """Say that a session ended with a statement under way: it gets no reply."""
         self._write(records.LOST, records.dump(thread_id))
         with self._lock:
+            self._hear_news()
             self._state.lose(thread_id)
             self._wake()
 
@@ -258,13 +289,16 @@ class Attributions:
         """Do the same as `taken`, with the last number of each stream in place of the position."""
         self._write(records.TAKEN, records.dump((thread_id, self._state.progress.run, start)))
         with self._lock:
+            self._hear_news()
             for forgotten_id in self._state.take(thread_id, start):
                 self._patience.regain(forgotten_id)
 
     def given(self, thread_id: int) -> None:
         """Say that a session ended."""
         self._write(records.GIVEN, records.dump(thread_id))
+        self._last_sent.pop(thread_id, None)
         with self._lock:
+            self._hear_news()
             self._state.give(thread_id)
             self._wake()
 
@@ -274,6 +308,7 @@ class Attributions:
         """Say that groups come from a position on: a feed was connected, or the first one is."""
         state, ends = self._state, ends_of(position)
         with self._lock:
+            self._hear_news()
             is_gap = state.progress.lacks(ends)
             if is_gap:
                 state.skip(ends)
@@ -292,6 +327,7 @@ class Attributions:
         """
         self.hear()
         with self._lock:
+            self._hear_news()
             known = self._state.progress.position
             if position is not None and known is not None and not position.includes(known):
                 return  # an earlier start, that a feed which lags comes by
@@ -303,6 +339,7 @@ class Attributions:
         """Say that groups were read, and be told of which `read` is to know."""
         self.hear()
         with self._lock:
+            self._hear_news()
             return Watch(frozenset(self._state.sessions), self._state.is_any_open())
 
     def wants(self, group: ReadGroup, watch: Watch) -> bool:
@@ -325,12 +362,14 @@ class Attributions:
         """
         state = self._state
         with self._lock:
+            self._hear_news()
             found = {
                 number
-                for points in (state.findings, state.told, state.open)
+                for points in (state.told, state.open)
                 for _, number in points
                 if first <= number <= last
             }
+            found.update(state.findings.numbers(first, last))
         if self._journal is not None:
             found |= self._journal.groups.numbers(first, last)
         return found
@@ -345,6 +384,7 @@ class Attributions:
         self.hear()
         state = self._state
         with self._lock:
+            self._hear_news()
             touched = {thread_id for group in groups if (thread_id := state.arrive(group))}
             state.progress.advance(after)
             state.settle(touched)
@@ -366,6 +406,7 @@ class Attributions:
         self.hear()
         state = self._state
         with self._lock:
+            self._hear_news()
             state.arrive(group)
             state.settle_around(point)
             if point in state.open:
@@ -399,8 +440,10 @@ class Attributions:
                 state.give_up(point, RowsReason.NOT_ANSWERED)
                 return
             self._is_waited_for = True
-            self._changed.wait(left_s)
+            if not self._news:  # one of them may have come before it was known that somebody waits
+                self._changed.wait(left_s)
             self._is_waited_for = False
+            self._hear_news()
             state.settle_around(point)
 
     def known(self, groups: Sequence[ReadGroup]) -> list[GroupPlan | Unattributed | None]:
@@ -414,6 +457,7 @@ class Attributions:
         A plan that only the journal holds counts as naming all binlogs.
         """
         with self._lock:
+            self._hear_news()
             return [self._is_named(point_of(group.gtid), binlog) for group in groups]
 
     def _is_named(self, point: GroupNumber, binlog: str) -> bool:
@@ -428,6 +472,7 @@ class Attributions:
         """True if more must be read or said before the statement of a group that was read is known."""
         point = point_of(gtid)
         with self._lock:
+            self._hear_news()
             if self._is_closed or point not in self._state.open:
                 return False
             self._state.settle_around(point)
@@ -443,6 +488,7 @@ class Attributions:
         if self._journal is None:
             return
         with self._lock:
+            self._hear_news()
             held = {
                 statement.place.file
                 for groups in self._state.sessions.values()
@@ -463,8 +509,9 @@ class Attributions:
     def forget(self) -> None:
         """Forget all groups: the source is another one, whose GTIDs mean other groups."""
         with self._lock:
+            self._hear_news()
             self._state.forget()
-            self._patience = _Patience(self._settings.wait_s)
+            self._patience = Patience(self._settings.wait_s)
             self._must_save = True
         if self._journal is not None:
             self._journal.forget()
@@ -482,6 +529,7 @@ class Attributions:
 
     def _present(self) -> Present:
         with self._lock:
+            self._hear_news()
             state = self._state
             ends = dict(state.progress.read)
             for groups in state.sessions.values():
@@ -529,36 +577,6 @@ class Attributions:
         return records.ReadProgress(
             *(progress.epoch, progress.run, ends, open_.arrivals, open_.doubts, found)
         )
-
-
-class _Patience:
-    """Seconds for which replies of sessions are waited for.
-
-    Attributes:
-        seconds: Patience with sessions that kept others waiting, by their threads.
-
-    Args:
-        most_s: Patience with a session that did not keep anybody waiting.
-    """
-
-    def __init__(self, most_s: float) -> None:
-        self._most_s = most_s
-        self.seconds: dict[int, float] = {}
-
-    def of(self, threads: Iterable[int]) -> float:
-        """Give the least patience with any of the sessions."""
-        return min((self.seconds.get(each, self._most_s) for each in threads), default=self._most_s)
-
-    def lose(self, threads: Iterable[int]) -> None:
-        """Wait less for whoever kept all waiting, until a reply comes in time."""
-        for thread_id in threads:
-            patience_s = self.seconds.get(thread_id, self._most_s)
-            least_s = min(_PATIENCE_LEAST_S, self._most_s)
-            self.seconds[thread_id] = max(patience_s / 4, least_s)
-
-    def regain(self, thread_id: int) -> None:
-        """Wait for a session as long as for any other again."""
-        self.seconds.pop(thread_id, None)
 
 
 def _plans_in_memory(statement: SentStatement) -> Sequence[GroupPlan] | None:

@@ -36,9 +36,11 @@ from binlane.names import TableName
 from binlane.statements.policy.server import Server
 from binlane.statements.programs.host import LoggedVariable
 from binlane.statements.session.log_events import Body
+from binlane.statements.session.variables import ACCESS_NAMES, ISOLATION_NAMES
 from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.statement_kinds import WRITING_KINDS, StatementKind
+from binlane.statements.sql.tree.expressions import Literal, Name
 
 _INSERT_ID: Final = int(IntvarKind.INSERT_ID)
 _DATABASE_VERBS: Final = frozenset(("CREATE DATABASE", "ALTER DATABASE", "DROP DATABASE"))
@@ -46,6 +48,11 @@ _DATABASE_VERBS: Final = frozenset(("CREATE DATABASE", "ALTER DATABASE", "DROP D
 Ask = Callable[[str], Awaitable[ResultSet]]
 """Runs a statement in the client's session on the source."""
 
+_OF_TRANSACTIONS: Final = (
+    frozenset(("autocommit", "transaction isolation level", "transaction access mode"))
+    | ISOLATION_NAMES
+    | ACCESS_NAMES
+)
 _TIMESTAMP: Final = "@@timestamp"
 _SEEDS: Final = ("@@rand_seed1", "@@rand_seed2")
 _LAST_INSERT_ID: Final = "LAST_INSERT_ID()"
@@ -144,6 +151,7 @@ class ContextReader:
         values: The session's variables as last read; None before, and where they are not known.
         is_dirty: True if the variables may have changed since.
         is_charset_known: True if the character set of the client's texts cannot have changed since.
+        clock: Time at which the session's statements run.
     """
 
     def __init__(
@@ -162,7 +170,7 @@ class ContextReader:
         """
         self._server = server
         self._flavor = Flavor(server.flavor)
-        self._clock = SessionClock(clock)
+        self.clock = SessionClock(clock)
         self._seed = seed
         self._asked = _AskedValues()
         self._has_own_seeds = False
@@ -172,15 +180,11 @@ class ContextReader:
         self.is_dirty = True
         self.is_charset_known = False
 
-    def must_ask_to_read(self, text: str) -> bool:
-        """True if the source has to be asked in which character set a text of the client is."""
-        return not (self.is_charset_known or is_alike(text))
-
     def read_text(self, text: str) -> str | None:
         """A client's text, read in the character set that it is in; None where it cannot be read.
 
         Args:
-            text: Text as the gateway has it; where `must_ask_to_read` says so, `read` comes first.
+            text: Text as the gateway has it; where its character set is not known, `read` comes first.
         """
         if self.values is None or not self.is_charset_known:
             return text if is_alike(text) else None
@@ -201,7 +205,7 @@ class ContextReader:
             return None
         # A program may wait for time to pass, which would stand still.
         must_not_be_set = use.needs_server_time or (use.needs_microseconds and use.is_program)
-        if must_not_be_set and self._clock.fixed is None:
+        if must_not_be_set and self.clock.fixed is None:
             return None
         variables: list[str] = []
         last_insert_id = seeds = False
@@ -227,7 +231,7 @@ class ContextReader:
             or needs.last_insert_id
             or (needs.seeds and self._server.is_mariadb)
             or bool(needs.use.routines)
-            or (needs.use.needs_microseconds and self._clock.has_drifted)
+            or (needs.use.needs_microseconds and self.clock.has_drifted)
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
@@ -245,6 +249,30 @@ class ContextReader:
         with suppress(StatementError, ValueError):
             await self._read(ask, needs)
 
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The expressions of all values of a session that begins, for `take`."""
+        return asked_values(self._server)
+
+    async def take(self, ask: Ask, answer: ResultSet, place: int, asked_s: float) -> None:
+        """Take the values of `expressions` from the answer to a question that had them, too.
+
+        Args:
+            ask: Runs a SELECT in the client's session, as for `read`.
+            answer: The answer, of one row.
+            place: Number of the column of the first expression, from 0.
+            asked_s: Time by the reader's clock at which the question was sent.
+
+        Raises:
+            PeerError: If the source goes away.
+        """
+        middle = (asked_s + self.clock.now()) / 2
+        with suppress(StatementError, ValueError):
+            given = {
+                name: answer.cell_text(at) for at, name in enumerate(self.expressions, start=place)
+            }
+            await self._take_values(ask, given, middle)
+
     async def _read(self, ask: Ask, needs: Needs | None) -> None:
         names = () if needs is None else needs.variables
         if not (self.is_charset_known or all(map(is_alike, names))):
@@ -252,14 +280,14 @@ class ContextReader:
         if needs is not None:
             for routine in needs.use.routines:
                 await self._ask_routine(ask, routine)
-        values = asked_values(self._server) if self.is_dirty or self._clock.has_drifted else ()
+        values = asked_values(self._server) if self.is_dirty or self.clock.has_drifted else ()
         of_statement = self._asked_for(needs)
         asked = [*values, *(expression for one in of_statement for expression in one.expressions)]
         if not asked:
             return
-        start = self._clock.now()
+        start = self.clock.now()
         answer = await ask(f"SELECT {', '.join(asked)} LIMIT 1")
-        middle = (start + self._clock.now()) / 2
+        middle = (start + self.clock.now()) / 2
         if values:
             given = {name: answer.cell_text(place) for place, name in enumerate(values)}
             await self._take_values(ask, given, middle)
@@ -305,9 +333,9 @@ class ContextReader:
             database_collation=self._own_collation[1],
         )
         again = None
-        if self._clock.is_in_doubt:
+        if self.clock.is_in_doubt:
             again = (await ask(f"SELECT {_TIMESTAMP} LIMIT 1")).cell_text(0)
-        self._clock.measure(given[_TIMESTAMP] or "0", again, middle)
+        self.clock.measure(given[_TIMESTAMP] or "0", again, middle)
         self.is_dirty = False
         self.is_charset_known = self.values is not None
 
@@ -342,7 +370,7 @@ class ContextReader:
 
         None where it is not known: the statement is logged as rows.
         """
-        values, clock, asked = self.values, self._clock, self._asked
+        values, clock, asked = self.values, self.clock, self._asked
         clock.was_given_back = False
         if values is None or self.is_dirty:
             return None
@@ -379,18 +407,11 @@ class ContextReader:
             before += clock.give_back()
         return context, tuple(before)
 
-    def begin_plain(self, values: ContextValues | None) -> bool:
-        """True if a statement may be sent as it is, without context but for variables that are known.
-
-        Args:
-            values: Values that the variables were taken to have.
-        """
-        if self.is_dirty or self.values is not values:
-            return False
-        if self._clock.fixed is not None or self._clock.held is not None:
-            return False
-        self._clock.was_given_back = False
-        return True
+    @property
+    def is_plain(self) -> bool:
+        """True if a statement may be sent as it is, without context but for variables that are known."""
+        clock = self.clock
+        return not self.is_dirty and clock.fixed is None and clock.held is None
 
     def _values_in_routine(self, values: ContextValues) -> ContextValues | None:
         routine = self._asked.routine
@@ -406,7 +427,7 @@ class ContextReader:
             facts: Parsed facts of the statement; None where they are not known.
             use: Use that the statement makes of its context; None where it is not known.
         """
-        clock = self._clock
+        clock = self.clock
         clock.was_given_back = False
         if clock.held is None:
             return ()
@@ -416,7 +437,7 @@ class ContextReader:
 
     def unsent(self) -> None:
         """Note that a statement was not sent, and perhaps not the statements that were to go before it."""
-        self._clock.unsent()
+        self.clock.unsent()
 
     def last(self) -> StatementContext | None:
         """The context of the statements that the server itself has logged at the session's end."""
@@ -454,12 +475,16 @@ class ContextReader:
 
     def _assigned(self, facts: StatementFacts) -> None:
         names = {one.name for one in facts.assignments}
+        if names <= _OF_TRANSACTIONS and all(
+            one.node is None or isinstance(one.node, Literal | Name) for one in facts.assignments
+        ):
+            return  # none of the values is asked for
         if all(name.startswith("@") for name in names) and not facts.functions:
             return
         self.is_dirty = True
         if "timestamp" in names:
-            self._clock.may_be_fixed = True
-            self._clock.held = None
+            self.clock.may_be_fixed = True
+            self.clock.held = None
         if not names.isdisjoint(_SEED_NAMES):
             self._has_own_seeds = True
         if not names.isdisjoint(_CLIENT_CHARSETS):
@@ -472,7 +497,7 @@ class ContextReader:
         self._ran_anything()
 
     def _ran_anything(self) -> None:
-        self.is_dirty = self._clock.may_be_fixed = self._has_own_seeds = True
+        self.is_dirty = self.clock.may_be_fixed = self._has_own_seeds = True
         self.is_charset_known = self._is_collation_own = False
 
 

@@ -11,7 +11,6 @@ Measured on MariaDB 10.11, 11.8 and MySQL 9.7, by their logs in STATEMENT format
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -82,7 +81,7 @@ _LOGGED_VARIABLES: Final = frozenset(
 
 
 class UnlockedReads(NamedTuple):
-    """UnlockedReads that a source that logs rows leaves open to changes by others, unseen by a text.
+    """Reads that a source that logs rows leaves open to changes by others, unseen by a text.
 
     A source that logs statements makes the others wait. Without that, the order of the log is not the order
     in which things were read.
@@ -138,7 +137,7 @@ class ContextUse(NamedTuple):
         names_charset: True if the statement names a character set, whose default collation MariaDB then logs.
         sets_context: True if the statement sets values for itself, by SET STATEMENT … FOR, that are logged
             with it.
-        reads: UnlockedReads of a changing statement that are not kept from changes by others.
+        reads: Reads of a changing statement that are not kept from changes by others.
     """
 
     is_known: bool = True
@@ -522,8 +521,7 @@ def _reads_alike(facts: StatementFacts, dialect: Dialect) -> bool:
     return own == dialect or (
         is_plain
         and own
-        == replace(
-            dialect,
+        == dialect._replace(
             ansi_quotes=own.ansi_quotes,
             no_backslash_escapes=own.no_backslash_escapes,
             pipes_as_concat=own.pipes_as_concat,

@@ -68,6 +68,8 @@ _PAIR: Final = Struct("<HH")
 _COMPILED: Final = (10, 11, 0)
 """A MariaDB whose default collations are those that its character sets were compiled with."""
 _CATALOG: Final = b"\x06\x03std"
+_ALIKE_MAX: Final = 4096
+_alike: Final[dict[ContextValues, object]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +100,12 @@ class ContextValues:
             name a character set have.
         tail: Status variables behind the time zone, up to those in which statements differ.
         collation: MySQL's status variable of the default collation of utf8mb4.
+        alike: The same object for all sessions whose values differ in thread and timestamp alone.
         known: Status variables of statements by the id of their use of context, which is kept with them.
     """
 
     flavor: Flavor
-    thread_id: int
+    thread_id: int = field(compare=False)
     database: str
     flags2: int
     sql_mode: int
@@ -112,7 +115,7 @@ class ContextValues:
     time_zone: str
     locale: int
     database_collation: int
-    timestamp: float
+    timestamp: float = field(compare=False)
     may_set_timestamp: bool
     utf8mb4_collation: int = 0
     fires_in_cascades: bool = False
@@ -124,6 +127,7 @@ class ContextValues:
     zone: bytes = field(init=False, repr=False)
     tail: bytes = field(init=False, repr=False)
     collation: bytes = field(init=False, repr=False)
+    alike: object = field(init=False, repr=False, compare=False)
     known: dict[int, tuple[object, bytes]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -155,6 +159,9 @@ class ContextValues:
         object.__setattr__(self, "tail", b"".join(tail))
         object.__setattr__(self, "is_text_as_it_came", self.client_charset in AS_IT_IS)
         object.__setattr__(self, "collation", _U16.pack(18, self.utf8mb4_collation))
+        if len(_alike) >= _ALIKE_MAX:
+            _alike.clear()
+        object.__setattr__(self, "alike", _alike.setdefault(self, object()))
 
     def in_routine(
         self, mode: str, charset: str, connection: str, database_collation: str | None

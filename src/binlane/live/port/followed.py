@@ -24,16 +24,24 @@ from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Give,
+    OkFields,
     Refuse,
+    RepeatedStatement,
     RunVerdict,
     StatementReply,
     TextReading,
+    Unseen,
     Verdict,
 )
-from binlane.live.port.alike_statements import AlikeStatements, Repeated, has_no_rows
+from binlane.live.port.alike_statements import AlikeStatements, Repeated, outcome_of
 from binlane.live.port.binlog_variables import concerns
 from binlane.live.port.context_reader import Needs, reads_diagnostics
-from binlane.live.port.followed_session import FollowedSession, ObjectsUnknownError
+from binlane.live.port.followed_session import (
+    FollowedSession,
+    ObjectsUnknownError,
+    hides_warning,
+    may_make_tables,
+)
 from binlane.live.port.group_tracking import UnderWay, passes_over_errors
 from binlane.live.port.long_statements import TURN, turn_ends
 from binlane.live.port.statement_refusals import (
@@ -43,23 +51,20 @@ from binlane.live.port.statement_refusals import (
     may_take_rows,
     not_known,
 )
+from binlane.live.port.unseen_statements import UnseenStatements
 from binlane.live.port.variable_answers import VariableAnswers
+from binlane.log.codec.client_text import is_alike
 from binlane.log.codec.packets.flags import ServerStatus
 from binlane.log.codec.packets.results import ResultSet
 from binlane.names import quote
-from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.programs.runner import is_program
 from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementPlan
-from binlane.statements.session.session import Session
 from binlane.statements.session.statement_template import StatementTemplate
-from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.statement_kinds import DDL_KINDS, WRITING_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import DDL_KINDS, StatementKind
 from binlane.statements.sql.tokens import LONG
 
-_WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 _Replied = tuple[UnderWay | Repeated, Sequence[StatementReply]]
@@ -85,6 +90,9 @@ class Followed:
         self._reading = TextReading(session.model.session.dialect, "")
         # Statements that the source runs, until all is told of them.
         self._under_way: Sequence[UnderWay | Repeated] = ()
+        # The last statement, if it has run as others like it.
+        self._last: Repeated | None = None
+        self._unseen = UnseenStatements(session, self._alike)
 
     @property
     def reading(self) -> TextReading | None:
@@ -120,6 +128,7 @@ class Followed:
         if len(statements) != 1:
             return None if statements else PASS
         told, _, is_complete, _ = statements[0]
+        self._last = None
         session = self.session
         reader, model = session.reader, session.model
         if not is_complete or len(told) > LONG:
@@ -128,14 +137,13 @@ class Followed:
         text = told if is_as_told else reader.read_text(told)
         if text is None or session.shared.definitions() is not session.definitions:
             return None
-        effect = model.unchanging(text)
+        effect = model.plain(text)
         repeated = None if effect is None else self._alike.begin(text, effect)
         if repeated is not None:
             self._under_way = (repeated,)
             return AS_IT_IS
-        if not session.is_fit or session.wants_tracking:
-            return None
-        expected = model.preview_known(text)
+        is_ready = session.is_fit and not session.wants_tracking
+        expected = model.preview_known(text) if is_ready else None
         return None if expected is None else self._let_run(text, expected, effect)
 
     def _let_run(
@@ -161,7 +169,7 @@ class Followed:
         if session.wants_tracking:
             await session.tracking.begin()
         reader = session.reader
-        must_ask = any(reader.must_ask_to_read(one.text) for one in statements)
+        must_ask = not (reader.is_charset_known or all(is_alike(one.text) for one in statements))
         is_as_before = must_ask and self._reads_diagnostics(statements)
         if must_ask and not is_as_before:
             await session.read_context()
@@ -333,7 +341,7 @@ class Followed:
             facts=facts,
             expected=expected,
             context=context,
-            use=session.use(facts, expected, needs),
+            use=session.use(facts, needs),
             catalog_version=session.shared.catalog.version,
             sent_s=time.monotonic(),
         )
@@ -354,16 +362,37 @@ class Followed:
             return Refuse(not_known("binlane failed to find out what it would do", model))
         return self.run_unread(None)
 
+    def unseen(self) -> Unseen | None:
+        """Same as in `Judge`: statements pass behind one that was like others."""
+        one = self._last
+        return None if one is None or self.reading is None else self._unseen.terms(one)
+
+    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+        """Same as in `Judge`."""
+        self._last = None
+        self._unseen.repeat(statements)
+
+    def go_on(self, text: str, effect: object = None) -> None:
+        """Same as in `Judge`: a read is taken for one whose values are not known, so not complete."""
+        session, self._last = self.session, None
+        if effect is not None:
+            self._under_way = (self._unseen.go_on(text, effect),)
+            return
+        session.make_current()
+        read = session.reader.read_text(text) or text
+        self._send(read, session.facts_of(read), session.model.preview(read), None)
+
     # Behind it ------------------------------------------------------------------------------------
 
     def local_data(self, data: bytes) -> None:
         """Same as in `Judge`."""
-        for one in self._under_way[-1:]:
-            if isinstance(one, UnderWay) and one.context is not None:
-                one.context.add_data(data)
+        one = self._under_way[-1] if self._under_way else None
+        if isinstance(one, UnderWay) and one.context is not None:
+            one.context.add_data(data)
 
     def used(self, database: str) -> None:
         """Same as in `Judge`."""
+        self._last = None
         self.session.model.execute(f"USE {quote(database)}")
         self.session.reader.used()
         self.session.warnings.forget()
@@ -378,8 +407,9 @@ class Followed:
             return NOTHING_LEFT
         if len(under_way) == 1:
             one = under_way[0]
-            if isinstance(one, Repeated) and self._alike.has_repeated(one, replies):
+            if isinstance(one, Repeated) and self._alike.has_read(one, replies):
                 self._under_way = ()
+                self._last = one
                 return NOTHING_LEFT
             warnings = self._follow(one, replies)
         else:
@@ -393,10 +423,20 @@ class Followed:
         self._under_way = ()
         if session.long_texts.held:
             session.long_texts.forget()
-        tracking = session.tracking
-        if tracking.is_settled:
+        if session.tracking.is_settled:
             return Done(warnings) if warnings else NOTHING_LEFT
-        return Done(warnings, partial(tracking.settle, session.model))
+        return Done(warnings, partial(session.tracking.settle, session.model))
+
+    def done_at_once(self, ok: OkFields) -> bool:
+        """Same as in `Judge`."""
+        one = self._under_way[0] if len(self._under_way) == 1 else None
+        if isinstance(one, Repeated):
+            self.session.is_in_transaction = bool(ok[2] & _ACTIVE)
+            if self._alike.has_run(one, ok):
+                self._under_way = ()
+                self._last = one
+                return True
+        return False
 
     def _unsent(self, replies: Sequence[StatementReply]) -> None:
         """Note a command that was not read, or was not sent: what was intended does not come."""
@@ -450,7 +490,7 @@ class Followed:
         if isinstance(one, Repeated):
             return 0
         notes = sum(note.is_told for note in one.expected.result.notes)
-        return notes - _hides(self.session.model.session, one, replies)
+        return notes - hides_warning(self.session.model.session, one.facts, replies)
 
     def stumbled(self) -> None:
         """Same as in `Judge`."""
@@ -469,8 +509,8 @@ class Followed:
             ran: Parsed facts of the statements that are the cause; None for one that was not read.
         """
         objects = self.session.model.session.objects
-        may_make_tables = any(one is None or _may_make_tables(one, objects) for one in ran)
-        hides_tables = may_make_tables or bool(objects.temporary_tables())
+        makes_tables = any(one is None or may_make_tables(one, objects) for one in ran)
+        hides_tables = makes_tables or bool(objects.temporary_tables())
         self.session.tracking.lose_step(hides_tables=hides_tables)
         self._lost()
 
@@ -503,7 +543,7 @@ class Followed:
             self._lose_step(one.facts)
         more = session.warnings.follow(
             *(one.facts, replies, planned.result.notes),
-            hides=_hides(model.session, one, replies),
+            hides=hides_warning(model.session, one.facts, replies),
         )
         tracking.follow(one, planned, model, replies)
         if one.rewritten is not None and one.rewritten.tracking is not None and not has_failed:
@@ -539,20 +579,11 @@ class Followed:
             await self.session.tracking.mark_end(planned, context, self.session.model)
 
 
-def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
-    """True if a statement may make temporary tables: programs that it runs may."""
-    effects = facts.effects
-    if effects.is_temporary or effects.stopped_at is not None or is_program(facts):
-        return True
-    has_calls = not all(is_built_in(one.name, facts.dialect) for one in facts.functions)
-    return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
-
-
 def _carried_out(model: PlanningSession, one: UnderWay, reply: StatementReply) -> StatementPlan:
     """Let the model execute a statement whose outcome is known, and give its account."""
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
-    return model.execute(one.text, _outcome(one.facts, reply))
+    return model.execute(one.text, outcome_of(one.facts, reply))
 
 
 def _is_as_active(model: PlanningSession, *, is_active: bool) -> bool:
@@ -565,26 +596,3 @@ def _is_as_active(model: PlanningSession, *, is_active: bool) -> bool:
     if is_active and session.is_in_transaction and not model.waits:
         session.begin_to_work()
     return session.is_transaction_active is is_active
-
-
-def _hides(session: Session, one: UnderWay, replies: Sequence[StatementReply]) -> bool:
-    """True if one of the source's warnings is about its own log of rows alone.
-
-    A server that logs a change of a BLACKHOLE table as text does not warn of it.
-    """
-    if not replies[-1].warnings or one.facts.effects.kind not in _WITHOUT_ROWS:
-        return False
-    return not session.has_row_binlogs and any(
-        access.changes and access.table.engine.upper() == "BLACKHOLE"
-        for access in session.opened_by(one.facts, session.database).accesses
-    )
-
-
-def _outcome(facts: StatementFacts, reply: StatementReply) -> Outcome:
-    """Give the outcome of a statement in its reply, as far as the model does not know it."""
-    if reply.errno:
-        return Outcome(error=reply.errno)
-    if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
-        return NO_OUTCOME
-    is_update = facts.effects.kind is StatementKind.UPDATE
-    return Outcome(rows=0) if has_no_rows(reply, is_update=is_update) else NO_OUTCOME

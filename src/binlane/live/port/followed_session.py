@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from binlane.client.questions import Answer, AskingContext
 from binlane.client.source_objects import Source
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import HandlerSession
+from binlane.live.gateway.judge import StatementReply
 from binlane.live.port.binlog_variables import NAMES, mended
 from binlane.live.port.context_reader import ContextReader, Needs, reads_diagnostics
 from binlane.live.port.context_use import ContextUse
@@ -27,20 +27,23 @@ from binlane.log.codec.client_text import written_text
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.framing import text_of
 from binlane.log.codec.types import ColumnType
+from binlane.statements.policy.server import Server
 from binlane.statements.programs.host import STEPS_BESIDE_OTHERS_MAX
 from binlane.statements.programs.routines import trimmed
+from binlane.statements.programs.runner import is_program
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
 from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.evaluation.functions import is_built_in
 from binlane.statements.sql.evaluation.literal_values import content_of
 from binlane.statements.sql.evaluation.values import UNKNOWN, Text
 from binlane.statements.sql.executable_comments import server_text
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.lexis import lexed_as
 from binlane.statements.sql.reading import read
-from binlane.statements.sql.statement_kinds import StatementKind
+from binlane.statements.sql.statement_kinds import DDL_KINDS, StatementKind
 from binlane.statements.sql.tokens import LONG
 from binlane.statements.sql.tree.expressions import Literal
 from binlane.statements.sql.tree.statements import Prepare
@@ -48,8 +51,8 @@ from binlane.statements.sql.tree.statements import Prepare
 CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
+_WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
-_BARE: Final = re.compile(r"\w+", re.ASCII)
 _LOCKED: Final = frozenset((Topic.TABLE, Topic.TRIGGERS))
 """Topics of questions on a table itself."""
 
@@ -116,7 +119,10 @@ class FollowedSession:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        circumstances = await Source(client).circumstances()
+        is_new = isinstance(before, Unread) and not before.has_passed
+        flavor = flavor_of(client.server_version)
+        reader = ContextReader(Server.of(flavor.value, client.server_version))
+        circumstances = await Source(client).circumstances(reader.expressions if is_new else ())
         mending = mended(circumstances.variables)
         if mending is not None:
             await client.run_at_source(mending)
@@ -129,21 +135,20 @@ class FollowedSession:
             logs_source=True,
             program_errors=shared.program_errors,
         )
-        for name, value in circumstances.variables.items():
-            if name not in NAMES:
-                session.execute(f"SET SESSION {name} = {_literal(value)}")
         session.begin_with(
-            shared.global_values(), None if isinstance(before, Unread) else before.model.session
+            shared.global_values(),
+            None if isinstance(before, Unread) else before.model.session,
+            {name: one for name, one in circumstances.variables.items() if name not in NAMES},
         )
-        is_new = isinstance(before, Unread) and not before.has_passed
         session.programs.hides_prepared = not is_new
         session.programs.effort.most = STEPS_BESIDE_OTHERS_MAX
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         if isinstance(before, Unread):
-            reader = ContextReader(circumstances.server)
+            if circumstances.beside is None:
+                reader = ContextReader(circumstances.server)
             tracking = GroupTracking(client, shared, hides_tables=before.hides_tables)
-            warnings = Warnings(flavor_of(client.server_version))
+            warnings = Warnings(flavor)
         else:
             reader, tracking, warnings = before.reader, before.tracking, before.warnings
         found = cls(
@@ -166,7 +171,13 @@ class FollowedSession:
         tracking.begin_anew(shared, is_in_transaction=circumstances.is_in_transaction)
         if is_new:
             # Later it might have to be asked before a statement that reads warnings.
-            await found.read_context()
+            beside = circumstances.beside
+            if beside is None:
+                await found.read_context()
+            else:
+                asked_s = circumstances.asked_s
+                await reader.take(client.query_source, beside, circumstances.place, asked_s)
+                found._read_as_told()
         return found
 
     # Its state ------------------------------------------------------------------------------------
@@ -207,8 +218,12 @@ class FollowedSession:
 
     async def read_context(self, needs: Needs | None = None) -> None:
         """Ask for the session's context, and have the model read in its character set."""
+        await self.reader.read(self.client.query_source, needs)
+        self._read_as_told()
+
+    def _read_as_told(self) -> None:
+        """Have the model read statements in the session's character set."""
         reader, model = self.reader, self.model
-        await reader.read(self.client.query_source, needs)
         if reader.values is not None and reader.is_charset_known:
             charset = reader.values.client_charset
             if lexed_as(charset) != model.session.dialect.charset:
@@ -333,20 +348,14 @@ class FollowedSession:
             tracking.planning.know_tables(expected.number, facts, resolved)
         return self.reader.needs(expected.values, use)
 
-    def use(
-        self, facts: StatementFacts, expected: StatementPlan, needs: Needs | None
-    ) -> ContextUse | None:
-        """Give a statement's use of its context; None where nobody has to look."""
+    def use(self, facts: StatementFacts, needs: Needs | None) -> ContextUse | None:
+        """Give a statement's use of its context; None for one that changes no rows and is no text."""
         if needs is not None:
             return needs.use
-        if facts.effects.kind not in CHANGING or expected.has_texts or not self.tracking.is_on:
+        if facts.effects.kind not in CHANGING:
             return None
-        # Rows as they are, it still leaves what later texts need as it was.
+        # Rows or not, it may leave as it was what is known of the session.
         return self.shared.uses.of(facts, self.model.session, self.shared.catalog.version)
-
-
-def _literal(value: str) -> str:
-    return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
 
 
 class OwnQuestions:
@@ -398,3 +407,27 @@ def _own_questions(
         facts: Parsed facts of the statement's text.
     """
     return None if reads_diagnostics(facts) else OwnQuestions(client, session)
+
+
+def may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
+    """True if a statement may make temporary tables: programs that it runs may."""
+    effects = facts.effects
+    if effects.is_temporary or effects.stopped_at is not None or is_program(facts):
+        return True
+    has_calls = not all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+    return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
+
+
+def hides_warning(
+    session: Session, facts: StatementFacts, replies: Sequence[StatementReply]
+) -> bool:
+    """True if one of the source's warnings is about its own log of rows alone.
+
+    A server that logs a change of a BLACKHOLE table as text does not warn of it.
+    """
+    if not replies[-1].warnings or facts.effects.kind not in _WITHOUT_ROWS:
+        return False
+    return not session.has_row_binlogs and any(
+        access.changes and access.table.engine.upper() == "BLACKHOLE"
+        for access in session.opened_by(facts, session.database).accesses
+    )

@@ -26,6 +26,7 @@ class Findings:
         """Begin with no findings."""
         self._known: OrderedDict[GroupNumber, GroupPlan | Unattributed] = OrderedDict()
         self._bytes = 0
+        self._greatest = 0
         self.news: list[FoundGroup] = []
         self.get = self._known.get
 
@@ -34,6 +35,18 @@ class Findings:
 
     def __iter__(self) -> Iterator[GroupNumber]:
         return iter(self._known)
+
+    def numbers(self, first: int, last: int) -> Iterator[int]:
+        """Give the numbers of groups with findings, of any stream.
+
+        Args:
+            first: The least number that is of interest.
+            last: The greatest number that is of interest.
+        """
+        # Groups that come for the first time are behind all that were found.
+        for _, number in self._known if first <= self._greatest else ():
+            if first <= number <= last:
+                yield number
 
     def take_news(self) -> list[FoundGroup]:
         """Give the findings that the journal lacks, once."""
@@ -64,6 +77,7 @@ class Findings:
         if point in self._known:
             self._bytes -= _bytes_of(self._known.pop(point))
         self._known[point] = known
+        self._greatest = max(self._greatest, point.number)
         self._bytes += _bytes_of(known)
         while len(self._known) > _KEPT_MOST or self._bytes > _KEPT_BYTES_MOST:
             self._bytes -= _bytes_of(self._known.popitem(last=False)[1])
@@ -72,7 +86,7 @@ class Findings:
         """Forget all findings, and those that the journal lacks."""
         self._known.clear()
         self.news.clear()
-        self._bytes = 0
+        self._bytes = self._greatest = 0
 
 
 def _bytes_of(known: GroupPlan | Unattributed) -> int:

@@ -7,7 +7,7 @@ ends. A statement of which a value is lacking is not planned: the binlog gets th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.live.port.statement_context import StatementContext, complete
 from binlane.log.codec.types import Flavor, HeaderFlag
@@ -38,8 +38,25 @@ _INSERTING: Final = frozenset(
 )
 
 
+class WaitingWrite(NamedTuple):
+    """A write that waits for the end of its transaction, and was sent by a template.
+
+    Attributes:
+        number: Number of the statement in its session.
+        template: The template, which is compared by identity.
+        events: Bytes of the events that binlogs have of it as text.
+    """
+
+    number: int
+    template: object
+    events: bytes
+
+
 class GroupPlanning:
     """The contexts of a transaction's statements, and the plans of its groups.
+
+    Attributes:
+        writes: Writes of the transaction that were sent by their templates.
 
     Args:
         flavor: Flavor of the source server.
@@ -52,6 +69,7 @@ class GroupPlanning:
         self._tables: dict[int, tuple[TableName, ...]] = {}
         self._rewritten: set[int] = set()
         self._as_sent: set[int] = set()
+        self.writes: list[WaitingWrite] = []
 
     def know(self, numbers: Iterable[int], context: StatementContext) -> None:
         """Note the context of a statement, and of those that it runs, by their numbers."""
@@ -97,8 +115,25 @@ class GroupPlanning:
         if not opened.keys() <= frozenset(effects.involved_tables):
             self._tables[number] = tuple(opened)
 
+    def know_alike(self, number: int, context: StatementContext, part: TextPart) -> None:
+        """Note all of a statement that is known from others like it.
+
+        Args:
+            number: Number of the statement in its session.
+            context: Context in which the statement ran.
+            part: The text of a statement that is alike.
+        """
+        self._contexts[number] = context
+        if part.generated is not None:
+            self._generated[number] = part.generated
+        if part.tables:
+            self._tables[number] = part.tables
+        if part.is_as_sent:
+            self._as_sent.add(number)
+
     def clear(self) -> None:
         """Forget a transaction that is over."""
+        self.writes.clear()
         self._tables.clear()
         self._rewritten.clear()
         self._as_sent.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final, Protocol
@@ -39,6 +39,12 @@ logger = logging.getLogger(__name__)
 
 _AND_ITS_OWN: Final = 2
 _SYNTAX: Final = 1064
+_TRACKED: Final[Mapping[Flavor, str]] = {
+    Flavor.MARIADB: f"SELECT @@SESSION.{TRACKING[Flavor.MARIADB]}, @@GLOBAL.gtid_binlog_pos,"
+    " @@last_gtid LIMIT 1",
+    Flavor.MYSQL: f"SELECT @@SESSION.{TRACKING[Flavor.MYSQL]}, @@GLOBAL.gtid_executed LIMIT 1",
+}
+"""Questions for what a session is told, and for the groups that there are."""
 _ENDING_ALL: Final = frozenset((1205, 1213))
 """Errors by which a statement may end its transaction."""
 
@@ -125,6 +131,7 @@ class GroupTracking:
         client_value: Value of the variable of `TRACKING` for the client, where it is another one at the
             source; None elsewhere.
         hides_gtids: True if the source tells GTIDs that the client has not asked for.
+        last_told: GTIDs that the source told last.
 
     Args:
         client: Client's session on the source.
@@ -146,7 +153,7 @@ class GroupTracking:
         self._shared = shared
         self._is_out_of_step = False
         self._hides_tables = hides_tables
-        self._last = ""
+        self.last_told = ""
         # Time at which the last statement was sent that the source has answered.
         self._there_s = 0.0
         # The number of a command under way that was not read; 0 for none.
@@ -166,20 +173,14 @@ class GroupTracking:
         shared = self._shared
         await shared.marker.open()
         there_s = time.monotonic()
+        # Between the question and the SET the session makes no group.
+        row = (await self.client.query_source(_TRACKED[self._flavor])).texts()[0]
         if self.client_value is None:
-            asked = await self.client.query_source(
-                f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
-            )
             await self.client.run_at_source(telling_gtids(self._flavor))
-            self.note(asked.texts()[0][0] or "")
+            self.note(row[0] or "")
+        logged = row[1] or ""
         if self._flavor is Flavor.MARIADB:
-            asked = await self.client.query_source(
-                "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
-            )
-            self._last, logged = (value or "" for value in asked.texts()[0])
-        else:
-            asked = await self.client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
-            logged = asked.texts()[0][0] or ""
+            self.last_told = row[2] or ""
         self._there_s, self.is_on = there_s, True
         position = parse_position(logged, self._flavor.value)
         shared.attributions.taken(self.thread_id, position)
@@ -208,6 +209,7 @@ class GroupTracking:
         if not self.is_on:
             self._shared = shared
         self._is_out_of_step = False
+        self.planning.writes.clear()
         self.spoils = is_in_transaction or self._hides_tables
 
     def lose_step(self, *, hides_tables: bool) -> None:
@@ -366,8 +368,8 @@ class GroupTracking:
         """Give the GTIDs of the session's last group from replies; None for nothing that is new."""
         for reply in reversed(replies):
             told = reply.gtids or reply.tracked.get("last_gtid", "")
-            if told and told != self._last:
-                self._last = told
+            if told and told != self.last_told:
+                self.last_told = told
                 return told
         return None
 
@@ -417,7 +419,7 @@ class GroupTracking:
             # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
             asked = await self.client.query_source("SELECT @@last_gtid LIMIT 1")
             told = asked.texts()[0][0] or ""
-            last, self._last = told if told != self._last else None, told
+            last, self.last_told = told if told != self.last_told else None, told
         elif one.is_untold:
             # Errors and rows of MySQL tell none. Not in the session, whose warnings any statement
             # takes away.

@@ -141,6 +141,7 @@ class LiveCatalog:
     Attributes:
         on_changed: Called with the text of a statement that may have changed something, its default
             database and how it is read; None where nobody else has to know.
+        known: Objects that are known of the source; None while nothing is.
     """
 
     def __init__(self, source: ObjectSource, *, connections: int = CONNECTIONS) -> None:
@@ -148,7 +149,7 @@ class LiveCatalog:
         self._source = source
         self._threads = ThreadPoolExecutor(connections, thread_name_prefix="catalog")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._known: KnownObjects | None = None
+        self.known: KnownObjects | None = None
         self._server: Server | None = None
         self._incarnation = 0
         self._waiting: dict[Question, asyncio.Task[None]] = {}
@@ -181,17 +182,17 @@ class LiveCatalog:
     @property
     def dialect(self) -> Dialect:
         """The source's dialect without an sql_mode; that of any server before the source was reached."""
-        return _ANY if self._known is None else self._known.dialect
+        return _ANY if self.known is None else self.known.dialect
 
     @property
     def is_reached(self) -> bool:
         """True if anything is known of the source as it is now."""
-        return self._known is not None
+        return self.known is not None
 
     @property
     def version(self) -> object:
         """An object that is replaced whenever known facts become unknown."""
-        return self._unknown if self._known is None else self._known.version
+        return self._unknown if self.known is None else self.known.version
 
     def covers(self, facts: StatementFacts, database: str) -> bool:
         """True if all objects that a statement uses are known now; an object known to be missing is known.
@@ -200,7 +201,7 @@ class LiveCatalog:
             facts: Parsed facts of the statement's text.
             database: Default database of the statement; empty without one.
         """
-        known = self._known
+        known = self.known
         if known is None:
             return False
         try:
@@ -230,7 +231,7 @@ class LiveCatalog:
 
     def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
         """All that belongs to some things, as far as it is known, with what was told of it."""
-        known = self._known
+        known = self.known
         return [] if known is None else known.reached(needs)
 
     async def fetch_objects(
@@ -261,7 +262,7 @@ class LiveCatalog:
         Args:
             catalog: The session's catalog; its list of missed objects is emptied.
         """
-        known = self._known
+        known = self.known
         if not catalog.missed or known is None:
             return ()
         names, catalog.missed = catalog.missed, set()
@@ -282,7 +283,7 @@ class LiveCatalog:
         Raises:
             StatementError: If the source was not reached yet, or was lost.
         """
-        known = self._known
+        known = self.known
         if known is None:
             raise SourceDownError(NOT_TOLD)
         found = SchemaCatalog(flavor=known.flavor, server_version=known.server_version)
@@ -295,7 +296,7 @@ class LiveCatalog:
         What the session's own DDL made of it is gone: `changed` tells the others of that, and what
         came of it is read from the source.
         """
-        known = self._known
+        known = self.known
         if known is None:
             return
         base, own = known.store, catalog.store
@@ -314,7 +315,7 @@ class LiveCatalog:
             catalog: Catalog of a session that did, in the model, what the source is still to do.
             asked: Questions that `fetch` and `fetch_objects` say that they asked.
         """
-        known = self._known
+        known = self.known
         if known is None or catalog.store.tables is known.store.tables:
             return
         catalog.store.own()
@@ -338,8 +339,8 @@ class LiveCatalog:
         if is_refused:
             return
         before = self.version
-        if self._known is not None:
-            self._known.changed(facts, database)
+        if self.known is not None:
+            self.known.changed(facts, database)
         if self.on_changed is not None and (
             facts.effects.kind is not StatementKind.SET or self.version is not before
         ):
@@ -347,13 +348,13 @@ class LiveCatalog:
 
     def heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
         """Do the same as `changed`, for a statement in another process, where `on_changed` told of it."""
-        if self._known is not None:
-            self._known.changed(read(text, database=database, dialect=dialect), database)
+        if self.known is not None:
+            self.known.changed(read(text, database=database, dialect=dialect), database)
 
     def forget(self) -> None:
         """Forget all objects: anything may have happened to them."""
-        if self._known is not None:
-            self._known.forget_all()
+        if self.known is not None:
+            self.known.forget_all()
 
     def source_changed(self) -> None:
         """Forget all objects: the source may be another server; callable from any thread."""
@@ -365,12 +366,12 @@ class LiveCatalog:
         Args:
             item: Item that the source gave next.
         """
-        if self._known is not None:
+        if self.known is not None:
             self.heed(changes_in(item))
 
     def heed(self, changes: Sequence[Change] | None) -> None:
         """Forget the objects that `changes_in` an item may have changed; callable from any thread."""
-        known = self._known
+        known = self.known
         if known is None or (changes is not None and not changes):
             return
         if changes is None:
@@ -394,8 +395,8 @@ class LiveCatalog:
     def _note(self, facts: StatementFacts, database: str, gtid: AnyGtid | None) -> None:
         if isinstance(gtid, MysqlGtid):
             self._source.after(gtid)
-        if self._known is not None:
-            self._known.changed(facts, database)
+        if self.known is not None:
+            self.known.changed(facts, database)
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -407,7 +408,7 @@ class LiveCatalog:
         """Ask until nothing is lacking, and give the questions that were asked."""
         asked: dict[Question, None] = {}
         for _ in range(_ROUNDS_MAX):
-            known = self._known
+            known = self.known
             if known is None:
                 await self._open()
                 continue
@@ -440,7 +441,7 @@ class LiveCatalog:
 
     async def _ask_own(self, question: Question, own: SessionQuestions) -> None:
         """Ask a question in a client's session; binlane's own account where that may not see it."""
-        known = self._known
+        known = self.known
         if known is None or known.before(question) != question:
             return
         epoch, asked = known.epoch, known.asked
@@ -453,7 +454,7 @@ class LiveCatalog:
             return
         if answer.objects.temporary:  # it hides what is asked about
             await self._answered(question)
-        elif known is self._known and epoch == known.epoch:
+        elif known is self.known and epoch == known.epoch:
             known.take(question, answer)
 
     async def _answered(self, question: Question) -> None:
@@ -471,20 +472,20 @@ class LiveCatalog:
 
     async def _ask(self, question: Question) -> None:
         for _ in range(_AGAIN_MAX):
-            known = self._known
+            known = self.known
             if known is None or known.before(question) != question:
                 return
             epoch, asked = known.epoch, known.asked
             try:
                 answer = await self._in_thread(partial(self._source.answer, question, asked))
             except NotUnderstoodError as failure:
-                if known is self._known and epoch == known.epoch:
+                if known is self.known and epoch == known.epoch:
                     known.fail(question, failure)
                     return
             else:
                 if self._source.incarnation != self._incarnation:
                     self._anew()
-                elif known is self._known and epoch == known.epoch:
+                elif known is self.known and epoch == known.epoch:
                     known.take(question, answer)
                     return
         raise StatementError(
@@ -495,7 +496,7 @@ class LiveCatalog:
         """Look from time to time for changed settings, of which no log tells."""
         while True:
             await asyncio.sleep(WATCH_S)
-            known = self._known
+            known = self.known
             if known is None or not known.is_asked(_SETTINGS):
                 continue
             asked = known.asked
@@ -503,12 +504,12 @@ class LiveCatalog:
                 told = await self._in_thread(partial(self._source.answer, _SETTINGS, asked))
             except StatementError:
                 continue  # whoever needs something is told
-            if known is self._known and told.objects.settings != known.store.settings:
+            if known is self.known and told.objects.settings != known.store.settings:
                 known.forget_settings()
 
     async def _open(self) -> None:
         """Find out once which server the source is."""
-        if self._known is not None:
+        if self.known is not None:
             return
         self._loop = asyncio.get_running_loop()
         if self._opening is None:
@@ -525,13 +526,13 @@ class LiveCatalog:
         server = await self._in_thread(self._source.meet)
         self._incarnation = self._source.incarnation
         self._server = server
-        self._known = KnownObjects(Flavor(server.flavor), server.version)
+        self.known = KnownObjects(Flavor(server.flavor), server.version)
 
     def _anew(self) -> None:
         """The connection was lost: what happened meanwhile, on which server, nobody knows."""
-        if self._known is not None:
+        if self.known is not None:
             self._unknown = object()
-            self._known = None
+            self.known = None
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -49,6 +49,30 @@ class SourceMarks(Protocol):
         ...
 
 
+class Standing:
+    """The terms on which the port's binlogs and the source's objects are as they were.
+
+    Args:
+        definitions: Function that gives the binlogs, as in `PortParts`.
+        catalog: Catalog of the source's objects, as in `PortParts`.
+    """
+
+    def __init__(
+        self, definitions: Callable[[], tuple[Definition, ...]], catalog: LiveCatalog
+    ) -> None:
+        self._definitions, self._catalog = definitions, catalog
+        self._now: Callable[[], bool] = lambda: False
+
+    def now(self) -> Callable[[], bool]:
+        """Give a function that is true as long as they are as now, the same as long as they are."""
+        if not self._now():
+            definitions, version = self._definitions(), self._catalog.version
+            self._now = lambda: (
+                self._definitions() is definitions and self._catalog.version is version
+            )
+        return self._now
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortParts:
     """State that all sessions of the port share.
@@ -65,6 +89,9 @@ class PortParts:
         uses: Known uses of context by statements.
         set_global_values: Keeps values of `SET GLOBAL`, None for those that are taken back; blocks.
         tells_tables: True if binlogs say which tables statements concern.
+        holds_all_rows: True as long as all binlogs log everything as rows, whatever sessions do; None if
+            that is not told.
+        standing: Terms on which `definitions` and `catalog` are as they were.
         program_errors: Gives the prediction of errors inside of programs, which the source tells nobody.
     """
 
@@ -78,7 +105,13 @@ class PortParts:
     uses: KnownUses = field(default_factory=KnownUses)
     set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
     tells_tables: bool = False
+    holds_all_rows: Callable[[], bool] | None = None
     program_errors: Callable[[], SessionErrors] = lambda: NO_ERRORS
+    standing: Standing = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with no terms."""
+        object.__setattr__(self, "standing", Standing(self.definitions, self.catalog))
 
 
 FindParts = Callable[[], Awaitable[PortParts | None]]

@@ -18,14 +18,18 @@ from typing import Final
 from binlane.live.gateway.answers import RowsAnswer
 from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.judge import (
+    ALL_UNSEEN,
     AS_IT_IS,
     PASS,
     ClientStatement,
     Done,
+    OkFields,
     Pass,
+    RepeatedStatement,
     RunVerdict,
     StatementReply,
     TextReading,
+    Unseen,
     Verdict,
 )
 from binlane.live.port.followed import Followed
@@ -58,6 +62,10 @@ class Relayed(NotFollowed):
         del statements
         return PASS
 
+    def unseen(self) -> Unseen:
+        """Let all statements pass."""
+        return ALL_UNSEEN
+
 
 class OutOfStep:
     """A session whose state the model does not know any longer.
@@ -74,6 +82,7 @@ class OutOfStep:
         self.followed = followed
         self._dialect = dialect
         self.done = followed.done
+        self.done_at_once = followed.done_at_once
         self.local_data = followed.local_data
         self.used = followed.used
         self.stumbled = followed.stumbled
@@ -124,6 +133,7 @@ class PortSession:
         judge: Gives the verdict on a command at once, or None; the present phase's own, as every statement calls
             it.
         done: Follows the replies to a command; the present phase's own.
+        done_at_once: Follows a reply after which nothing is left to be done; the present phase's own.
 
     Args:
         client: The session on the source.
@@ -146,6 +156,7 @@ class PortSession:
         self._phase = phase
         self.judge: Callable[[Sequence[ClientStatement]], Verdict | None] = phase.judge
         self.done: Callable[[Sequence[StatementReply]], Done] = phase.done
+        self.done_at_once: Callable[[OkFields], bool] = phase.done_at_once
 
     def _lose_step(self) -> None:
         if isinstance(self._phase, Followed):
@@ -203,8 +214,18 @@ class PortSession:
         """True if the events of long statements in binlogs depend on the statements' texts."""
         return self._phase.reads_long_texts
 
+    def unseen(self) -> Unseen | None:
+        """Same as in `Judge`: of a session that is followed only known statements pass."""
+        phase = self._phase
+        return None if isinstance(phase, OutOfStep) else phase.unseen()
+
     async def learn(self) -> None:
-        """Find out how the source reads the session's next statement."""
+        """Find out if statements pass whatever they say, then how the source reads the session's next one."""
+        phase = self._phase
+        if isinstance(phase, Unread) and phase.shared is None:
+            await phase.find_parts()
+            if phase.unseen() is not None:
+                return
         followed = await self._followed(begins_anew=False)
         if followed is not None:
             await followed.learn()
@@ -257,6 +278,16 @@ class PortSession:
         if followed is None:
             return RowsAnswer(result.heads, result.rows)
         return await followed.shown(statement, result)
+
+    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+        """Follow statements that have passed unseen, and were answered."""
+        if isinstance(self._phase, Followed):
+            self._phase.repeat(statements)
+
+    def go_on(self, text: str, effect: object = None) -> None:
+        """Follow a statement that has passed unseen, and is under way."""
+        if isinstance(self._phase, Followed):
+            self._phase.go_on(text, effect)
 
     def local_data(self, data: bytes) -> None:
         """Take some of the file that LOAD DATA LOCAL sends."""

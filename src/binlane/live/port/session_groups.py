@@ -123,7 +123,6 @@ class Wait(Enum):
     READING = "more of the source's log"
 
 
-@dataclass(slots=True, eq=False)
 class SentStatement:
     """A statement that was or is under way.
 
@@ -145,18 +144,27 @@ class SentStatement:
             the first; None for no such groups.
     """
 
-    number: int
-    count: int
-    plans: Sequence[GroupPlan] | None = None
-    place: RecordPlace | None = None
-    is_answered: bool = False
-    is_lost: bool = False
+    # Most statements keep these.
+    is_answered = False
+    is_lost = False
     last: tuple[GroupSpan, ...] = ()
-    is_bound: bool = False
-    is_split: bool = False
-    is_for_all: bool = False
+    is_bound = False
+    is_split = False
+    is_for_all = False
     doubt: RowsReason | None = None
     gone: dict[Stream, int] | None = None
+
+    def __init__(
+        self,
+        number: int,
+        count: int,
+        plans: Sequence[GroupPlan] | None = None,
+        place: RecordPlace | None = None,
+    ) -> None:
+        self.number = number
+        self.count = count
+        self.plans = plans
+        self.place = place
 
     def told(self) -> Iterator[GroupNumber]:
         """The groups that the reply named."""

@@ -111,7 +111,9 @@ def times_of_columns(
             if is_named and _has_zone(column, server):
                 yield TimeUse(zone=True)
             if access.changes:
-                yield _of_default(column, access, facts, server, is_named=is_named)
+                found = _of_default(column, access, facts, server, is_named=is_named)
+                if found is not _NO_TIME:
+                    yield found
 
 
 def _mentioned(facts: StatementFacts, views: Iterable[StatementFacts]) -> tuple[set[str], bool]:

@@ -7,7 +7,7 @@ and, as long as all binlogs log everything as rows, those that do not bear on th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from binlane.live.gateway.judge import (
@@ -15,10 +15,12 @@ from binlane.live.gateway.judge import (
     PASS,
     ClientStatement,
     Done,
+    OkFields,
     Pass,
     Refuse,
     StatementReply,
     TextReading,
+    Unseen,
     Verdict,
 )
 from binlane.live.port.binlog_variables import NAMES, concerns, shows
@@ -28,7 +30,8 @@ from binlane.live.port.port_parts import FindParts, PortParts
 from binlane.live.port.statement_refusals import not_known
 from binlane.log.codec.client_text import is_lexed_alike
 from binlane.statements.scope.definition import Definition
-from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.session.variables import plain
+from binlane.statements.sql.facts import StatementFacts, VariableAssignment, VariableScope
 from binlane.statements.sql.reading import Key, pattern, read
 from binlane.statements.sql.servers import Dialect, LoggingMode
 from binlane.statements.sql.statement_kinds import QUIET_KINDS, StatementKind
@@ -36,7 +39,7 @@ from binlane.statements.sql.stored import runs_nothing_stored
 from binlane.statements.sql.tokens import LONG
 
 _DIAGNOSTICS: Final = "GET DIAGNOSTICS"
-"""UnlockedReads what to begin with a model would take away."""
+"""Reads what the questions at the beginning of a model would take away."""
 _WATCHED: Final = NAMES.keys() | {
     *("session_track_gtids", "session_track_system_variables", "session_track_state_change"),
     "pseudo_thread_id",
@@ -44,6 +47,7 @@ _WATCHED: Final = NAMES.keys() | {
     *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
 """Variables that a session cannot set before it is followed."""
+_ON: Final = frozenset(("1", "ON", "TRUE"))
 _ASKED_FOR: Final = frozenset(("autocommit",))
 """Watched variables that are read from the source when following starts."""
 _MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
@@ -64,6 +68,15 @@ class NotFollowed:
         """Leave nothing to be done."""
         del replies
         return NOTHING_LEFT
+
+    def unseen(self) -> Unseen | None:
+        """Let no statement pass without being judged."""
+        return None
+
+    def done_at_once(self, ok: OkFields) -> bool:
+        """Leave nothing to be done."""
+        del ok
+        return True
 
     def local_data(self, data: bytes) -> None:
         """Do nothing, like all that follows."""
@@ -123,8 +136,13 @@ class Unread(NotFollowed):
         """Let a statement pass that nobody has to follow yet; None for others."""
         if len(statements) != 1:
             return None if statements else PASS
-        text, _, is_complete, _ = statements[0]
-        if not is_complete or len(text) > LONG or not _is_told_by_its_letters(text):
+        text, is_prepared, is_complete, _ = statements[0]
+        # A prepared one is told without its values, which change nothing of what is asked here.
+        if (
+            not (is_complete or (is_prepared and text))
+            or len(text) > LONG
+            or not _is_told_by_its_letters(text)
+        ):
             return None
         shared, key = self.shared, tuple(self._split(text))
         if (
@@ -146,6 +164,14 @@ class Unread(NotFollowed):
         if facts.shape is not None:
             self._passing.add(key)
         return PASS
+
+    def unseen(self) -> Unseen | None:
+        """Let plain statements pass as long as every binlog has the rows of all that sessions do."""
+        terms = None if self.shared is None else self.shared.holds_all_rows
+        if terms is None or not terms():
+            return None
+        self.has_passed = True
+        return Unseen(is_plain=True, terms=terms)
 
     async def concern_nobody(
         self, statements: Sequence[ClientStatement], shared: PortParts
@@ -197,6 +223,28 @@ def are_unscoped_rows(definitions: Iterable[Definition]) -> bool:
     return all(one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions)
 
 
+def holds_all_rows(
+    definitions: Callable[[], tuple[Definition, ...]], values: Callable[[], Mapping[str, str]]
+) -> Callable[[], bool]:
+    """Make a function that is true as long as all binlogs log everything as rows, and nothing else is set.
+
+    Args:
+        definitions: Gives the binlogs, the same tuple as long as they are the same.
+        values: Gives the values that the binlogs' variables were given.
+    """
+    known: tuple[Definition, ...] | None = None
+    is_held = False
+
+    def holds() -> bool:
+        nonlocal known, is_held
+        now = definitions()
+        if now is not known:
+            known, is_held = now, are_unscoped_rows(now)
+        return is_held and not values()
+
+    return holds
+
+
 def _is_told_by_its_letters(text: str) -> bool:
     """True if a text has the same meaning in any character set."""
     return text.isascii() or _MAY_HIDE.search(text) is None
@@ -210,7 +258,7 @@ def _leaves_nothing(facts: StatementFacts) -> bool:
     if not is_lexed_alike(facts.text):
         return False
     if effects.kind is StatementKind.SET:
-        names = {one.name for one in facts.assignments}
+        names = {one.name for one in facts.assignments if not _turns_autocommit_on(one)}
         is_heard = names.isdisjoint(_WATCHED) and not concerns(facts, is_first=True)
         return is_heard and runs_nothing_stored(facts)
     return (
@@ -222,6 +270,12 @@ def _leaves_nothing(facts: StatementFacts) -> bool:
         and not facts.statement_assignments
         and runs_nothing_stored(facts)
     )
+
+
+def _turns_autocommit_on(assignment: VariableAssignment) -> bool:
+    """True if an assignment ends at most a transaction of reads; autocommit is asked for when following starts."""
+    is_own = assignment.scope not in (VariableScope.GLOBAL, VariableScope.PERSIST)
+    return is_own and assignment.name == "autocommit" and plain(assignment.value) in _ON
 
 
 def _concerns_nobody(facts: StatementFacts, shared: PortParts) -> bool:

@@ -203,7 +203,7 @@ class _Preparation:
         yield from self._old_sessions(facts.flavor, changed)
         lacking = tuple(filter(_is_lacking, findings))
         if not lacking:
-            self._say("-- nothing lacks")
+            self._say("-- nothing is missing")
         return SetUp(lacking)
 
     def _findings(self, facts: SourceFacts) -> list[SourceFinding]:

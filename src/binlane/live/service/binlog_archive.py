@@ -236,6 +236,7 @@ def _description(reader: StoreReader, name: str) -> bytes:
         "format": definition.logging_mode.value,
         "row_image": definition.row_image.value,
         "compress": definition.is_compressed,
+        "follow_cascades": definition.follows_cascades,
         "flavor": watermark.flavor,
         "gtid_complete": str(watermark),
     }

@@ -20,11 +20,12 @@ from binlane.live.answers.access import BinlogAccess
 from binlane.live.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
 from binlane.live.loop.port_settings import Bypass, PortSettings
+from binlane.live.loop.rows_settings import RowsSettings
 from binlane.live.provision.certificates import check_given
 from binlane.live.service.binlog_archive import ArchiveSettings
 from binlane.live.service.embedded_settings import EmbeddedSettings, embedded_source
 from binlane.live.service.logs import LogFormat, LogLevel, LogSettings
-from binlane.live.service.setting_keys import setting_of
+from binlane.live.service.setting_keys import AUTO, setting_of
 from binlane.live.service.setting_sources import (
     FROM_FILE,
     FROM_OPTION,
@@ -33,6 +34,7 @@ from binlane.live.service.setting_sources import (
     take_document,
     take_environment,
 )
+from binlane.live.service.verify_settings import VerifySettings, duration_s
 from binlane.live.web.settings import HttpSettings
 from binlane.statements.sql.servers import LoggingMode
 
@@ -61,6 +63,8 @@ class ServeSettings:
         port: The services of the port, and their effects on binlogs.
         access: The rule by which accounts may read binlogs.
         log: The log's level and form.
+        verify: Comparisons of tables with servers.
+        rows: The reading of tables for binlogs that hold their rows.
     """
 
     data_dir: Path
@@ -73,6 +77,8 @@ class ServeSettings:
     access: BinlogAccess = BinlogAccess.PRIVILEGES
     embedded: EmbeddedSettings | None = None
     log: LogSettings = field(default_factory=LogSettings)
+    verify: VerifySettings = field(default_factory=VerifySettings)
+    rows: RowsSettings = field(default_factory=RowsSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +205,8 @@ def _composed(given: SettingValues, base: Path) -> ServeSettings:
     http = of("http", _http) if "http" in values else None
     store, port, log = of("binlog", _store), of("gateway", _port), of("log", _log)
     archive = of("archive", _archive) if "archive" in values else None
+    verify = of("verify", _verify)
+    rows = of("rows", _rows)
     if problems:
         first, *others = problems
         raise ConfigError(first.message, key=first.key, hint=first.hint, others=others)
@@ -207,6 +215,8 @@ def _composed(given: SettingValues, base: Path) -> ServeSettings:
     assert store is not None, "as above"
     assert port is not None, "as above"
     assert log is not None, "as above"
+    assert verify is not None, "as above"
+    assert rows is not None, "as above"
     return ServeSettings(
         data_dir=data_dir,
         source=source,
@@ -226,6 +236,8 @@ def _composed(given: SettingValues, base: Path) -> ServeSettings:
         access=listen[1],
         embedded=embedded,
         log=log,
+        verify=verify,
+        rows=rows,
     )
 
 
@@ -303,6 +315,8 @@ def _listen(values: dict[str, Any]) -> tuple[GatewaySettings, BinlogAccess]:
 
 
 def _port(values: dict[str, Any]) -> PortSettings:
+    if values.get("workers") == AUTO:
+        del values["workers"]
     if "bypass" in values:
         values["bypass"] = _word(values["bypass"], Bypass, "gateway.bypass")
     if "journal_max_size" in values:
@@ -319,12 +333,30 @@ def _log(values: dict[str, Any]) -> LogSettings:
     return LogSettings(**values)
 
 
+def _rows(values: dict[str, Any]) -> RowsSettings:
+    if "chunk_size" in values:
+        values["chunk_bytes"] = size_bytes(values.pop("chunk_size"), "rows.chunk_size")
+    if "max_size" in values:
+        values["size_max_bytes"] = size_bytes(values.pop("max_size"), "rows.max_size")
+    return RowsSettings(**values)
+
+
 def _archive(values: dict[str, Any]) -> ArchiveSettings:
     if "uri" not in values:
         raise ConfigError(
             "no URI for the copies is given", key="archive.uri", hint="such as s3://bucket/prefix"
         )
     return ArchiveSettings(**values)
+
+
+def _verify(values: dict[str, Any]) -> VerifySettings:
+    if "every" in values:
+        values["every_s"] = duration_s(values.pop("every"), "verify.every")
+    if "replicas" in values:
+        values["replicas"] = tuple(values["replicas"])
+    if "replica_password_file" in values:
+        values["replica_password_file"] = Path(values["replica_password_file"])
+    return VerifySettings(**values)
 
 
 def _store(values: dict[str, Any]) -> StoreSettings:
@@ -393,7 +425,7 @@ def effective(settings: ServeSettings) -> dict[str, dict[str, object]]:
         },
         "gateway": {
             "enabled": settings.port.enabled,
-            "workers": settings.port.workers,
+            "workers": AUTO if settings.port.workers is None else settings.port.workers,
             "bypass": settings.port.bypass.value,
             "journal_max_size": settings.port.journal_max_bytes,
         },
@@ -413,9 +445,16 @@ def effective(settings: ServeSettings) -> dict[str, dict[str, object]]:
             "binlog_with_tables_info": store.has_tables_info,
             "binlog_format": None if store.binlog_format is None else store.binlog_format.value,
         },
+        "rows": {
+            "rows_per_s": settings.rows.rows_per_s,
+            "gtid_domain_id": settings.rows.gtid_domain_id,
+            "chunk_size": settings.rows.chunk_bytes,
+            "max_size": settings.rows.size_max_bytes,
+        },
         "archive": {}
         if archive is None
         else {"uri": archive.uri, "interval_s": archive.interval_s},
+        "verify": _shown_verify(settings.verify),
         "log": {"level": settings.log.level.value, "format": settings.log.format.value},
     }
     known = {
@@ -423,6 +462,17 @@ def effective(settings: ServeSettings) -> dict[str, dict[str, object]]:
         for section, keys in values.items()
     }
     return {section: keys for section, keys in known.items() if keys}
+
+
+def _shown_verify(verify: VerifySettings) -> dict[str, object]:
+    path = verify.replica_password_file
+    return {
+        "every": f"{verify.every_s:g}s",
+        "rows_per_s": verify.rows_per_s,
+        "replicas": list(verify.replicas),
+        "replica_user": verify.replica_user or None,
+        "replica_password_file": None if path is None else str(path),
+    }
 
 
 def size_bytes(value: object, key: str) -> int:

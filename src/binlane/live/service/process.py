@@ -12,10 +12,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+from binlane.live.loop.port_settings import PortSettings
 from binlane.live.web.status_values import ProcessStatus
 
 _MEMORY: Final = Path("/proc/self/statm")
 _DESCRIPTORS: Final = Path("/proc/self/fd")
+_CONTROL_GROUP: Final = Path("/proc/self/cgroup")
+_CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
+_WORKERS_MOST: Final = 4
 _UTIME: Final = 11
 """The field's number in /proc/PID/stat, counted from behind the name."""
 _PAGE_BYTES: Final = resource.getpagesize()
@@ -45,6 +49,23 @@ def cpu_and_memory(process_id: int) -> tuple[float, int] | None:
         return ticks / os.sysconf("SC_CLK_TCK"), int(pages[1]) * _PAGE_BYTES
     except (OSError, ValueError, IndexError):
         return None
+
+
+def worker_count(settings: PortSettings) -> int:
+    """Processes that serve the port: a core is left to routing, the others serve it, four at most."""
+    return min(_cores() - 1, _WORKERS_MOST) if settings.workers is None else settings.workers
+
+
+def _cores() -> int:
+    """Cores that the scheduler gives this process, and that the quotas of its control groups allow."""
+    allowed = [len(os.sched_getaffinity(0))]
+    with suppress(OSError, ValueError):
+        group = _CONTROL_GROUP.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
+        for place in (_CONTROL_GROUPS / group, *(_CONTROL_GROUPS / group).parents):
+            with suppress(OSError, ValueError):
+                quota, period = (place / "cpu.max").read_text(encoding="ascii").split()
+                allowed.append(max(1, int(quota) // int(period)))
+    return min(allowed)
 
 
 def process_status() -> ProcessStatus:

@@ -25,6 +25,7 @@ from binlane.live.answers.grant_statements import Rows
 from binlane.live.answers.incident_search import IncidentSearch
 from binlane.live.answers.port_answers import PortAnswers
 from binlane.live.answers.session_judges import Port
+from binlane.live.fills.row_fills import RowFills
 from binlane.live.gateway.transport import Gateway
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.substitution import Substitution
@@ -37,6 +38,8 @@ from binlane.live.service.config import ServeSettings
 from binlane.live.service.descriptors import settle, tell_once_in_a_while
 from binlane.live.service.embedded import EmbeddedServer
 from binlane.live.service.operation import Signals, Surroundings, attend, begin, reread_at
+from binlane.live.service.process import worker_count
+from binlane.live.service.proof_runs import ProofRuns
 from binlane.live.service.status_keeper import ShownParts, StatusKeeper
 from binlane.live.service.systemd import STOPPING, Manager
 from binlane.live.service.workers.spares import Spares
@@ -146,7 +149,7 @@ class Service:
             settings = embedded.configured(settings)
         self._source = settings.source
         attributions = substitution = catalog = None
-        has_workers, news = settings.port.workers > 1, WorkersNews()
+        has_workers, news = worker_count(settings.port) > 0, WorkersNews()
         if settings.port.enabled:
             flavor = Flavor.MYSQL if settings.source.url.scheme == "mysql" else Flavor.MARIADB
             attributions = Attributions(
@@ -161,6 +164,8 @@ class Service:
                 attributions, settings.port.bypass, news if has_workers else catalog
             )
         self.binlogs = Binlogs(store, settings.source, substitution)
+        self.binlogs.fills.settings = settings.rows
+        self._fills = RowFills(self.binlogs, settings.source)
         access = Access(self.binlogs, settings.access)
         self._port = None
         if attributions is not None and catalog is not None:
@@ -190,6 +195,10 @@ class Service:
             if has_workers
             else Gateway(settings.listen, self._statements)
         )
+        self._proofs = ProofRuns(
+            settings.verify, settings.source, settings.data_dir, self._registered_replicas
+        )
+        self._statements.compare_by(self._proofs)
         self._status = StatusKeeper(
             settings,
             ShownParts(
@@ -198,6 +207,7 @@ class Service:
                 gateway=self._gateway,
                 port=self._port,
                 archive=self._archive,
+                proofs=self._proofs,
             ),
             problem=lambda: self.problem,
             workers=self._worker_statuses,
@@ -205,6 +215,11 @@ class Service:
 
     def _worker_statuses(self) -> Sequence[WorkerStatus]:
         return self._gateway.workers if isinstance(self._gateway, Workers) else ()
+
+    def _registered_replicas(self) -> list[tuple[str, str, int]]:
+        """Binlog, host and port of the replicas that registered with an address of theirs."""
+        replicas = self._statements.dumps.replicas.values()
+        return [(each.binlog, each.host, each.port) for each in replicas if each.host and each.port]
 
     async def _ask_source(self, statement: str) -> Rows:
         """Ask the source with binlane's own account."""
@@ -221,6 +236,8 @@ class Service:
         # Statements under way need the routing loop, which goes last.
         self.binlogs.start()
         stack.push_async_callback(self.binlogs.stop)
+        self._fills.start()
+        stack.push_async_callback(asyncio.to_thread, self._fills.stop)
         search = IncidentSearch(self.binlogs)
         search.start()
         stack.callback(search.stop)
@@ -238,6 +255,8 @@ class Service:
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
         logger.info("listening on %s:%d (MySQL protocol)", listen.address, self._gateway.port)
+        self._proofs.start()
+        stack.push_async_callback(self._proofs.stop)
         # Also where nobody asks over HTTP: the log tells of a source whose log lacks something.
         self._status.start()
         stack.push_async_callback(self._status.stop)
@@ -324,7 +343,9 @@ class Service:
             listen=listen,
             http=http,
             access=settings.access,
+            rows=settings.rows,
         )
+        self.binlogs.fills.settings = settings.rows
         self._statements.decide_by(settings.access)
         settled = settle(self.settings, binlogs=len(self.binlogs.names))
         if isinstance(self._gateway, Gateway):

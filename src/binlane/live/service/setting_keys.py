@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 VARIABLE_PREFIX: Final = "BINLANE_"
+AUTO: Final = "auto"
+"""The value of a count that binlane chooses."""
 
 _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False}
 
@@ -63,6 +65,10 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
+def _count(text: str) -> int | str:
+    return text if text == AUTO else int(text)
+
+
 def _flag(text: str) -> bool:
     if text.lower() not in _FLAGS:
         raise ValueError(text)
@@ -72,6 +78,9 @@ def _flag(text: str) -> bool:
 TEXT: Final = ValueKind("a text", _is_text, str)
 PATH: Final = ValueKind("a path", _is_path, str)
 WHOLE: Final = ValueKind("a whole number", _is_whole, int)
+COUNT: Final = ValueKind(
+    f'"{AUTO}" or a whole number', lambda value: value == AUTO or _is_whole(value), _count
+)
 NUMBER: Final = ValueKind("a number", _is_number, _number)
 FLAG: Final = ValueKind("true or false", _is_flag, _flag)
 SIZE: Final = ValueKind(
@@ -148,7 +157,9 @@ KEYS: Final[Mapping[str, Mapping[str, SettingKey]]] = {
         "enabled": SettingKey(
             FLAG, "whether statements are judged, and binlogs may hold statements"
         ),
-        "workers": SettingKey(WHOLE, "processes that serve the port, each on a core of its own"),
+        "workers": SettingKey(
+            COUNT, 'processes that serve the port, "auto" by the cores; with 0 the main one does'
+        ),
         "bypass": SettingKey(TEXT, '"rows", "mark" or "stop": what binlogs do with other changes'),
         "journal_max_size": SettingKey(
             SIZE, "the journal of what statements make has no more bytes"
@@ -185,6 +196,33 @@ KEYS: Final[Mapping[str, Mapping[str, SettingKey]]] = {
         ),
         "binlog_format": SettingKey(
             TEXT, '"ROW", "STATEMENT" or "MIXED": of sessions and binlogs that say no other'
+        ),
+    },
+    "verify": {
+        "every": SettingKey(
+            TEXT, 'how often tables are compared with servers, such as "1h"; "0" for never'
+        ),
+        "rows_per_s": SettingKey(WHOLE, "rows to read of a server a second at most; 0 for any"),
+        "replicas": SettingKey(TEXTS, "URLs of replicas to compare, too; #NAME is their binlog"),
+        "replica_user": SettingKey(TEXT, "account for replicas that registered with an address"),
+        "replica_password_file": SettingKey(PATH, "file that holds that account's password"),
+    },
+    "rows": {
+        "rows_per_s": SettingKey(
+            NUMBER,
+            "the most rows a second that are read for binlogs; 0 sets no limit",
+            at_sighup=True,
+        ),
+        "gtid_domain_id": SettingKey(
+            WHOLE,
+            "domain of the GTIDs of rows, which a MariaDB source must not use",
+            at_sighup=True,
+        ),
+        "chunk_size": SettingKey(SIZE, "what one SELECT reads, about, such as 4M", at_sighup=True),
+        "max_size": SettingKey(
+            SIZE,
+            "the most bytes of rows that a binlog is given at once; 0 sets no limit",
+            at_sighup=True,
         ),
     },
     "archive": {

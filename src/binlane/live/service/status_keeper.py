@@ -20,14 +20,17 @@ from binlane.live.capture.source_facts import SourceFinding, Weight
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.feeds import Feed
-from binlane.live.loop.outputs import Output, OutputFailure
+from binlane.live.loop.outputs import FillReport, Output, OutputFailure
 from binlane.live.service.binlog_archive import Archive
 from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import process_status
+from binlane.live.service.proof_runs import ProofRuns
 from binlane.live.service.source_end import SourceEnd
 from binlane.live.web.rate_history import NO_RATES, SAMPLE_S, History, Written
 from binlane.live.web.status_values import (
     BinlogStatus,
+    CheckStatus,
+    FillStatus,
     IncidentStatus,
     PortStatus,
     ReaderState,
@@ -40,6 +43,7 @@ from binlane.live.web.status_values import (
 )
 from binlane.positions import FilePosition
 from binlane.statements.scope.scope import ScopeList
+from binlane.tables.proof.verdicts import TableVerdict
 
 _BLOCKED_S: Final = 1.0
 """A reader whose connection takes nothing for so long is told to be blocked."""
@@ -80,6 +84,7 @@ class ShownParts(NamedTuple):
         gateway: The server of the MySQL port.
         port: The judges of the port's sessions; None where nothing is judged.
         archive: The archive of copies; None without one.
+        proofs: Comparisons of tables with servers; None if there are none.
     """
 
     binlogs: Binlogs
@@ -87,6 +92,7 @@ class ShownParts(NamedTuple):
     gateway: ListeningPort
     port: Port | None
     archive: Archive | None
+    proofs: ProofRuns | None = None
 
 
 class StatusKeeper:
@@ -109,7 +115,7 @@ class StatusKeeper:
         workers: Callable[[], Sequence[WorkerStatus]] = tuple,
     ) -> None:
         self._settings = settings
-        self._binlogs, self._dumps, self._gateway, self._port, self._archive = parts
+        self._binlogs, self._dumps, self._gateway, self._port, self._archive, self._proofs = parts
         self._problem = problem
         self._workers = workers
         self._history = History()
@@ -176,6 +182,7 @@ class StatusKeeper:
             port=self._port_status(),
             archive_uri="" if archive is None else archive.uri,
             refused=self._dumps.refused,
+            checks_problem="" if self._proofs is None else self._proofs.problem,
         )
 
     def _binlog_status(
@@ -186,6 +193,8 @@ class StatusKeeper:
         binlog, counts, feed = output.binlog, output.counts, self._binlogs.feed(name)
         definition, published, incidents = binlog.definition, binlog.published, binlog.incidents
         archived = None if self._archive is None else self._archive.state(name)
+        shadow = binlog.children
+        children = None if shadow is None else shadow.facts
         shown = [_reader_status(reader, published, now_s) for reader in readers]
         return BinlogStatus(
             name=name,
@@ -207,7 +216,7 @@ class StatusKeeper:
             written_bytes=counts.size_bytes,
             omissions=dict(counts.omissions),
             rows_instead=dict(counts.rows_instead),
-            full_images={why.value: count for why, count in dict(binlog.uncut).items()},
+            full_images={why.value: count for why, count in dict(binlog.cutters.uncut).items()},
             incidents=counts.incidents,
             unacknowledged=sum(each.count for each in incidents),
             stopping=stopping_text(incidents),
@@ -222,7 +231,15 @@ class StatusKeeper:
             archived_files=None if archived is None else archived.files,
             archive_pending_files=None if archived is None else archived.pending,
             archive_failure="" if archived is None else archived.failure,
+            checks=self._checks(name),
+            followed_rows=None if children is None else children.rows,
+            followed_bytes=None if children is None else children.size_bytes,
+            unfollowed={} if children is None else dict(children.reasons),
+            fill=_fill_status(output.fill),
         )
+
+    def _checks(self, name: str) -> list[CheckStatus]:
+        return [] if self._proofs is None else list(map(_check, self._proofs.verdicts(name)))
 
     def _lag_bytes(self, feed: Feed | None) -> int | None:
         if feed is None or not feed.is_streaming or feed.file_position is None:
@@ -276,9 +293,39 @@ class StatusKeeper:
         )
 
 
+def _check(verdict: TableVerdict) -> CheckStatus:
+    return CheckStatus(
+        table=verdict.table,
+        server=verdict.server,
+        finding=verdict.finding.value,
+        text=verdict.text,
+        gtid=verdict.gtid,
+        since=verdict.since,
+        is_whole=verdict.is_whole,
+        rows=verdict.rows,
+        at_s=verdict.at_s,
+        key="" if verdict.first is None else verdict.first.key,
+        equal_gtid=verdict.equal_gtid,
+    )
+
+
 def _told(finding: SourceFinding) -> str:
     """Return a finding's reason, and its hint if there is one."""
     return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
+
+
+def _fill_status(fill: FillReport | None) -> FillStatus | None:
+    if fill is None:
+        return None
+    return FillStatus(
+        step=fill.step,
+        table=fill.table,
+        rows=fill.rows,
+        rows_expected=fill.rows_expected,
+        failure=fill.failure,
+        hint=fill.hint,
+        is_over=fill.is_over,
+    )
 
 
 def _trouble(trouble: OutputFailure | None) -> ShownFailure | None:

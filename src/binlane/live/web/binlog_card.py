@@ -8,7 +8,14 @@ from typing import Final
 
 from binlane.live.web.page_elements import facts, identifier, long_text, name, text, time
 from binlane.live.web.rate_history import STEP_S, WINDOW_S, Series
-from binlane.live.web.status_values import BinlogStatus, ReaderState, ReaderStatus, ShownState
+from binlane.live.web.status_values import (
+    DIFFERENT,
+    BinlogStatus,
+    FillStatus,
+    ReaderState,
+    ReaderStatus,
+    ShownState,
+)
 from binlane.live.web.status_words import (
     UNKNOWN,
     clock_text,
@@ -106,8 +113,14 @@ READERS_MAX: Final = 100
 
 _REASONS_MAX: Final = 50
 _STATES: Final = MappingProxyType(
-    {ShownState.OPEN: "good", ShownState.CATCHING_UP: "warn", ShownState.STOPPED: "bad"}
+    {
+        ShownState.OPEN: "good",
+        ShownState.CATCHING_UP: "warn",
+        ShownState.FILLING: "warn",
+        ShownState.STOPPED: "bad",
+    }
 )
+_FINDINGS: Final = MappingProxyType({"equal": "good", DIFFERENT: "bad"})
 _READER_STATES: Final = MappingProxyType(
     {
         ReaderState.STARTING: "warn",
@@ -131,21 +144,44 @@ def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator
     state = f'<span class="state {_STATES[binlog.state]}">{binlog.state.value}</span>'
     if binlog.stopping:
         state += f'<span class="state bad">{counted(binlog.unacknowledged, "INCIDENT")}</span>'
+    if binlog.has_difference:
+        state += '<span class="state bad">DIFFERENT</span>'
     yield f"<summary><h3>{name(binlog.name)}</h3> {state}"
     yield f'<span class="brief">{_brief(binlog)}</span></summary>'
     if binlog.reason:
         colour = "warn" if binlog.is_stopped_by_statement else "bad"
         yield f'<p class="note {colour}">Stopped: {name(binlog.reason)}</p>'
     yield from _stopping(binlog)
+    if binlog.fill is not None:
+        yield from _fill(binlog.fill)
     yield from facts(_facts(binlog, id_))
     yield from _plots(binlog)
     yield from _readers(binlog, at_s)
+    yield from _checks(binlog)
     yield from _counts("Statements that are rows instead", "Why", binlog.rows_instead)
     yield from _counts(
         "Left out, since it names what is outside of the scope", "What", binlog.omissions
     )
+    if binlog.followed_rows is not None:
+        kept = f"{counted(binlog.followed_rows, 'row')}, {size_text(binlog.followed_bytes or 0)}"
+        yield f'<p class="note">Rows of children that cascades are followed by: {text(kept)}</p>'
+    for table, reason in binlog.unfollowed.items():
+        yield f'<p class="note warn">Cascades into {name(table)} are INCIDENTs: {name(reason)}</p>'
     yield from _counts("Rows whose images are full all the same", "Why", binlog.full_images)
     yield "</details>"
+
+
+def _fill(fill: FillStatus) -> Iterator[str]:
+    """Progress of the tables' rows that the binlog is given."""
+    if fill.failure:
+        hint = f" ({name(fill.hint)})" if fill.hint else ""
+        ending = "; it was given up" if fill.is_over else ""
+        yield f'<p class="note bad">Rows cannot be read: {name(fill.failure)}{hint}{ending}</p>'
+        return
+    share = f"{min(fill.rows / fill.rows_expected, 0.99) * 100:.0f} %" if fill.rows_expected else ""
+    rows = f"{counted(fill.rows, 'row')} of about {count_text(fill.rows_expected)}"
+    parts = (fill.step.capitalize(), share, name(fill.table), rows if fill.rows_expected else "")
+    yield f'<p class="note warn">{", ".join(filter(None, parts))}</p>'
 
 
 def _brief(binlog: BinlogStatus) -> str:
@@ -275,6 +311,34 @@ def _reader_cells(reader: ReaderStatus, at_s: float) -> Iterator[str]:
     at = f"{name(reader.file)} at {count_text(reader.position_bytes)}; " if reader.file else ""
     yield f"{at}{sent}"
     yield f"{time_text(reader.since_at_s)} ({duration_text(at_s - reader.since_at_s)})"
+
+
+def _checks(binlog: BinlogStatus) -> Iterator[str]:
+    """Show the last comparison of each table with the source and with replicas."""
+    if not binlog.checks:
+        return
+    heads = ("Table", "Server", "State", "Outcome", "Compared")
+    yield '<table class="readers" role="table"><caption>Tables compared with servers</caption>'
+    yield '<thead role="rowgroup"><tr role="row">'
+    yield "".join(f'<th scope="col" role="columnheader">{head}</th>' for head in heads)
+    yield '</tr></thead><tbody role="rowgroup">'
+    for check in binlog.checks[:READERS_MAX]:
+        colour = _FINDINGS.get(check.finding, "warn")
+        cells = (
+            name(check.server),
+            f'<span class="state {colour}">{text(check.finding)}</span>',
+            name(check.text),
+            time(check.at_s) if check.at_s else UNKNOWN,
+        )
+        yield f'<tr role="row"><th scope="row" role="rowheader">{name(check.table)}</th>'
+        yield "".join(
+            f'<td role="cell" data-label="{head}"><span>{cell}</span></td>'
+            for head, cell in zip(heads[1:], cells, strict=True)
+        )
+        yield "</tr>"
+    yield "</tbody></table>"
+    if len(binlog.checks) > READERS_MAX:
+        yield f"<p>{count_text(len(binlog.checks) - READERS_MAX)} more: /api/binlogs has all.</p>"
 
 
 def _counts(caption: str, head: str, counts: Mapping[str, int]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from binlane.live.web.prometheus import Metric, Sample, render
 from binlane.live.web.status_values import (
+    DIFFERENT,
     BinlogStatus,
     ProcessStatus,
     ReaderStatus,
@@ -22,6 +23,7 @@ LABELS_MAX: Final = 50
 """Most values of a label whose values are texts or numbers of others; the rest is `other`."""
 
 _OTHER: Final = "other"
+_FINDINGS: Final = ("equal", DIFFERENT, "not compared")
 
 
 def render_metrics(status: Status) -> str:
@@ -33,6 +35,7 @@ def _metrics(status: Status) -> Iterator[Metric]:
     """Name, type, help and samples of all metrics."""
     yield from _binlogs(status)
     yield from _readers(status)
+    yield from _checks(status)
     yield from _port(status)
     yield from _workers(status)
     yield from _source(status)
@@ -88,6 +91,36 @@ def _binlogs(status: Status) -> Iterator[Metric]:
     )
 
 
+def _checks(status: Status) -> Iterator[Metric]:
+    """Give how many tables of each binlog were found equal, and how long ago."""
+    counts = {
+        (binlog.name, finding): sum(check.finding == finding for check in binlog.checks)
+        for binlog in status.binlogs
+        if binlog.checks
+        for finding in _FINDINGS
+    }
+    if not counts:
+        return
+    yield (
+        *("binlane_checked_tables", "gauge", "Tables by the outcome of their last comparison"),
+        [
+            Sample(count, {"binlog": binlog, "finding": finding})
+            for (binlog, finding), count in counts.items()
+        ],
+    )
+    yield (
+        *("binlane_check_age_seconds", "gauge", "Time since the oldest comparison of a table"),
+        [
+            Sample(
+                round(status.at_s - min(check.at_s for check in binlog.checks), 3),
+                {"binlog": binlog.name},
+            )
+            for binlog in status.binlogs
+            if binlog.checks and all(check.at_s for check in binlog.checks)
+        ],
+    )
+
+
 def _archive_failing(binlog: BinlogStatus) -> int | None:
     return None if binlog.archived_files is None else int(bool(binlog.archive_failure))
 
@@ -100,6 +133,22 @@ _OF_BINLOGS: Final[tuple[tuple[str, str, str, Callable[[BinlogStatus], float | N
     (
         *("binlane_binlog_size_bytes", "gauge", "Size of all files"),
         lambda binlog: binlog.size_bytes,
+    ),
+    (
+        *(
+            "binlane_rows_done",
+            "gauge",
+            "Rows of tables that were read or placed for a binlog so far",
+        ),
+        lambda binlog: None if binlog.fill is None else binlog.fill.rows,
+    ),
+    (
+        *("binlane_rows_expected", "gauge", "Rows of these tables by the source's estimate"),
+        lambda binlog: None if binlog.fill is None else binlog.fill.rows_expected,
+    ),
+    (
+        *("binlane_rows_failing", "gauge", "Whether the rows of these tables cannot be had now"),
+        lambda binlog: None if binlog.fill is None else int(bool(binlog.fill.failure)),
     ),
     (
         *("binlane_binlog_files", "gauge", "Files that are kept"),
@@ -144,6 +193,14 @@ _OF_BINLOGS: Final[tuple[tuple[str, str, str, Callable[[BinlogStatus], float | N
     (
         *("binlane_archive_pending_files", "gauge", "Closed files not copied to the archive yet"),
         lambda binlog: binlog.archive_pending_files,
+    ),
+    (
+        *("binlane_followed_rows", "gauge", "Rows of children kept to follow cascades"),
+        lambda binlog: binlog.followed_rows,
+    ),
+    (
+        *("binlane_followed_bytes", "gauge", "Size of these rows"),
+        lambda binlog: binlog.followed_bytes,
     ),
     (
         *("binlane_archive_failing", "gauge", "Whether the last attempt to copy failed"),

@@ -14,6 +14,7 @@ from typing import Final
 from binlane.live.web.rate_history import NO_RATES, Rates
 
 _ROWS: Final = "ROW"
+_CHECKS_TOLD_MAX: Final = 3
 
 
 class ShownState(Enum):
@@ -21,6 +22,7 @@ class ShownState(Enum):
 
     OPEN = "OPEN"
     CATCHING_UP = "CATCHING UP"
+    FILLING = "READING ROWS"
     STOPPED = "STOPPED"
 
 
@@ -106,6 +108,64 @@ class ReaderStatus:
     blocked_s: float | None = None
 
 
+DIFFERENT: Final = "different"
+"""The finding of a table that is not what its binlog says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckStatus:
+    """The last comparison of a table of a binlog with a server.
+
+    Attributes:
+        table: The table's name as `database.table`.
+        server: `source`, or a replica's address.
+        finding: The words `equal`, `different` or `not compared`.
+        text: The outcome in one line for people.
+        gtid: The position as of which the table was compared; empty if it was not.
+        since: The position from which on the binlog's changes were compared.
+        is_whole: True if the binlog has all rows of the table.
+        rows: The number of rows on the server.
+        at_s: The end of the comparison, in seconds since 1970.
+        key: The key of the first row that differs, such as `id=17`; empty if there is none.
+        equal_gtid: The position as of which the table was last equal; empty if it never was.
+    """
+
+    table: str
+    server: str
+    finding: str
+    text: str
+    gtid: str = ""
+    since: str = ""
+    is_whole: bool = False
+    rows: int = 0
+    at_s: float = 0.0
+    key: str = ""
+    equal_gtid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillStatus:
+    """The tables' rows that a binlog is being given.
+
+    Attributes:
+        step: What is being done, such as `reading rows`.
+        table: The table that it is done with; empty between tables.
+        rows: The rows that were read or placed, over all tables.
+        rows_expected: The rows that the source estimates; 0 where nobody knows yet.
+        failure: The reason why it does not go on; empty while it does.
+        hint: A text on what somebody can do about that.
+        is_over: True if it was given up.
+    """
+
+    step: str
+    table: str = ""
+    rows: int = 0
+    rows_expected: int = 0
+    failure: str = ""
+    hint: str = ""
+    is_over: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogStatus:
     """One binlog as operators see it.
@@ -148,6 +208,11 @@ class BinlogStatus:
         archived_files: Closed files that are copied to the archive; None without one.
         archive_pending_files: Closed files that are not copied yet; None without one.
         archive_failure: The reason why files are not copied; empty where all is well.
+        checks: The last comparisons of its tables with servers, differences first.
+        followed_rows: Rows of children that are kept to follow cascades; None if they are not.
+        followed_bytes: Size of these rows on the disk; None if cascades are not followed.
+        unfollowed: Reasons why cascades into a child are INCIDENTs all the same, by table.
+        fill: The tables' rows that it is being given; None where it is given none.
     """
 
     name: str
@@ -184,6 +249,11 @@ class BinlogStatus:
     archived_files: int | None = None
     archive_pending_files: int | None = None
     archive_failure: str = ""
+    checks: Sequence[CheckStatus] = ()
+    followed_rows: int | None = None
+    followed_bytes: int | None = None
+    unfollowed: Mapping[str, str] = field(default_factory=dict)
+    fill: FillStatus | None = None
 
     @property
     def archive_problem(self) -> str | None:
@@ -198,10 +268,17 @@ class BinlogStatus:
         found = []
         if self.state is ShownState.STOPPED and not self.is_stopped_by_statement:
             found.append(f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}")
+        elif self.fill is not None and self.fill.failure:
+            found.append(f"binlog {self.name}: rows cannot be read: {self.fill.failure}")
         if self.stopping:
             found.append(f"binlog {self.name}: {self.stopping}")
         if self.unreadable:
             found.append(f"binlog {self.name}: replicas stop, since {self.unreadable}")
+        found += [
+            f"binlog {self.name}: {check.table} ({check.server}) is {check.text}"
+            for check in self.checks[:_CHECKS_TOLD_MAX]
+            if check.finding == DIFFERENT
+        ]
         return found
 
     @property
@@ -213,8 +290,17 @@ class BinlogStatus:
     def needs_attention(self) -> bool:
         """True if an operator has to act on the binlog."""
         return self.state is not ShownState.OPEN or bool(
-            self.stopping or self.unreadable or self.archive_failure
+            self.stopping
+            or self.unreadable
+            or self.archive_failure
+            or self.fill
+            or self.has_difference
         )
+
+    @property
+    def has_difference(self) -> bool:
+        """True if a table is not what the binlog says."""
+        return any(check.finding == DIFFERENT for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,6 +430,7 @@ class Status:
         binlogs: All of them, by name.
         archive_uri: The URI of the archive of copies; empty without one.
         refused: Replicas whose dumps ended with an error, and why, until they come again.
+        checks_problem: The reason why the last round of comparisons failed; empty if it did not.
     """
 
     at_s: float
@@ -354,6 +441,7 @@ class Status:
     port: PortStatus = field(default_factory=PortStatus)
     archive_uri: str = ""
     refused: Sequence[str] = ()
+    checks_problem: str = ""
 
     @property
     def problems(self) -> list[str]:
@@ -380,4 +468,6 @@ class Status:
             if binlog.is_stopped_by_statement
         ]
         found += self.refused
+        if self.checks_problem:
+            found.append(f"tables are not compared: {self.checks_problem}")
         return [" ".join(note.split()) for note in found if note]

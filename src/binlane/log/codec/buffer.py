@@ -53,6 +53,26 @@ class Reader:
         """The fields of one `Struct`."""
         return layout.unpack_from(self._data, self._advance(layout.size))
 
+    def pass_strings(self, count: int, *, before: int = 0, behind: int = 0) -> None:
+        """Go past strings that stand behind lengths of 16 bits.
+
+        Args:
+            count: Number of strings to go past.
+            before: Bytes that stand before each length.
+            behind: Bytes that stand behind each string.
+
+        Raises:
+            TruncatedError: If they end behind the buffer.
+        """
+        data, at, around = self._data, self.offset, before + behind + 2
+        try:
+            for _ in range(count):
+                low = at + before
+                at += around + data[low] + (data[low + 1] << 8)
+        except IndexError:
+            at = len(data) + 1
+        self._advance(at - self.offset)
+
     def u8(self) -> int:
         """One byte."""
         return self._data[self._advance(1)]

@@ -205,3 +205,17 @@ def _decode_by_table(table: str, data: bytes) -> str:
 
 def _decode_with_differences(codec: str, differences: Mapping[int, int], data: bytes) -> str:
     return data.decode(codec).translate(differences)
+
+
+def encoded_text(text: str, charset: str) -> bytes | None:
+    """The bytes of a text in a character set; None if it has not all characters, or is unknown."""
+    table, codec = _TABLES.get(charset), _PYTHON_CODECS.get(charset)
+    try:
+        if table is not None:
+            return bytes(map(table.index, text))
+        if codec is None:
+            return None
+        theirs = {there: ours for ours, there in codec_differences(charset).items()}
+        return text.translate(theirs).encode(codec)
+    except ValueError:
+        return None

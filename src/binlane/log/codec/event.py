@@ -82,6 +82,11 @@ class EventHeader:
         except ValueError:
             return "UNKNOWN"
 
+    @property
+    def is_ignorable(self) -> bool:
+        """True if an event of a type that binlane does not know says that nobody needs it."""
+        return self.type_name == "UNKNOWN" and bool(self.flags & HeaderFlag.IGNORABLE)
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

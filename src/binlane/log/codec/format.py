@@ -91,6 +91,8 @@ class Format:
         foreign_lengths: The ends of the known part and of all of the fixed part, for each event
             type with a longer one than binlane knows, in bytes from the start of the body. Empty in
             the logs of all MariaDB and MySQL releases.
+        has_tables_info: True if QUERY events are extended by tables info (WL#40); only this event
+            says so.
     """
 
     server_version: str
@@ -99,6 +101,7 @@ class Format:
     post_header_lengths: bytes
     header_length: int = HEADER_LENGTH
     foreign_lengths: Mapping[int, tuple[int, int]] = field(init=False, compare=False, repr=False)
+    has_tables_info: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         lengths = enumerate(self.post_header_lengths, start=1)
@@ -109,16 +112,13 @@ class Format:
             and not (code in _QUERIES and announced == _EXTENDED_QUERY)
         }
         object.__setattr__(self, "foreign_lengths", foreign)
+        is_extended = self.post_header_length(EventType.QUERY) == _EXTENDED_QUERY
+        object.__setattr__(self, "has_tables_info", is_extended)
 
     @property
     def checksum_length(self) -> int:
         """Bytes after each event's body: 4 or 0."""
         return CHECKSUM_LENGTH if self.checksum is ChecksumAlgorithm.CRC32 else 0
-
-    @property
-    def has_tables_info(self) -> bool:
-        """True if QUERY events are extended by tables info (WL#40); only this event says so."""
-        return self.post_header_length(EventType.QUERY) == _EXTENDED_QUERY
 
     def post_header_length(self, event_type: EventType) -> int:
         """Length of the fixed part of a type's body, in bytes."""

@@ -108,15 +108,33 @@ def encode_decimal(text: str) -> bytes:
     Source: MariaDB 10.11 strings/decimal.c `decimal2bin`.
     """
     whole, _, fraction = text.lstrip("+-").partition(".")
-    digits, precision = whole + fraction, len(whole) + len(fraction)
+    precision, scale = len(whole) + len(fraction), len(fraction)
+    return bytes((precision, scale)) + packed_decimal(text.lstrip("+"), precision, scale)
+
+
+def packed_decimal(text: str, precision: int, scale: int) -> bytes:
+    """The bytes of a DECIMAL(`precision`, `scale`) in a row image.
+
+    Args:
+        text: The number as a server prints it, perhaps with zeros before it.
+        precision: The number of digits in all.
+        scale: The number of digits after the point.
+
+    Raises:
+        CodecError: If there are more digits than there is room for.
+    """
+    whole, _, fraction = text.lstrip("-").partition(".")
+    digits = whole.lstrip("0").rjust(precision - scale, "0") + fraction.ljust(scale, "0")
+    if len(digits) != precision or not digits.isdecimal():
+        raise CodecError(f"{text} is no DECIMAL({precision},{scale})")
     data, start = b"", 0
-    for group in _group_digits(precision, len(fraction)):
+    for group in _group_digits(precision, scale):
         end = start + group
         data += int(digits[start:end] or "0").to_bytes(_GROUP_BYTES[group], "big")
         start = end
-    if text.startswith("-") and Decimal(text) != 0:
+    if text.startswith("-") and digits.strip("0"):
         data = bytes(byte ^ 0xFF for byte in data)
-    return bytes((precision, len(fraction), data[0] ^ 0x80)) + data[1:]
+    return bytes((data[0] ^ 0x80,)) + data[1:]
 
 
 def _positive(data: bytes) -> bytes:

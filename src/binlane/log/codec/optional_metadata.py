@@ -52,7 +52,7 @@ class PrimaryKeyPart:
     prefix_length: int = 0
 
 
-_NUMERIC: Final = frozenset(
+NUMERIC: Final = frozenset(
     {
         ColumnType.TINY,
         ColumnType.SHORT,
@@ -77,14 +77,14 @@ _CHARACTER: Final = frozenset(
         ColumnType.LONG_BLOB,
     }
 )
-_CHARACTER_OF_FLAVOR: Final[Mapping[Flavor, frozenset[ColumnType]]] = MappingProxyType(
+CHARACTER_OF_FLAVOR: Final[Mapping[Flavor, frozenset[ColumnType]]] = MappingProxyType(
     {
         Flavor.MYSQL: _CHARACTER | {ColumnType.VECTOR},
         Flavor.MARIADB: _CHARACTER
         | {ColumnType.GEOMETRY, ColumnType.BLOB_COMPRESSED, ColumnType.VARCHAR_COMPRESSED},
     }
 )
-_ENUM_AND_SET: Final = frozenset({ColumnType.ENUM, ColumnType.SET})
+ENUM_AND_SET: Final = frozenset({ColumnType.ENUM, ColumnType.SET})
 
 
 class OptionalMetadata:
@@ -97,11 +97,11 @@ class OptionalMetadata:
     def __init__(self, data: bytes, types: Sequence[ColumnType], flavor: Flavor) -> None:
         self._values = _split(data)
         self._types = types
-        self._character = _CHARACTER_OF_FLAVOR[flavor]
+        self._character = CHARACTER_OF_FLAVOR[flavor]
 
     def signedness(self) -> dict[int, bool]:
         """Return for each numeric column, by index, if it is UNSIGNED."""
-        columns = self._columns(_NUMERIC)
+        columns = self._columns(NUMERIC)
         return self._flags(MetadataType.SIGNEDNESS, columns)
 
     def visibility(self) -> dict[int, bool]:
@@ -126,7 +126,7 @@ class OptionalMetadata:
         return {
             **strings,
             **self._charsets(
-                self._columns(_ENUM_AND_SET),
+                self._columns(ENUM_AND_SET),
                 MetadataType.ENUM_AND_SET_DEFAULT_CHARSET,
                 MetadataType.ENUM_AND_SET_COLUMN_CHARSET,
             ),

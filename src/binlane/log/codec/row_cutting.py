@@ -70,6 +70,66 @@ def cut_images(
     return b"".join(parts)
 
 
+def keyed_images(
+    images: bytes, widths: Widths, key: Sequence[int]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Images that hold all columns, one by one, each with its key.
+
+    Args:
+        images: The images, which are not compressed.
+        widths: The widths of all columns of the table.
+        key: Numbers of the key's columns, in the order of the key; empty: the whole image is the
+            key.
+
+    Yields:
+        The bytes of the key's values with the lengths before them; the image.
+
+    Raises:
+        CodecError: If the bytes are no such images.
+    """
+    everything, offset = range(len(widths)), 0
+    while offset < len(images):
+        start = offset
+        values, offset = _image(images, offset, widths, everything)
+        image = images[start:offset]
+        yield b"".join(values[column] or b"" for column in key) if key else image, image
+
+
+def whole_images(images: bytes, widths: Widths) -> Iterator[tuple[list[bytes | None], bytes]]:
+    """Images that hold all columns, one by one, with their values.
+
+    Args:
+        images: The images, which are not compressed; of an UPDATE before and after alternate.
+        widths: The widths of all columns of the table.
+
+    Yields:
+        The bytes of each column's value with the length before it, None for NULL; the image.
+
+    Raises:
+        CodecError: If the bytes are no such images.
+    """
+    everything, offset = range(len(widths)), 0
+    while offset < len(images):
+        start = offset
+        values, offset = _image(images, offset, widths, everything)
+        yield list(values.values()), images[start:offset]
+
+
+def joined_image(values: Sequence[bytes | None], *, flavor: Flavor) -> bytes:
+    """The image of values as `whole_images` gives them.
+
+    Args:
+        values: The bytes of each column's value with the length before it, None for NULL.
+        flavor: MariaDB sets the bits behind those that say what is NULL.
+    """
+    nulls = -1 << len(values) if flavor is Flavor.MARIADB else 0
+    for index, value in enumerate(values):
+        nulls |= (value is None) << index
+    length = (len(values) + 7) // 8
+    head = (nulls & ((1 << 8 * length) - 1)).to_bytes(length, "little")
+    return head + b"".join(value for value in values if value is not None)
+
+
 def _read(images: bytes, widths: Widths, present: Sequence[int]) -> Iterator[_Image]:
     """Yield the images one by one; those of an UPDATE alternate before and after."""
     shapes = [[column for column in range(len(widths)) if bits >> column & 1] for bits in present]

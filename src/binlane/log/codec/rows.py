@@ -12,6 +12,7 @@ from binlane.log.codec.buffer import Reader, encode_packed_int
 from binlane.log.codec.compression import compress_record, decompress_record
 from binlane.log.codec.format import Format
 from binlane.log.codec.types import EventType, RowsFlag
+from binlane.names import TableName
 
 DUMMY_TABLE_ID: Final = 0xFFFFFF
 _SHORT_ID_POST_HEADER: Final = 6
@@ -45,6 +46,11 @@ class TableMapEvent:
     null_bits: bytes
     optional_metadata: bytes = b""
     has_short_id: bool = False
+
+    @property
+    def name(self) -> TableName:
+        """Name of the table with that of its database."""
+        return TableName(self.database, self.table)
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:

@@ -26,40 +26,37 @@ def _read_big_endian(reader: Reader) -> int:
     return int.from_bytes(reader.take(2), "big")
 
 
+ONE_BYTE_METADATA: Final = frozenset(
+    {
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+        ColumnType.TIMESTAMP2,
+        ColumnType.DATETIME2,
+        ColumnType.TIME2,
+        ColumnType.TINY_BLOB,
+        ColumnType.BLOB,
+        ColumnType.MEDIUM_BLOB,
+        ColumnType.LONG_BLOB,
+        ColumnType.BLOB_COMPRESSED,
+        ColumnType.GEOMETRY,
+        ColumnType.JSON,
+        ColumnType.VECTOR,
+    }
+)
+TWO_BYTE_METADATA: Final = frozenset(
+    {ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.VAR_STRING, ColumnType.BIT}
+)
+"""Little-endian."""
+BIG_ENDIAN_METADATA: Final = frozenset(
+    {ColumnType.STRING, ColumnType.NEWDECIMAL, ColumnType.ENUM, ColumnType.SET}
+)
+"""Two bytes, big-endian."""
 # The packed form of each type's metadata; a type that is not here has none.
 _METADATA: Final[Mapping[ColumnType, Callable[[Reader], int]]] = MappingProxyType(
     {
-        **dict.fromkeys(
-            (
-                ColumnType.FLOAT,
-                ColumnType.DOUBLE,
-                ColumnType.TIMESTAMP2,
-                ColumnType.DATETIME2,
-                ColumnType.TIME2,
-                ColumnType.TINY_BLOB,
-                ColumnType.BLOB,
-                ColumnType.MEDIUM_BLOB,
-                ColumnType.LONG_BLOB,
-                ColumnType.BLOB_COMPRESSED,
-                ColumnType.GEOMETRY,
-                ColumnType.JSON,
-                ColumnType.VECTOR,
-            ),
-            Reader.u8,
-        ),
-        **dict.fromkeys(
-            (
-                ColumnType.VARCHAR,
-                ColumnType.VARCHAR_COMPRESSED,
-                ColumnType.VAR_STRING,
-                ColumnType.BIT,
-            ),
-            Reader.u16,
-        ),
-        **dict.fromkeys(
-            (ColumnType.STRING, ColumnType.NEWDECIMAL, ColumnType.ENUM, ColumnType.SET),
-            _read_big_endian,
-        ),
+        **dict.fromkeys(ONE_BYTE_METADATA, Reader.u8),
+        **dict.fromkeys(TWO_BYTE_METADATA, Reader.u16),
+        **dict.fromkeys(BIG_ENDIAN_METADATA, _read_big_endian),
     }
 )
 

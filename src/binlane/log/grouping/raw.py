@@ -49,6 +49,8 @@ _FEW: Final = 8
 # Plain ints: they are looked at once a commit, and a member of an enum is found slowly.
 _GTID_TYPE: Final = int(EventType.GTID)
 _GTID_LOG_TYPE: Final = int(EventType.GTID_LOG)
+_TAGGED_TYPE: Final = int(EventType.GTID_TAGGED_LOG)
+_PARTIAL_TYPE: Final = int(EventType.PARTIAL_ROW_DATA)
 # From the event's first byte on.
 _GTID: Final = Struct("<5xI10xQI")
 _MYSQL_GTID: Final = Struct("<20x16sq")
@@ -140,7 +142,7 @@ class RawRun:
             CodecError: With file and position, if an event in it cannot be decoded.
         """
         first, end = self.groups[[layout.GROUP_FIRST, layout.GROUP_END], number]
-        if not (self.events[layout.EVENT_TYPE, first:end] == EventType.PARTIAL_ROW_DATA).any():
+        if not (self.events[layout.EVENT_TYPE, first:end] == _PARTIAL_TYPE).any():
             # The kernel has seen where each event ends; whatever it did not see is told below.
             with suppress(CodecError):
                 events = tuple(map(self.event, range(first, end)))
@@ -175,7 +177,7 @@ class RawRun:
         bodies = self.events[layout.EVENT_OFFSET, first].astype(np.int64) + HEADER_LENGTH
         types = self.events[layout.EVENT_TYPE, first]
         found = np.full(self.count, -1, np.int64)
-        for kind, place in ((EventType.GTID, 0), (EventType.GTID_LOG, _SEQUENCE)):
+        for kind, place in ((_GTID_TYPE, 0), (_GTID_LOG_TYPE, _SEQUENCE)):
             is_kind = types == kind
             found[is_kind] = self._numbers(bodies[is_kind] + place, 8).astype(np.int64)
         return found
@@ -204,7 +206,7 @@ class RawRun:
         first = self.groups[layout.GROUP_FIRST]
         types = self.events[layout.EVENT_TYPE, first]
         offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
-        if (types == EventType.GTID).all() and isinstance(position, GtidPosition):
+        if (types == _GTID_TYPE).all() and isinstance(position, GtidPosition):
             bodies = offsets + HEADER_LENGTH
             domains, sequences = self._numbers(bodies + 8, 4), self._numbers(bodies, 8)
             order = np.argsort(domains, kind="stable")
@@ -217,7 +219,7 @@ class RawRun:
                 position.covers(Gtid(int(domain), 0, int(sequence)))
                 for domain, sequence in zip(domains[begins], sequences[begins], strict=True)
             )
-        if (types == EventType.GTID_LOG).all() and isinstance(position, GtidSet):
+        if (types == _GTID_LOG_TYPE).all() and isinstance(position, GtidSet):
             given = GtidSet.of(self._mysql_gtids(offsets))
             size = sum(last - first + 1 for run in given.runs for first, last in run.intervals)
             return size == self.count and not position.intersection(given)
@@ -236,15 +238,15 @@ class RawRun:
         first = self.groups[layout.GROUP_FIRST, start:count]
         types = self.events[layout.EVENT_TYPE, first]
         offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
-        mariadb = offsets[types == EventType.GTID]
+        mariadb = offsets[types == _GTID_TYPE]
         if mariadb.shape[0]:
             assert isinstance(position, GtidPosition), "a log is of one flavor"
             position = position.union(GtidPosition.of(self._mariadb_gtids(mariadb)))
-        mysql = offsets[types == EventType.GTID_LOG]
+        mysql = offsets[types == _GTID_LOG_TYPE]
         if mysql.shape[0]:
             assert isinstance(position, GtidSet), "a log is of one flavor"
             position = position.union(GtidSet.of(self._mysql_gtids(mysql)))
-        for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
+        for number in np.flatnonzero(types == _TAGGED_TYPE):
             tagged = self.gtid(start + int(number))
             assert tagged is not None, "such an event has a GTID"
             position = position.advance(tagged)

@@ -13,6 +13,7 @@ from numba.extending import register_jitable
 
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.layout import (
+    EVENT_BITMAP,
     EVENT_END,
     EVENT_MAP,
     EVENT_OFFSET,
@@ -26,6 +27,7 @@ from binlane.log.kernels.memory import (
     crc32,
     load_i64,
     load_u16,
+    load_u32,
 )
 from binlane.log.kernels.text_shapes import (
     RUN_TYPE,
@@ -34,14 +36,19 @@ from binlane.log.kernels.text_shapes import (
     Run,
     Small,
     Texts,
+    savepoint_verb,
+    text_at,
 )
 
 View = tuple[Bytes, Numbers]
 """A binlog's treatment of each table, as bits, and its verdict on each text."""
+Planned = tuple[Small, Numbers, Bytes]
+"""The form of each group in one binlog, the events of texts, and their bodies; empty without plans."""
 
 _HEADER: Final = 19
 _CHECKSUM: Final = 4
 _STATEMENT_END: Final = 1
+_SAVEPOINT_SIGNS: Final = 4
 _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
 _NOT_CASCADED: Final = 0x12
@@ -145,8 +152,42 @@ def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes
 
 
 @register_jitable
+def _take_statement(run: Run, event: int, number: int, actions: Bytes, state: Numbers) -> int:
+    """Decide on a statement that changes rows, and on the values before it; as `_plan`."""
+    _, events, _, roles = run
+    action = actions[event]
+    if action == lay.UNJUDGED:
+        state[lay.UNJUDGED_TEXT] = number
+        return -2
+    if action == lay.BY_REFERENCE:
+        return -1
+    if action != lay.DROP:
+        return 1
+    before = event - 1
+    while roles[events[EVENT_TYPE, before]] == lay.VARIABLE:
+        actions[before] = lay.DROP
+        before -= 1
+    return 0
+
+
+@register_jitable
+def _has_statement(run: Run, first: int, end: int, texts: Texts) -> bool:
+    """True if a group holds a statement that changes rows."""
+    _, events, _, roles = run
+    for event in range(first, end):
+        number = events[EVENT_MAP, event]
+        is_read = roles[events[EVENT_TYPE, event]] == lay.QUERY and number >= 0
+        if is_read and texts[1][lay.TEXT_KIND, number] == lay.STATEMENT:
+            return True
+    return False
+
+
+@register_jitable
 def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state: Numbers) -> int:
-    """Decide the result for a group: 1 if a part stays, 0 for nothing, -1 for the reference."""
+    """Decide the result for a group: 1 if a part stays, 0 for nothing, -1 for the reference.
+
+    -2: A statement of the group is to be judged.
+    """
     data, events, groups, roles = run
     keep, verdicts = view
     first, last = groups[GROUP_FIRST, group], groups[GROUP_END, group]
@@ -189,6 +230,27 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
             if number < 0:
                 return -1
             actions[event] = verdicts[lay.ACTION, number]
+            if texts[1][lay.TEXT_KIND, number] == lay.STATEMENT:
+                stays = _take_statement(run, event, number, actions, state)
+                if stays < 0:
+                    return stays
+                has_effect |= stays
+            elif actions[event] == lay.BY_REFERENCE:
+                return -1
+        elif role == lay.VARIABLE:
+            if number == lay.UNREAD:
+                return -1
+            actions[event] = lay.COPY
+        elif role == lay.PACKED:
+            if number < 0:
+                return -1
+            actions[event] = verdicts[lay.ACTION, number]
+            if actions[event] == lay.UNJUDGED:
+                state[lay.UNJUDGED_TEXT] = number
+                return -2
+            if actions[event] == lay.BY_REFERENCE:
+                return -1
+            has_effect |= actions[event] == lay.COPY
         elif role == lay.OTHER or role == lay.REFERENCE:
             return -1
         else:
@@ -235,11 +297,42 @@ def _store(out: Bytes, at: int, value: int, length: int) -> None:
 
 
 @register_jitable
-def _kept_length(events: Small, event: int, action: int, verdicts: Numbers) -> int:
+def _kept_length(run: Run, event: int, action: int, verdicts: Numbers) -> int:
     """Bytes of an event at its new place, but for its checksum."""
-    if action == lay.PUT:
-        return int(_HEADER + _CONTEXT + verdicts[lay.PLACE_LENGTH, events[EVENT_MAP, event]])
-    return int(events[EVENT_END, event] - events[EVENT_OFFSET, event])
+    data, events, _, _ = run
+    at, end = int(events[EVENT_OFFSET, event]), int(events[EVENT_END, event])
+    if action != lay.PUT and action != lay.PUT_HEAD and action != lay.PUT_SAVEPOINT:
+        return end - at
+    length = int(_HEADER + _CONTEXT + verdicts[lay.PLACE_LENGTH, events[EVENT_MAP, event]])
+    text = text_at(data, at + _HEADER, end)
+    if action == lay.PUT_SAVEPOINT:
+        digits = _digits(int(events[EVENT_BITMAP, event]))
+        return length + savepoint_verb(data, text, end) + _SAVEPOINT_SIGNS + digits
+    return length + (end - text if action == lay.PUT_HEAD else 0)
+
+
+@register_jitable
+def _digits(number: int) -> int:
+    """The number of decimal digits of a number."""
+    count = 1
+    while number >= 10:
+        number //= 10
+        count += 1
+    return count
+
+
+@register_jitable
+def _write_savepoint(data: Bytes, text: int, end: int, number: int, out: Bytes, to: int) -> None:
+    """Write a statement on a savepoint, whose name is `s` and its number."""
+    verb = savepoint_verb(data, text, end)
+    copy_bytes(out, to, data, text, verb + 2)
+    out[to + verb + 2] = 115
+    place = to + verb + 2 + _digits(number)
+    out[place + 1] = data[end - 1]
+    while place > to + verb + 2:
+        out[place] = 48 + number % 10
+        number //= 10
+        place -= 1
 
 
 @register_jitable
@@ -300,17 +393,21 @@ def _write(
     verdicts, arena = contexts
     at = events[EVENT_OFFSET, event]
     to = state[lay.OUT_LENGTH]
-    length = _kept_length(events, event, action, verdicts)
-    if action == lay.PUT:
+    length = _kept_length(run, event, action, verdicts)
+    if action == lay.PUT or action == lay.PUT_HEAD or action == lay.PUT_SAVEPOINT:
         number = events[EVENT_MAP, event]
         copy_bytes(out, to, data, at, _HEADER + _CONTEXT)
-        copy_bytes(
-            out,
-            to + _HEADER + _CONTEXT,
-            arena,
-            verdicts[lay.PLACE_START, number],
-            verdicts[lay.PLACE_LENGTH, number],
-        )
+        place = to + _HEADER + _CONTEXT
+        width = int(verdicts[lay.PLACE_LENGTH, number])
+        copy_bytes(out, place, arena, verdicts[lay.PLACE_START, number], width)
+        if action == lay.PUT_SAVEPOINT:
+            end = int(events[EVENT_END, event])
+            text, savepoint = text_at(data, at + _HEADER, end), int(events[EVENT_BITMAP, event])
+            _write_savepoint(data, text, end, savepoint, out, place + width)
+        elif action == lay.PUT_HEAD:
+            left = to + length - place - width
+            end = int(events[EVENT_END, event])
+            copy_bytes(out, place + width, data, end - left, left)
     else:
         copy_bytes(out, to, data, at, length)
         if action == lay.COPY_END:
@@ -318,30 +415,89 @@ def _write(
     _seal(out, to, length, state)
 
 
+@register_jitable
+def _planned_size(events: Small, ends: tuple[int, int], planned: Planned, group: int) -> int:
+    """Bytes of a group that holds planned texts between its first and its last event."""
+    forms, bodies, _ = planned
+    size = 0
+    for event in (ends[0], ends[1] - 1):
+        size += int(events[EVENT_END, event] - events[EVENT_OFFSET, event]) + _CHECKSUM
+    first = forms[lay.FORM_FIRST, group]
+    for body in range(first, first + forms[lay.FORM_COUNT, group]):
+        size += _HEADER + int(bodies[lay.BODY_LENGTH, body]) + _CHECKSUM
+    return size
+
+
+@register_jitable
+def _write_planned(
+    run: Run, ends: tuple[int, int], planned: Planned, group: int, out: Bytes, state: Numbers
+) -> None:
+    """Write a group whose planned texts stand between its first and its last event."""
+    data, events, _, _ = run
+    forms, bodies, arena = planned
+    at = int(events[EVENT_OFFSET, ends[0]])
+    length = int(events[EVENT_END, ends[0]]) - at
+    copy_bytes(out, state[lay.OUT_LENGTH], data, at, length)
+    _seal(out, state[lay.OUT_LENGTH], length, state)
+    first = forms[lay.FORM_FIRST, group]
+    for body in range(first, first + forms[lay.FORM_COUNT, group]):
+        to = state[lay.OUT_LENGTH]
+        length = int(bodies[lay.BODY_LENGTH, body])
+        _store(out, to, bodies[lay.BODY_TIME, body], 4)
+        out[to + 4] = bodies[lay.BODY_TYPE, body]
+        _store(out, to + 5, load_u32(data, at + 5), 4)
+        _store(out, to + 17, 0, 2)
+        copy_bytes(out, to + _HEADER, arena, bodies[lay.BODY_START, body], length)
+        _seal(out, to, _HEADER + length, state)
+    at = int(events[EVENT_OFFSET, ends[1] - 1])
+    length = int(events[EVENT_END, ends[1] - 1]) - at
+    copy_bytes(out, state[lay.OUT_LENGTH], data, at, length)
+    _seal(out, state[lay.OUT_LENGTH], length, state)
+
+
 def copy_groups(
-    run: Run, last: int, view: View, texts: Texts, room: tuple[Bytes, Bytes], state: Numbers
+    run: Run,
+    view: View,
+    texts: Texts,
+    planned: Planned,
+    room: tuple[Bytes, Bytes],
+    state: Numbers,
 ) -> int:
     """Copy one binlog's parts of the groups from `state[NEXT_GROUP]` on.
 
     Args:
         run: The run, with the numbers of tables and texts in the index of its events.
-        last: The number of all groups.
         view: The binlog's treatment of tables and texts.
         texts: The texts that are known, with the contexts that stand in for others.
+        planned: The groups that planned texts stand for, those texts, and their bytes.
         room: Receives the events that stay; room for one byte an event.
         state: The numbers that live between two calls, and the counts.
 
     Returns:
-        DONE, ASK, ROTATE or FULL.
+        DONE, ASK, ROTATE, FULL or JUDGE.
     """
     data, events, groups, roles = run
     _, verdicts = view
     out, actions = room
+    forms, _, _ = planned
     contexts = (verdicts, texts[2])
+    last = state[lay.LAST_GROUP]
     for group in range(state[lay.NEXT_GROUP], last):
         state[lay.NEXT_GROUP] = group
         first, end = groups[GROUP_FIRST, group], groups[GROUP_END, group]
         left_out = state[lay.TEXTS_LEFT_OUT]
+        has_plan = group < forms.shape[1] and forms[lay.FORM_COUNT, group] != 0
+        if has_plan and forms[lay.FORM_FIRST, group] != lay.OWN_BYTES:
+            if state[lay.POSITION] >= state[lay.LIMIT]:
+                return lay.ROTATE
+            size = _planned_size(events, (first, end), planned, group)
+            if state[lay.OUT_LENGTH] + size + 64 > out.shape[0] - 64:
+                state[lay.NEEDED] = size + 128
+                return lay.FULL
+            _write_planned(run, (first, end), planned, group, out, state)
+            state[lay.GROUPS_KEPT] += 1
+            state[lay.PLANNED_KEPT] += 1
+            continue
         stays = 1
         if state[lay.KEEPS_ALL]:
             for event in range(first, end):
@@ -354,6 +510,8 @@ def copy_groups(
                     and events[EVENT_MAP, event] >= 0
                 ):
                     actions[event] = verdicts[lay.ACTION, events[EVENT_MAP, event]]
+                    if texts[1][lay.TEXT_KIND, events[EVENT_MAP, event]] >= lay.STATEMENT:
+                        stays = -1
                 if (
                     role == lay.REFERENCE
                     or (role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event])))
@@ -361,6 +519,7 @@ def copy_groups(
                         state[lay.KEEPS_ALL] == lay.ASKS
                         and (
                             role == lay.OTHER
+                            or role == lay.PACKED
                             or (role == lay.QUERY and events[EVENT_MAP, event] == lay.UNREAD)
                         )
                     )
@@ -370,8 +529,10 @@ def copy_groups(
             stays = _plan(run, group, view, texts, actions, state)
         if stays < 0:
             state[lay.TEXTS_LEFT_OUT] = left_out
-            return lay.ASK
+            return lay.ASK if stays == -1 else lay.JUDGE
+        told = not state[lay.KEEPS_ALL] and _has_statement(run, first, end, texts)
         if stays == 0:
+            state[lay.STATEMENTS] += told
             continue
         if state[lay.POSITION] >= state[lay.LIMIT]:
             state[lay.TEXTS_LEFT_OUT] = left_out
@@ -379,7 +540,7 @@ def copy_groups(
         size = 0
         for event in range(first, end):
             if actions[event] != lay.DROP:
-                size += _CHECKSUM + _kept_length(events, event, actions[event], verdicts)
+                size += _CHECKSUM + _kept_length(run, event, int(actions[event]), verdicts)
         if state[lay.OUT_LENGTH] + size + 64 > out.shape[0] - 64:
             state[lay.TEXTS_LEFT_OUT] = left_out
             state[lay.NEEDED] = size + 128
@@ -398,6 +559,8 @@ def copy_groups(
                 if role == lay.ROWS:
                     state[lay.ROWS_KEPT] += 1
         state[lay.GROUPS_KEPT] += 1
+        state[lay.PLANNED_KEPT] += has_plan
+        state[lay.STATEMENTS] += told
     state[lay.NEXT_GROUP] = last
     return lay.DONE
 
@@ -406,8 +569,8 @@ EXPORTS: Final = (
     (
         copy_groups,
         (
-            f"int64({RUN_TYPE}, int64, Tuple((uint8[::1], int64[:, ::1])), {TEXTS_TYPE}, "
-            "UniTuple(uint8[::1], 2), int64[::1])"
+            f"int64({RUN_TYPE}, Tuple((uint8[::1], int64[:, ::1])), {TEXTS_TYPE}, "
+            "Tuple((int32[:, ::1], int64[:, ::1], uint8[::1])), UniTuple(uint8[::1], 2), int64[::1])"
         ),
     ),
 )

@@ -172,8 +172,8 @@ def builds() -> tuple[Build, ...]:
 
 
 def is_compiled(modules: Iterable[str]) -> bool:
-    """True if compiled kernel modules exist; nothing is compiled to find out."""
-    return all(compiled_module(module) is not None for module in modules)
+    """True if compiled kernel modules exist; nothing is compiled or loaded to find out."""
+    return all(_compiled_file(module) is not None for module in modules)
 
 
 @cache
@@ -190,20 +190,28 @@ def can_jit() -> bool:
 @cache
 def compiled_module(name: str) -> ModuleType | None:
     """Return the compiled form of a kernel module; None if none fits the sources."""
+    path = _compiled_file(name)
+    if path is None:
+        return None
+    stem = path.name.removesuffix(EXTENSION_SUFFIXES[0])
+    loader = ExtensionFileLoader(stem, str(path))
+    spec = spec_from_file_location(stem, path, loader=loader)
+    assert spec is not None, "a path and a loader make a spec"
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _compiled_file(name: str) -> Path | None:
+    """The file of a compiled kernel module, which is not loaded; None if none fits the sources."""
     for target in Target:
         if target is Target.PORTABLE and not _runs_portable(platform.machine(), _processor()):
             continue
-        stem = compiled_name(name, target)
         for folder in folders():
-            path = folder / (stem + EXTENSION_SUFFIXES[0])
+            path = folder / (compiled_name(name, target) + EXTENSION_SUFFIXES[0])
             # Not `exists`, which fails in a folder that this user may not look into.
             if os.access(path, os.R_OK):
-                loader = ExtensionFileLoader(stem, str(path))
-                spec = spec_from_file_location(stem, path, loader=loader)
-                assert spec is not None, "a path and a loader make a spec"
-                module = module_from_spec(spec)
-                loader.exec_module(module)
-                return module
+                return path
     return None
 
 

@@ -30,10 +30,16 @@ QUERY: Final = 7
 XID: Final = 8
 REFERENCE: Final = 9
 """The reference has to look at its group always."""
+VARIABLE: Final = 10
+"""A value that the next statement reads."""
+PACKED: Final = 11
+"""All events of a transaction in one: what becomes of it is decided by its shape."""
 
 # Values in the column for the number of a table map, for events without one.
 UNREAD: Final = -2
 """A statement that is none of BEGIN, COMMIT and ROLLBACK; a text that nobody had room for."""
+KNOWN: Final = 0
+"""A value that the next statement reads, which is whole."""
 UNWANTED: Final = -3
 """A text of rows that no binlog gets."""
 
@@ -46,6 +52,12 @@ NEEDS_COUNT: Final = 4
 TEXT_SIZE: Final = 5
 SHAPE: Final = 1
 CONTEXT: Final = 2
+STATEMENT: Final = 3
+"""A statement that changes rows: its context, and the shape of its text."""
+PAYLOAD: Final = 5
+"""The shape of a transaction in one event, which stands in no array."""
+SAVEPOINT: Final = 4
+"""The context of a statement on a savepoint; its number in the group stands beside it."""
 LONG_TEXT: Final = 0
 """The number of all texts that are too long to be read."""
 
@@ -62,6 +74,14 @@ COPY_END: Final = 2
 """The event is copied with the flag that ends a statement."""
 PUT: Final = 3
 """The event is copied with another context."""
+PUT_HEAD: Final = 4
+"""The statement is copied with another context before its text."""
+BY_REFERENCE: Final = 5
+"""The reference has to look at the statement's group."""
+PUT_SAVEPOINT: Final = 7
+"""The statement is copied with another context and the number of its savepoint."""
+UNJUDGED: Final = 6
+"""Nobody has judged statements of this shape with what is remembered now."""
 
 # State of `resolve`.
 RESOLVE_NEXT: Final = 0
@@ -84,7 +104,54 @@ EVENTS_KEPT: Final = 9
 ROWS_KEPT: Final = 10
 TEXTS_LEFT_OUT: Final = 11
 NEEDED: Final = 12
-STATE_SIZE: Final = 13
+PLANNED_KEPT: Final = 13
+LAST_GROUP: Final = 14
+"""The number behind the last group that is asked for."""
+STATEMENTS: Final = 15
+"""Groups with a change that a session had logged as a statement."""
+UNJUDGED_TEXT: Final = 16
+STATE_SIZE: Final = 17
+
+# Rows of the forms of a run's groups in one binlog: the first text and how many there are.
+FORM_FIRST: Final = 0
+FORM_COUNT: Final = 1
+FORM_SIZE: Final = 2
+OWN_BYTES: Final = -1
+"""The first text of a group that is there as its own bytes."""
+PLANNED: Final = -1
+"""The number of texts of such a group that has a plan."""
+
+# Rows of the table of texts' events.
+BODY_TYPE: Final = 0
+BODY_TIME: Final = 1
+BODY_START: Final = 2
+BODY_LENGTH: Final = 3
+BODY_SIZE: Final = 4
+
+# Rows of the facts of a run's groups.
+FACT_THREAD: Final = 0
+"""The source's thread; 0 where the log does not say it, -1 where the reference must be asked."""
+FACT_BITS: Final = 1
+FACT_PIECES: Final = 2
+FACT_PIECES_END: Final = 3
+FACT_SIZE: Final = 4
+ENDS_WITH_XID: Final = 1
+HAS_MAPS: Final = 2
+IS_MARK: Final = 4
+HAS_STATEMENTS: Final = 8
+"""There is more than rows and BEGIN, COMMIT and ROLLBACK: statements, or what stands before them."""
+IS_PACKED: Final = 16
+"""A TRANSACTION_PAYLOAD holds it."""
+
+# Rows of the pieces of groups: the events up to a STMT_END.
+PIECE_FIRST: Final = 0
+PIECE_END: Final = 1
+PIECE_TABLE: Final = 2
+"""The number of its table map; -1 if there are several."""
+PIECE_TEXT: Final = 3
+"""Offset of the text that MariaDB wrote before its rows; 0 without one."""
+PIECE_TEXT_END: Final = 4
+PIECE_SIZE: Final = 5
 
 ASKS: Final = 2
 """A value of KEEPS_ALL: all stays, and the reference tells the effects of statements.
@@ -92,9 +159,10 @@ ASKS: Final = 2
 Contexts stand there as their verdicts say.
 """
 
-# Results of `copy_groups`: all groups are done; the next one needs the reference, a new file, or
-# more room in the buffer.
+# Results of `copy_groups`: all groups are done; the next one needs the reference, a new file, more
+# room in the buffer, or a verdict on a statement.
 DONE: Final = 0
 ASK: Final = 1
 ROTATE: Final = 2
 FULL: Final = 3
+JUDGE: Final = 4

@@ -13,7 +13,13 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.log.kernels import route_layout as lay
-from binlane.log.kernels.layout import EVENT_END, EVENT_MAP, EVENT_OFFSET, EVENT_TYPE
+from binlane.log.kernels.layout import (
+    EVENT_BITMAP,
+    EVENT_END,
+    EVENT_MAP,
+    EVENT_OFFSET,
+    EVENT_TYPE,
+)
 from binlane.log.kernels.memory import (
     Bytes,
     copy_bytes,
@@ -35,6 +41,7 @@ _HEADER: Final = 19
 _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
 _CONTEXT_MAX: Final = 4096
+_SAVEPOINT_EVENTS_MAX: Final = 1 << 12
 _QUOTE: Final = 39
 _BACKTICK: Final = 96
 _BACKSLASH: Final = 92
@@ -107,8 +114,9 @@ def _string_end(data: Bytes, at: int, end: int) -> int:
 
 
 @register_jitable
-def _write_shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
-    to = 0
+def _write_shape(data: Bytes, at: int, end: int, out: Bytes, begin: int) -> int:
+    """Write the shape of a text behind the first bytes of a key; the key's length."""
+    to = begin
     place = at
     while place < end:
         char = int(data[place])
@@ -135,8 +143,8 @@ def _write_shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
                 place = following
                 continue
         if following < 0:
-            copy_bytes(out, 0, data, at, end - at)
-            return end - at
+            copy_bytes(out, begin, data, at, end - at)
+            return begin + end - at
         copy_bytes(out, to, data, place, following - place)
         to += following - place
         place = following
@@ -152,7 +160,7 @@ def shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
         end: The end of the text in it.
         out: Has room for as many bytes, and padding.
     """
-    return _write_shape(data, at, end, out)
+    return _write_shape(data, at, end, out, 0)
 
 
 @register_jitable
@@ -188,7 +196,7 @@ def find_text(key: Bytes, start: int, length: int, kind: int, texts: Texts) -> i
 
 
 @register_jitable
-def _is_bracket(data: Bytes, body: int, end: int) -> bool:
+def is_bracket(data: Bytes, body: int, end: int) -> bool:
     """True if a QUERY is BEGIN, COMMIT or ROLLBACK."""
     if end - body < 14:
         return False
@@ -201,6 +209,104 @@ def _is_bracket(data: Bytes, body: int, end: int) -> bool:
     if length == 8:
         return bool(load_u32(data, at) == 0x4C4C4F52 and load_u32(data, at + 4) == 0x4B434142)
     return False
+
+
+@register_jitable
+def text_at(data: Bytes, body: int, end: int) -> int:
+    """The place of the text of a plain QUERY; the event's end if its lengths are wrong."""
+    if end - body < 14:
+        return end
+    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
+    return min(at, end)
+
+
+@register_jitable
+def _changes_rows(data: Bytes, at: int) -> bool:
+    """True if a text begins with INSERT, UPDATE, DELETE or REPLACE."""
+    first = load_u32(data, at) & 0xDFDFDFDF
+    second = load_u16(data, at + 4) & 0xDFDF
+    if first == 0x45534E49:
+        return bool(second == 0x5452)
+    if first == 0x41445055 or first == 0x454C4544:
+        return bool(second == 0x4554)
+    return bool(first == 0x4C504552 and second == 0x4341 and data[at + 6] & 0xDF == 69)
+
+
+@register_jitable
+def savepoint_verb(data: Bytes, at: int, end: int) -> int:
+    """The length of SAVEPOINT or ROLLBACK TO before a plain name in backticks; 0 for other texts."""
+    if end - at < 13 or data[end - 1] != _BACKTICK:
+        return 0
+    length = 0
+    if load_i64(data, at) == 0x4E494F5045564153:
+        length = 9 if data[at + 8] == 84 else 0
+    elif load_i64(data, at) == 0x4B4341424C4C4F52:
+        is_to = data[at + 8] == 32 and load_u16(data, at + 9) == 0x4F54
+        length = 11 if is_to else 0
+    if length == 0 or data[at + length] != 32 or data[at + length + 1] != _BACKTICK:
+        return 0
+    for place in range(at + length + 2, end - 1):
+        if data[place] == _BACKTICK or data[place] >= 128:
+            return 0
+    return length if at + length + 2 < end - 1 else 0
+
+
+@register_jitable
+def _is_same_name(data: Bytes, at: int, other: int, end: int) -> bool:
+    """True if two names in backticks differ in the case of ASCII letters alone."""
+    while at < end:
+        one, two = int(data[at]), int(data[other])
+        one += 32 if 65 <= one <= 90 else 0
+        two += 32 if 65 <= two <= 90 else 0
+        if one != two:
+            return False
+        at += 1
+        other += 1
+    return True
+
+
+@register_jitable
+def _savepoint_number(run: Run, event: int) -> int:
+    """The number of a savepoint in its group, by the order in which names come; 0 if there are many."""
+    data, events, _, roles = run
+    end = int(events[EVENT_END, event])
+    text = text_at(data, int(events[EVENT_OFFSET, event]) + _HEADER, end)
+    name = text + savepoint_verb(data, text, end) + 1
+    most = 0
+    for before in range(event - 1, event - _SAVEPOINT_EVENTS_MAX, -1):
+        role = roles[events[EVENT_TYPE, before]] if before >= 0 else lay.GTID
+        if role == lay.GTID or role == lay.MYSQL_GTID:
+            return most + 1
+        if role != lay.QUERY:
+            continue
+        other_end = int(events[EVENT_END, before])
+        other = text_at(data, int(events[EVENT_OFFSET, before]) + _HEADER, other_end)
+        verb = savepoint_verb(data, other, other_end)
+        if verb == 0:
+            continue
+        most = max(most, int(events[EVENT_BITMAP, before]))
+        other += verb + 1
+        if other_end - other == end - name and _is_same_name(data, name, other, end):
+            return int(events[EVENT_BITMAP, before])
+    return 0
+
+
+@register_jitable
+def _is_variable(data: Bytes, kind: int, at: int, end: int) -> bool:
+    """True if an INTVAR, RAND or USER_VAR is whole."""
+    if kind != 14:
+        return end - at == (9 if kind == 5 else 16)
+    if end - at < 5:
+        return False
+    place = at + 4 + load_u32(data, at)
+    if place >= end:
+        return False
+    if data[place] and place + 1 == end:
+        return True
+    if place + 10 > end:
+        return False
+    value = place + 10 + load_u32(data, place + 6)
+    return value == end or value + 1 == end
 
 
 @register_jitable
@@ -237,18 +343,40 @@ def resolve(
     text_max = state[lay.RESOLVE_MAX]
     for event in range(state[lay.RESOLVE_NEXT], last):
         role = roles[events[EVENT_TYPE, event]]
-        if role != lay.TEXT and role != lay.LENGTH_TEXT and role != lay.QUERY:
+        if role not in (lay.TEXT, lay.LENGTH_TEXT, lay.QUERY, lay.VARIABLE):
             continue
         at = events[EVENT_OFFSET, event] + _HEADER
         end = int(events[EVENT_END, event])
         kind = lay.SHAPE
+        if role == lay.VARIABLE:
+            is_whole = _is_variable(data, int(events[EVENT_TYPE, event]), at, end)
+            events[EVENT_MAP, event] = lay.KNOWN if is_whole else lay.UNREAD
+            continue
         if role == lay.QUERY:
             kind = lay.CONTEXT
-            if not _is_bracket(data, at, end) or end - at > _CONTEXT_MAX:
+            if not is_bracket(data, at, end):
+                kind = lay.STATEMENT
+                text = text_at(data, at, end)
+                length = text - at - _CONTEXT
+                number = 0
+                if savepoint_verb(data, text, end) and length <= _CONTEXT_MAX:
+                    kind = lay.SAVEPOINT
+                    number = _savepoint_number(run, event)
+                    events[EVENT_BITMAP, event] = number
+                elif end - text >= 8 and end - at <= text_max and _changes_rows(data, text):
+                    number = 1
+                if number == 0:
+                    events[EVENT_MAP, event] = lay.UNREAD
+                    continue
+                copy_bytes(scratch, 0, data, at + _CONTEXT, length)
+                if kind == lay.STATEMENT:
+                    length = _write_shape(data, text, end, scratch, length)
+            elif end - at > _CONTEXT_MAX:
                 events[EVENT_MAP, event] = lay.UNREAD
                 continue
-            length = end - at - _CONTEXT
-            copy_bytes(scratch, 0, data, at + _CONTEXT, length)
+            else:
+                length = end - at - _CONTEXT
+                copy_bytes(scratch, 0, data, at + _CONTEXT, length)
         else:
             at += 1 if role == lay.LENGTH_TEXT else 0
             if not _is_wanted(events, event + 1, last, roles, wanted):
@@ -257,7 +385,7 @@ def resolve(
             if end - at > text_max:
                 events[EVENT_MAP, event] = lay.LONG_TEXT
                 continue
-            length = _write_shape(data, at, end, scratch)
+            length = _write_shape(data, at, end, scratch, 0)
         number = _find(scratch, 0, length, kind, texts)
         if number < 0:
             state[lay.RESOLVE_NEXT] = event

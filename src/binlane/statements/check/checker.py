@@ -285,5 +285,5 @@ def _joined(
         own = main.binlogs.get(name)
         if own is None:
             own = first.binlogs.get(name) or second.binlogs[name]
-        binlogs[name] = replace(own, bodies=bodies)
+        binlogs[name] = own._replace(bodies=bodies)
     return replace(main, binlogs=binlogs)

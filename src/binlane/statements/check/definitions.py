@@ -18,6 +18,7 @@ def read_definitions(
     name: str,
     before: Iterable[Definition] = (),
     ignores_case: bool = False,
+    are_for_files: bool = False,
 ) -> tuple[Definition, ...]:
     """Read the binlogs that a script of CREATE, ALTER and DROP BINLOG leaves.
 
@@ -26,6 +27,7 @@ def read_definitions(
         name: Name of the script in messages.
         before: Definitions of the binlogs that exist before the script.
         ignores_case: The server keeps names of databases and tables in lower case.
+        are_for_files: True if the binlogs are made from files, and so cannot begin WITH ROWS.
 
     Raises:
         ConfigError: If the script has another statement, or one that cannot be executed.
@@ -34,12 +36,23 @@ def read_definitions(
     first = 1 + max((definition.log_id for definition in definitions.values()), default=0)
     for number, statement in enumerate(read_script(script), first):
         try:
+            if are_for_files:
+                _check_rows(statement)
             _define(statement, number, definitions, ignores_case=ignores_case)
         except StatementError as error:
             raise ConfigError(
                 f"{error}", key=f"{name}:{statement.line}", hint=error.hint
             ) from error
     return tuple(definitions.values())
+
+
+def _check_rows(statement: ScriptStatement) -> None:
+    parsed = parse_binlog_statement(statement.sql)
+    if isinstance(parsed, CreateBinlog | AlterBinlog) and parsed.with_rows:
+        raise StatementError(
+            "WITH ROWS reads the tables of a server: from files a binlog has changes alone",
+            hint="leave WITH ROWS out, or let `binlane serve` make the binlog",
+        )
 
 
 def _define(

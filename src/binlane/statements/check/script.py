@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from binlane.errors import StoreError
-from binlane.statements.check.directives import Directives, read_directive
+from binlane.statements.check.script_directives import Directives, read_directive
 from binlane.statements.policy.refusals import Outcome
 from binlane.statements.session.report import Unanalysed
 from binlane.statements.sql.script import BOM, Part, Script, ScriptReader, decoded

@@ -418,7 +418,9 @@ class LockList:
         """
         table = entry.table
         says_default = self._says_default and self.server.has(Fact.OPENS_SEQUENCES_FOR_DEFAULT)
-        if table is None or not (says_default or "INSERT" in _events(entry.changes)):
+        if table is None or not table.definition.has_default_expressions:
+            return
+        if not (says_default or "INSERT" in _events(entry.changes)):
             return
         place = _next(entry, Via(kind="default of", name=table.name))
         # One that the statement gives a value stands where it is, but is opened.

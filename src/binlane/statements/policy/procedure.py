@@ -31,9 +31,9 @@ from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
 from binlane.statements.policy.server import Circumstances, Server
 from binlane.statements.sql.facts import RowChange, Shift
+from binlane.statements.sql.schema import printed_engine
 from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.statements.sql.statement_kinds import CREATE_TABLE_KINDS, StatementKind
-from binlane.statements.sql.table_changes import printed_engine
 
 
 @dataclass(slots=True)
@@ -58,21 +58,14 @@ class Survey:
     unreplicated_writes: int = 0
     is_mixed: bool = False
     forces_row: bool = False
+    server: Server = field(init=False)
+    mode: LoggingMode = field(init=False)
 
     def __post_init__(self) -> None:
+        now = self.circumstances
+        self.server, self.mode, self.forces_row = now.server, now.logging_mode, now.is_row_forced
         for found in self.statement.reasons:
             self.add(found)
-        self.forces_row = self.circumstances.is_row_forced
-
-    @property
-    def server(self) -> Server:
-        """Return the server whose rules are followed."""
-        return self.circumstances.server
-
-    @property
-    def mode(self) -> LoggingMode:
-        """The binlog's logging mode."""
-        return self.circumstances.logging_mode
 
     def step(self, sentence: str) -> None:
         """Note a step of the decision."""
@@ -317,12 +310,11 @@ class Survey:
 
         Rows that only a trigger or function writes were not measured.
         """
-        return any(
-            access.changes
-            and not access.is_prelocked
-            and access.table.definition.is_versioned_by_transaction
-            for access in self.statement.accesses
-        )
+        for access in self.statement.accesses:
+            is_counting = access.table.definition.is_versioned_by_transaction
+            if is_counting and access.changes and not access.is_prelocked:
+                return True
+        return False
 
     def _format(self) -> LoggingFormat | None:
         if self.written_by_all is NEITHER:

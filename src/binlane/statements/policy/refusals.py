@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.names import TableName
 from binlane.statements.policy import reasons
@@ -84,8 +84,7 @@ class Refusal:
         return replace(self, why=tuple(why.moved(shift) for why in self.why)) if self.why else self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Result of a statement that ran, as far as its text does not tell.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import is_
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.names import TableName
 from binlane.statements.policy import refusals
@@ -183,8 +183,7 @@ _ACL_TABLES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """A session's view of the server when it opens tables.
 
     Attributes:
@@ -222,25 +221,18 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
     if kind is StatementKind.CREATE_TABLE_SELECT and made is not None and made.auto_increment:
         what = "CREATE … SELECT of an AUTO_INCREMENT column"
         reasons.append(ReasonFound(reason=Reason.CREATE_SELECT_AUTOINC, what=what))
-    accesses = tuple(
-        _access(entry, entry.table, facts, server)
-        for entry in list_.tables
-        # A table that is made up when it is read stands in no lock list.
-        if entry.table is not None and entry.table.engine != _MADE_UP
-    )
-    dictionary = tuple(
-        _access(entry, replace(entry.table, engine="INNODB"), facts, server)
-        for entry in list_.tables
-        if entry.table is not None and _is_of_dictionary(entry.table, server)
-    )
+    accesses, dictionary = _accesses(list_, facts, server)
     for entry in list_.tables:
-        if entry.table is not None and entry.changes and not entry.is_prelocked:
+        table = entry.table
+        if table is None or not table.definition.has_default_expressions:
+            continue
+        if entry.changes and not entry.is_prelocked:
             place = entry.place if entry.place.via else OWN_TEXT
-            reasons.extend(used_defaults(entry.table, facts, server, place))
+            reasons.extend(used_defaults(table, facts, server, place))
     return ResolvedStatement(
         kind=kind,
-        accesses=accesses,
-        dictionary=dictionary,
+        accesses=tuple(accesses),
+        dictionary=tuple(dictionary),
         reasons=_in_order(reasons),
         functions=tuple(list_.functions),
         unknown_tables=tuple(list_.unknown),
@@ -306,6 +298,23 @@ def _written_while_created(list_: LockList) -> Iterator[Refusal]:
             return
 
 
+def _accesses(
+    list_: LockList, facts: StatementFacts, server: Server
+) -> tuple[list[TableAccess], list[TableAccess]]:
+    """Return the tables that are opened, and those behind views of MySQL's information_schema."""
+    accesses: list[TableAccess] = []
+    dictionary: list[TableAccess] = []
+    for entry in list_.tables:
+        if entry.table is None:
+            continue
+        # A table that is made up when it is read stands in no lock list.
+        if entry.table.engine != _MADE_UP:
+            accesses.append(_access(entry, entry.table, facts, server))
+        elif _is_of_dictionary(entry.table, server):
+            dictionary.append(_access(entry, replace(entry.table, engine="INNODB"), facts, server))
+    return accesses, dictionary
+
+
 def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) -> TableAccess:
     is_written = entry.is_locked_for_write
     return TableAccess(
@@ -314,7 +323,9 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         is_locked_for_write=is_written,
         is_prelocked=entry.is_prelocked,
         is_foreign_key=entry.is_foreign_key,
-        has_unsafe_default=is_written and has_varying_default(table, server),
+        has_unsafe_default=is_written
+        and table.definition.has_default_expressions
+        and has_varying_default(table, server),
         is_acl=not server.is_mariadb and _has_accounts(table.name),
         has_several_unique_keys=is_written and _has_several_keys(entry, table, facts, server),
         set_columns=frozenset(column.name.lower() for column in entry.set_columns),

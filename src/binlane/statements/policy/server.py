@@ -30,14 +30,17 @@ class Server:
         flavor: Name of the flavor: `mariadb` or `mysql`.
         version: Version of the server as three numbers.
         is_mariadb: True if the flavor is MariaDB, not MySQL.
+        facts: Properties of this version that only some versions have.
     """
 
     flavor: str
     version: Version
     is_mariadb: bool = field(init=False, repr=False, compare=False)
+    facts: frozenset[Fact] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_mariadb", self.flavor == "mariadb")
+        object.__setattr__(self, "facts", _facts(self.flavor, self.version))
 
     @property
     def has_server_foreign_keys(self) -> bool:
@@ -59,7 +62,7 @@ class Server:
 
     def has(self, fact: Fact) -> bool:
         """True if this version has a property that only some versions have."""
-        return _has(self, fact)
+        return fact in self.facts
 
     def default(self, variable: str) -> str:
         """The value that a stock server gives a variable; empty if it is not known."""
@@ -112,8 +115,8 @@ def _version(flavor: str, numbers: list[int]) -> Version:
 
 
 @cache
-def _has(server: Server, fact: Fact) -> bool:
-    return has(fact, server.flavor, server.version)
+def _facts(flavor: str, version: Version) -> frozenset[Fact]:
+    return frozenset([fact for fact in Fact if has(fact, flavor, version)])
 
 
 class Isolation(IntEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.resolution import Opening
@@ -13,8 +13,7 @@ from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.schema import Routine, Table, Trigger
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """The account and roles whose privileges hold.
 
     Attributes:
@@ -30,7 +29,12 @@ class ServerErrors:
     """Predicts no error: for a session that goes along with a source, which gives its errors itself.
 
     `predicted_errors.PredictedErrors` predicts those that are sure. Each method returns the error, or None.
+
+    Attributes:
+        predicts: True if errors are predicted at all: else no method needs to be called.
     """
+
+    predicts: ClassVar = False
 
     def denied(self, facts: StatementFacts, opening: Opening, identity: Identity) -> Refusal | None:
         """Return the error of privileges that are missing before a statement's tables are opened."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.policy.resolution import Opening
@@ -82,6 +82,8 @@ _NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EM
 
 class PredictedErrors(SessionErrors):
     """Predicts the errors of a server that are sure."""
+
+    predicts: ClassVar = True
 
     def __init__(self) -> None:
         self._columns: dict[tuple[object, ...], tuple[Refusal | None]] = {}

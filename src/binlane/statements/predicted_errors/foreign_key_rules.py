@@ -15,10 +15,13 @@ from binlane.statements.policy.server import Server
 from binlane.statements.predicted_errors.prediction import PredictedError
 from binlane.statements.predicted_errors.table_structure import lowered
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.reference_names import highest_reference
+from binlane.statements.sql.foreign_keys import (
+    column_references,
+    foreign_key_of,
+    highest_reference,
+)
 from binlane.statements.sql.schema import ForeignKey, Table, made_up_reference
 from binlane.statements.sql.servers import Fact
-from binlane.statements.sql.table_changes import column_references, foreign_key_of
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tree.definitions import (
     AlterTable,

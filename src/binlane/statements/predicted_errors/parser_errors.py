@@ -45,7 +45,7 @@ _ADMINISTERED: Final = ("CHECKSUM TABLE", "CHECK TABLE")
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """The error that the server's parser finds beyond its grammar; None if it has none."""
     facts = statement.facts
-    if facts.is_or_replace and state.server.is_mariadb and _is_left_too(facts):
+    if facts.effects.is_or_replace and state.server.is_mariadb and _is_left_too(facts):
         return _REPLACED_OR_LEFT
     if (name := _named_twice(facts, statement.database)) is not None:
         return refusal(_NAMED_TWICE, name)

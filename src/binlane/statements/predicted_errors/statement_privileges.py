@@ -66,7 +66,7 @@ def _created_table(check: PrivilegeCheck) -> Iterator[Refusal]:
         wanted = {"CREATE"}
         if effects.kind is StatementKind.CREATE_TABLE_SELECT:
             wanted.add("INSERT")
-        if facts.is_or_replace:
+        if facts.effects.is_or_replace:
             wanted.add("DROP")
         yield from check.tables(frozenset(wanted), name)
     tree = facts.tree
@@ -163,7 +163,7 @@ def _of_routine(check: PrivilegeCheck) -> Iterator[Refusal]:
 def _made_view(check: PrivilegeCheck) -> Iterator[Refusal]:
     facts, effects = check.facts, check.facts.effects
     wanted = {"CREATE VIEW"}
-    if facts.is_or_replace or effects.kind is StatementKind.ALTER_VIEW:
+    if facts.effects.is_or_replace or effects.kind is StatementKind.ALTER_VIEW:
         wanted.add("DROP")
     yield from check.tables(frozenset(wanted), *effects.objects[:1])
     for name in effects.reads:

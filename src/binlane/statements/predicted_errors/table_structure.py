@@ -20,12 +20,12 @@ from binlane.statements.policy.server import Server
 from binlane.statements.predicted_errors.column_expressions import plain_names
 from binlane.statements.predicted_errors.prediction import PredictedError
 from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.foreign_keys import asked_name
 from binlane.statements.sql.schema import Key, Table
 from binlane.statements.sql.table_changes import (
     FOREIGN_KEY_ENGINES,
     PRIMARY,
     KeyNames,
-    asked_name,
     column_keys,
     has_key,
     key_of,

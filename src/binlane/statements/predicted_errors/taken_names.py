@@ -28,7 +28,7 @@ def taken_table(
 ) -> Refusal | None:
     """Return the error of CREATE TABLE and CREATE SEQUENCE for a name that is taken."""
     effects, name = statement.facts.effects, statement.facts.effects.writes[0]
-    replaces = statement.facts.is_or_replace
+    replaces = statement.facts.effects.is_or_replace
     if replaces and state.variables.is_on("sql_if_exists", default=False):
         replaces = False
     if is_tolerant and (effects.if_exists or replaces):
@@ -46,9 +46,9 @@ def taken_view(state: SessionState, statement: SessionStatement) -> Refusal | No
     effects = statement.facts.effects
     for name in effects.objects:
         is_table = state.objects.base_table(name) is not None
-        if is_table and statement.facts.is_or_replace:
+        if is_table and statement.facts.effects.is_or_replace:
             return wrong_kind(state, name, "VIEW")
-        if effects.if_exists or statement.facts.is_or_replace:
+        if effects.if_exists or statement.facts.effects.is_or_replace:
             return None
         if is_table or has_view(state, name):
             return _table_exists(name)
@@ -58,7 +58,7 @@ def taken_view(state: SessionState, statement: SessionStatement) -> Refusal | No
 def taken_program(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """Routines, triggers and events."""
     facts, objects = statement.facts, state.objects
-    if facts.effects.if_exists or facts.is_or_replace:
+    if facts.effects.if_exists or facts.effects.is_or_replace:
         return None
     for name in facts.effects.objects:
         if facts.effects.kind is StatementKind.CREATE_TRIGGER:
@@ -82,7 +82,7 @@ def taken_program(state: SessionState, statement: SessionStatement) -> Refusal |
 def taken_package(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """Return the error of CREATE PACKAGE for a name that is taken."""
     facts, packages = statement.facts, state.objects.store.packages
-    if state.logs_source or facts.effects.if_exists or facts.is_or_replace:
+    if state.logs_source or facts.effects.if_exists or facts.effects.is_or_replace:
         return None
     is_body = facts.verb.endswith("BODY")
     for name in facts.effects.objects:
@@ -97,7 +97,7 @@ def taken_database(state: SessionState, statement: SessionStatement) -> Refusal 
     """Return the error of CREATE DATABASE for a name that is taken."""
     effects = statement.facts.effects
     for name in effects.databases:
-        is_made_anew = effects.if_exists or statement.facts.is_or_replace
+        is_made_anew = effects.if_exists or statement.facts.effects.is_or_replace
         if not is_made_anew and has_database(state, name):
             message = f"Can't create database '{name}'; database exists"
             return Refusal(1007, "HY000", "ER_DB_CREATE_EXISTS", message)

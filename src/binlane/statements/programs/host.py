@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, NamedTuple, Protocol
 
@@ -195,6 +195,10 @@ class Effort:
         self.steps = self.steps_of_all = 0
         self.unfollowed = ""
 
+    def copy(self) -> Effort:
+        """Copy the present state."""
+        return Effort(self.steps, self.unfollowed, self.steps_of_all, self.most)
+
 
 @dataclass(slots=True)
 class ProgramState:
@@ -239,7 +243,7 @@ class ProgramState:
             },
             remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
             tables=self.tables.copy(),
-            effort=replace(self.effort),
+            effort=self.effort.copy(),
             ways=self.ways,
             expected=self.expected,
             possible=self.possible.copy(),

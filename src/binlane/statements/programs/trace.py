@@ -330,6 +330,24 @@ def steps_of(
             yield access.name, (step,) * min(rows, ROWS_MAX)
 
 
+def plain_trace(statement: Traced, objects: SchemaCatalog) -> Trace:
+    """Return the effects of a statement that succeeds, fires nothing and calls nothing, without cascades."""
+    steps = [
+        step
+        for access in statement.resolved.accesses
+        if access.changes and not access.is_prelocked
+        for step in steps_of(access, statement, objects)
+    ]
+    runs: list[RowRun] = []
+    for index in range(min(max((len(kinds) for _, kinds in steps), default=0), ROWS_MAX)):
+        for table, kinds in steps:
+            for part in kinds[index].value if index < len(kinds) else ():
+                run = RowRun(table, part)
+                if part in EVENTS and run not in runs[-1:]:
+                    runs.append(run)
+    return Trace(runs=tuple(runs), annotation=statement.logged)
+
+
 def _kept(step: Step, access: TableAccess, *, has_portion: bool) -> Step:
     """Return the step that replaces an update or deletion where MariaDB keeps some of the old row."""
     if has_portion and step in _OF_PORTIONS:

@@ -41,6 +41,8 @@ class UsedObject:
         offset: Place where the text names the object or the step that leads to it, in characters
             from 0.
         length: Length of the text at `offset`, in characters.
+        shadowed: The table whose shadow this certainly is, made by a tool that changes its schema
+            online: a binlog that logs the table and not its shadow loses nothing.
     """
 
     name: ScopeObject
@@ -50,6 +52,7 @@ class UsedObject:
     through: tuple[str, ...] = ()
     offset: int = 0
     length: int = 0
+    shadowed: TableName | None = None
 
     def __str__(self) -> str:
         return quote(self.name) if isinstance(self.name, str) else str(self.name)
@@ -70,13 +73,30 @@ class UsedObject:
             return scope.includes(self.name)
         return scope.includes_database(self.database)
 
+    def is_shadow_beside(self, scope: Scope) -> bool:
+        """True if it is the shadow, outside of a scope, of a table in it."""
+        return self.shadowed is not None and scope.includes(self.shadowed) and not self.is_in(scope)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiredTrigger:
-    """A trigger that runs when a statement changes `table`."""
+    """A trigger that runs when a statement changes `table`.
+
+    Attributes:
+        trigger: The trigger, and the way to it.
+        table: Table whose rows the statement changes.
+        shadow: Shadow of the table that the trigger keeps up to date, and does nothing else; None
+            for all other triggers.
+    """
 
     trigger: UsedObject
     table: TableName
+    shadow: TableName | None = None
+
+    def is_left_out(self, scope: Scope) -> bool:
+        """True if a binlog has the table's rows without the trigger, and lacks nothing."""
+        is_outside = self.shadow is not None and not scope.includes(self.shadow)
+        return is_outside and scope.includes(self.table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +109,7 @@ class Changes:
         needs: All other objects that a replay of the statement's text needs.
         triggers: Triggers that the statement fires or makes.
         is_in_procedure: True if the statement stands in the body of a procedure.
+        drops_databases: True if the databases among `writes` are dropped.
         stopped_near: Text at which the analysis stopped; empty if all was understood.
     """
 
@@ -97,17 +118,18 @@ class Changes:
     needs: tuple[UsedObject, ...] = ()
     triggers: tuple[FiredTrigger, ...] = ()
     is_in_procedure: bool = False
+    drops_databases: bool = False
     stopped_near: str = ""
 
     @property
     def permanent_writes(self) -> tuple[UsedObject, ...]:
         """The objects that the statement changes, temporary tables left out."""
-        return tuple(used for used in self.writes if not used.is_temporary)
+        return tuple([used for used in self.writes if not used.is_temporary])
 
     @property
     def temporary_writes(self) -> tuple[UsedObject, ...]:
         """The temporary tables that the statement changes."""
-        return tuple(used for used in self.writes if used.is_temporary)
+        return tuple([used for used in self.writes if used.is_temporary])
 
 
 NAMED_ONLY: Final = frozenset(
@@ -144,6 +166,7 @@ def changes_in_text(effects: StatementEffects) -> Changes:
             *(UsedObject(name=name) for name in needed_tables(effects)),
             *(UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in effects.calls),
         ),
+        drops_databases=bool(effects.dropped_databases),
         stopped_near="" if stopped is None else stopped.text[:80] or "the end",
     )
 

@@ -18,6 +18,8 @@ NAME_LENGTH_MAX: Final = 64
 LOG_ID_MAX: Final = 2**63 - 1
 NAME_CHARACTERS: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.$-]*")
 RESERVED_SUFFIX: Final = re.compile(r"\.(?:[0-9]+|index)\Z")
+INTERNAL_NAME: Final = re.compile(r"@[a-z]+-[0-9]+")
+"""The name of a binlog that is none of users': of one that keeps changes while rows are read."""
 NAME_HINT: Final = (
     f"a name has 1 to {NAME_LENGTH_MAX} of the characters A-Z a-z 0-9 _ - . $, begins with a "
     "letter, digit or _, and does not end in .index or .digits, which its files do"
@@ -37,6 +39,8 @@ class Definition:
         row_image: Value of ROW_IMAGE: the columns that row images hold.
         is_compressed: Value of COMPRESS: True if the binlog's files are compressed as the source
             compresses its own.
+        follows_cascades: True with FOLLOW CASCADES: rows that foreign keys of outside parents
+            change are derived, where they can be.
     """
 
     name: str
@@ -45,6 +49,7 @@ class Definition:
     log_id: int
     row_image: RowImage = RowImage.FULL
     is_compressed: bool = False
+    follows_cascades: bool = False
 
     def __post_init__(self) -> None:
         """Refuse names that cannot be file names.
@@ -52,8 +57,18 @@ class Definition:
         Raises:
             DefinitionError: If the name is not allowed.
         """
-        check_name(self.name)
+        if not is_internal(self.name):
+            check_name(self.name)
         assert 0 < self.log_id <= LOG_ID_MAX
+
+    def __hash__(self) -> int:
+        """Hash what tells nearly all definitions apart; routing looks some up at each commit."""
+        return hash((self.log_id, self.name))
+
+
+def is_internal(name: str) -> bool:
+    """True for the name of a binlog that binlane keeps for itself, which no statement can name."""
+    return INTERNAL_NAME.fullmatch(name) is not None
 
 
 def check_name(name: str) -> None:

@@ -17,6 +17,9 @@ from binlane.statements.scope.statements import (
     AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
+    CancelRows,
+    CheckBinlog,
+    CompactBinlog,
     CreateBinlog,
     DefaultFormat,
     DropBinlog,
@@ -28,6 +31,7 @@ from binlane.statements.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowChecks,
     ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
@@ -44,21 +48,23 @@ from binlane.statements.sql.tree.account_statements import NamedAccount
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
     "[, FORMAT='ROW'|'STATEMENT'|'MIXED'|'default'] "
-    "[, ROW_IMAGE='FULL'|'MINIMAL'|'NOBLOB'|'FULL_NODUP'|'default'] [, COMPRESS='ON'|'OFF'], "
-    "where list is `database` or "
+    "[, ROW_IMAGE='FULL'|'MINIMAL'|'NOBLOB'|'FULL_NODUP'|'default'] [, COMPRESS='ON'|'OFF'] "
+    "[, FOLLOW CASCADES] [WITH ROWS], where list is `database` or "
     "`database`.`table`, separated by commas"
 )
 ALTER_GRAMMAR: Final = (
     "ALTER BINLOG [IF EXISTS] 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
-    "DROP IGNORE(list), FORMAT='…', ROW_IMAGE='…' or COMPRESS='…'"
+    "DROP IGNORE(list), FORMAT='…', ROW_IMAGE='…', COMPRESS='…', FOLLOW CASCADES or NOFOLLOW CASCADES; "
+    "ALTER BINLOG 'name' ADD LOG(list) WITH ROWS; ALTER BINLOG 'name' COMPACT; "
+    "ALTER BINLOG 'name' WITHOUT ROWS"
 )
-_OPTIONS: Final = "FORMAT, ROW_IMAGE or COMPRESS"
+_OPTIONS: Final = "FORMAT, ROW_IMAGE, COMPRESS or FOLLOW CASCADES"
 REVOKE_GRAMMAR: Final = "REVOKE [IF EXISTS] READ ON BINLOG 'name' [, …] FROM account [, …]"
 FIRST_WORDS: Final = frozenset(
     (
         *("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET"),
-        *("GRANT", "REVOKE", "ACKNOWLEDGE"),
+        *("GRANT", "REVOKE", "ACKNOWLEDGE", "CHECK"),
     )
 )
 
@@ -153,15 +159,26 @@ def _read_create(cursor: Cursor) -> CreateBinlog:
         if_not_exists,
         clauses.row_image,
         clauses.is_compressed,
+        clauses.follows_cascades,
+        clauses.with_rows,
     )
 
 
-def _read_alter(cursor: Cursor) -> AlterBinlog:
+def _read_alter(cursor: Cursor) -> AlterBinlog | CompactBinlog | CancelRows:
     if_exists = cursor.accept("IF", "EXISTS")
     name = _binlog_name(cursor)
+    if cursor.accept("COMPACT"):
+        return CompactBinlog(name, if_exists)
+    if cursor.accept("WITHOUT", "ROWS"):
+        return CancelRows(name)
     clauses = _clauses(cursor, _read_directive)
-    if clauses == _Clauses():
-        raise cursor.stop(f"LOG, IGNORE, ADD, DROP, {_OPTIONS}")
+    if clauses._replace(with_rows=False) == _Clauses():
+        raise cursor.stop(f"LOG, IGNORE, ADD, DROP, COMPACT, {_OPTIONS}")
+    only_adds = clauses._replace(directives=(), with_rows=False) == _Clauses() and all(
+        (one.action, one.which) == (Action.ADD, ScopeList.LOG) for one in clauses.directives
+    )
+    if clauses.with_rows and not only_adds:
+        raise cursor.stop("ADD LOG(list) and nothing else where WITH ROWS stands")
     return AlterBinlog(
         name,
         clauses.directives,
@@ -169,6 +186,8 @@ def _read_alter(cursor: Cursor) -> AlterBinlog:
         if_exists,
         clauses.row_image,
         clauses.is_compressed,
+        clauses.follows_cascades,
+        clauses.with_rows,
     )
 
 
@@ -179,6 +198,8 @@ class _Clauses(NamedTuple):
     logging_mode: LoggingMode | DefaultFormat | None = None
     row_image: RowImage | None = None
     is_compressed: bool | None = None
+    follows_cascades: bool | None = None
+    with_rows: bool = False
 
 
 def _clauses(cursor: Cursor, read: Callable[[Cursor], Directive]) -> _Clauses:
@@ -200,10 +221,25 @@ def _clauses(cursor: Cursor, read: Callable[[Cursor], Directive]) -> _Clauses:
                 raise cursor.stop("COMPRESS only once")
             word = _option(cursor, ("ON", "OFF"), "'ON', 'OFF' or 'default'")
             found = found._replace(is_compressed=word == "ON")
+        elif cursor.word in ("FOLLOW", "NOFOLLOW"):
+            found = found._replace(follows_cascades=_follows(cursor, found))
+        elif cursor.word == "WITH":
+            cursor.expect("WITH")
+            cursor.expect("ROWS")
+            found = found._replace(with_rows=True)
         else:
             directives.append(read(cursor))
         has_comma = cursor.accept_operator(",")
     return found._replace(directives=tuple(directives))
+
+
+def _follows(cursor: Cursor, found: _Clauses) -> bool:
+    """Read FOLLOW CASCADES or NOFOLLOW CASCADES."""
+    if found.follows_cascades is not None:
+        raise cursor.stop("FOLLOW or NOFOLLOW only once")
+    word = cursor.accept_any(("FOLLOW", "NOFOLLOW"))
+    cursor.expect("CASCADES")
+    return word == "FOLLOW"
 
 
 def _read_directive(cursor: Cursor) -> Directive:
@@ -348,6 +384,14 @@ def _read_show_incidents(cursor: Cursor) -> ShowIncidents:
     return ShowIncidents(_binlog_name(cursor) if cursor.accept("FOR") else None)
 
 
+def _read_show_checks(cursor: Cursor) -> ShowChecks:
+    return ShowChecks(_binlog_name(cursor) if cursor.accept("FOR") else None)
+
+
+def _read_check(cursor: Cursor) -> CheckBinlog:
+    return CheckBinlog(_name_at_end(cursor))
+
+
 def _read_acknowledge(cursor: Cursor) -> AcknowledgeIncidents:
     cursor.expect("FOR")
     name = _binlog_name(cursor)
@@ -434,6 +478,12 @@ GRAMMARS: Final = (
         _read_show_incidents,
         "SHOW BINLOG INCIDENTS [FOR 'name']",
     ),
+    BinlogGrammar(
+        ("SHOW BINLOG CHECKS",),
+        _read_show_checks,
+        "SHOW BINLOG CHECKS [FOR 'name']",
+    ),
+    BinlogGrammar(("CHECK BINLOG",), _read_check, "CHECK BINLOG ['name']"),
     BinlogGrammar(
         ("ACKNOWLEDGE BINLOG INCIDENTS",),
         _read_acknowledge,

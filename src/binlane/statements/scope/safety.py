@@ -25,6 +25,7 @@ from binlane.statements.scope.repair import statement_to_log
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
 from binlane.statements.sql.statement_kinds import (
+    DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
     StatementKind,
@@ -62,14 +63,14 @@ class Setting:
         is_made = changes.kind in TABLE_MAKING_KINDS
         return (
             self.mode is not LoggingMode.ROW
-            and (self.logging_format is LoggingFormat.STATEMENT or changes.kind.is_ddl)
+            and (self.logging_format is LoggingFormat.STATEMENT or (changes.kind in DDL_KINDS))
             and used.is_in(self.definition.scope)
             and (is_made or used.name in self.temporary_tables)
         )
 
     def is_text(self, changes: Changes) -> bool:
         """True if the statement would go into the binlog as its text."""
-        return changes.kind.is_ddl or self.logging_format is LoggingFormat.STATEMENT
+        return (changes.kind in DDL_KINDS) or self.logging_format is LoggingFormat.STATEMENT
 
     def needs_temporary_tables(self, changes: Changes) -> bool:
         """True if a replay of the statement needs the temporary tables that it reads.
@@ -79,7 +80,7 @@ class Setting:
         """
         if self.mode is LoggingMode.STATEMENT:
             return True
-        return self.logging_format is LoggingFormat.STATEMENT and not changes.kind.is_ddl
+        return self.logging_format is LoggingFormat.STATEMENT and changes.kind not in DDL_KINDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +115,12 @@ class Coverage:
     @property
     def is_empty(self) -> bool:
         """True if no change is logged."""
-        return not any(is_logged for _, is_logged in self.changes)
+        return True not in [is_logged for _, is_logged in self.changes]
 
     @property
     def is_whole(self) -> bool:
         """True if there are changes and all of them are logged."""
-        return bool(self.changes) and all(is_logged for _, is_logged in self.changes)
+        return bool(self.changes) and False not in [is_logged for _, is_logged in self.changes]
 
     @property
     def is_partial(self) -> bool:
@@ -128,20 +129,24 @@ class Coverage:
 
 
 def coverage(changes: Changes, scope: Scope) -> Coverage:
-    """Compare what a statement changes, temporary tables left out, with a scope."""
-    written = _written(changes, scope)
-    return Coverage(tuple((used, used.is_in(scope)) for used in written))
+    """Compare what a statement changes, temporary tables left out, with a scope.
 
-
-def _written(changes: Changes, scope: Scope) -> Iterable[UsedObject]:
-    """Give the objects that a statement changes for good, temporary tables left out.
-
-    DROP DATABASE of a database that the scope splits changes some tables inside and some outside:
-    each table of that database that the scope names counts.
+    Shadows beside their tables do not count, if all that the statement names of them are outside.
     """
-    yield from changes.permanent_writes
-    if changes.kind is not StatementKind.DROP_DATABASE:
-        return
+    written = changes.permanent_writes
+    shadows = [used for used in written if used.shadowed is not None]
+    if shadows and all(used.is_shadow_beside(scope) for used in shadows):
+        written = tuple(used for used in written if used.shadowed is None)
+    if changes.drops_databases:
+        written = (*written, *_split_tables(changes, scope))
+    return Coverage(tuple([(used, used.is_in(scope)) for used in written]))
+
+
+def _split_tables(changes: Changes, scope: Scope) -> Iterable[UsedObject]:
+    """Give the tables that the scope names in a dropped database that it splits.
+
+    DROP DATABASE then changes some tables inside of the scope, and some outside.
+    """
     for dropped in changes.permanent_writes:
         if dropped.kind is ObjectKind.DATABASE and scope.splits_database(dropped.database):
             for table in sorted(scope.tables_named()):
@@ -163,10 +168,11 @@ def find_dangers(changes: Changes, settings: Sequence[Setting]) -> Iterator[Dang
     if changes.stopped_near:
         yield from _not_understood(changes, settings)
         return
-    yield from _partial_writes(changes, settings)
+    covered = [(one, _coverage(changes, one)) for one in settings]
+    yield from _partial_writes(covered)
     yield from _fired_triggers(changes, settings)
     yield from _load_data(changes, settings)
-    yield from _dependencies(changes, settings)
+    yield from _dependencies(changes, covered)
 
 
 def _not_understood(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
@@ -189,12 +195,14 @@ def _coverage(changes: Changes, setting: Setting) -> Coverage:
     if changes.kind in TABLE_DROPPING_KINDS and not found:
         # Each is dropped where it was made.
         return Coverage(())
-    return Coverage((*found, *((table, setting.logs(table, changes)) for table in temporary)))
+    return Coverage((*found, *[(table, setting.logs(table, changes)) for table in temporary]))
 
 
-def _partial_writes(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
+def _partial_writes(covered: Sequence[tuple[Setting, Coverage]]) -> Iterator[Danger]:
     """Find pairs of writes that binlogs split, each with all that split it; a binlog has one."""
-    found = [(setting, dict(_coverage(changes, setting).changes)) for setting in settings]
+    if not any([one.is_partial for _, one in covered]):  # noqa: C419 - it is faster
+        return
+    found = [(setting, dict(one.changes)) for setting, one in covered]
     told: set[str] = set()
     for first, logged in found:
         if first.definition.name in told or len(set(logged.values())) < 2:
@@ -230,14 +238,16 @@ def _fired_triggers(changes: Changes, settings: Sequence[Setting]) -> Iterator[D
         definition = setting.definition
         is_statement = (
             setting.mode is LoggingMode.STATEMENT
-            if changes.kind.is_ddl
+            if (changes.kind in DDL_KINDS)
             else setting.logging_format is LoggingFormat.STATEMENT
         )
         if not is_statement:
             continue
         for fired in changes.triggers:
-            if definition.scope.includes(fired.table) and is_by_table(
-                definition.scope, fired.table.database
+            if (
+                definition.scope.includes(fired.table)
+                and is_by_table(definition.scope, fired.table.database)
+                and not fired.is_left_out(definition.scope)
             ):
                 text = (
                     f"binlog {definition.name} logs {fired.table} by its name and in statement "
@@ -278,16 +288,22 @@ def _load_data(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger
             )
 
 
-def _dependencies(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
+def _dependencies(
+    changes: Changes, covered: Sequence[tuple[Setting, Coverage]]
+) -> Iterator[Danger]:
     """Find what a binlog's replay of the text would need and may not have."""
-    for setting in settings:
-        if not _coverage(changes, setting).is_whole:
+    if not changes.needs:
+        return
+    for setting, coverage_there in covered:
+        if not coverage_there.is_whole:
             continue
         for needed in changes.needs:
             if needed.is_temporary:
                 is_missing = setting.needs_temporary_tables(changes) and (
                     needed.name not in setting.temporary_tables
                 )
+            elif needed.is_shadow_beside(setting.definition.scope):
+                is_missing = False  # its trigger is left out
             else:
                 is_missing = setting.is_text(changes) and not needed.is_in(setting.definition.scope)
             if is_missing:
@@ -299,7 +315,7 @@ def _dependency_danger(changes: Changes, definition: Definition, needed: UsedObj
     ways = [repair] if repair else []
     if needed.is_temporary:
         ways = [TEMPORARY_HINT]
-    elif not changes.kind.is_ddl:
+    elif changes.kind not in DDL_KINDS:
         ways.append(ROW_HINT)
     hint = "; or ".join(ways)
     error = DependencyError(
@@ -314,8 +330,12 @@ def is_recorded(changes: Changes, setting: Setting) -> bool:
     """True if a binlog logs a statement that no binlog refuses.
 
     In statement format a procedure belongs to its database: binlogs that log a table only by its
-    name do not get the changes that procedures make to it (seed 000).
+    name do not get the changes that procedures make to it (seed 000). Triggers that only keep a
+    shadow up to date are where their shadow is.
     """
+    scope = setting.definition.scope
+    if changes.kind in _OF_TRIGGERS and any(one.is_shadow_beside(scope) for one in changes.needs):
+        return False
     found = _coverage(changes, setting)
     if not found.changes:
         return changes.kind not in WITHOUT_OBJECTS or setting.definition.scope.is_unscoped
@@ -329,6 +349,8 @@ def is_recorded(changes: Changes, setting: Setting) -> bool:
         if is_logged
     )
 
+
+_OF_TRIGGERS = frozenset((StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER))
 
 WITHOUT_OBJECTS = frozenset(
     (

@@ -8,8 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from binlane.errors import DefinitionError
 from binlane.statements.scope.definition import Definition
-from binlane.statements.scope.directives import Directive, altered_scope, created_scope
+from binlane.statements.scope.directives import (
+    Action,
+    Directive,
+    altered_scope,
+    created_scope,
+    quoted,
+)
 from binlane.statements.sql.servers import LoggingMode, RowImage
 from binlane.statements.sql.tree.account_statements import NamedAccount
 
@@ -30,6 +37,8 @@ class CreateBinlog:
     if_not_exists: bool = False
     row_image: RowImage | None = None
     is_compressed: bool | None = None
+    follows_cascades: bool | None = None
+    with_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,34 @@ class AlterBinlog:
     if_exists: bool = False
     row_image: RowImage | None = None
     is_compressed: bool | None = None
+    follows_cascades: bool | None = None
+    with_rows: bool = False
+
+    @property
+    def scope_text(self) -> str:
+        """The statement with its changes of the scope alone, as `parser` reads it."""
+        name = self.name.replace("'", "''")
+        clauses = (
+            f"{'' if each.action is Action.SET else f'{each.action.value} '}{each.which.value}"
+            f"({', '.join(map(quoted, each.objects or ()))})"
+            for each in self.directives
+        )
+        return f"ALTER BINLOG '{name}' {', '.join(clauses)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactBinlog:
+    """ALTER BINLOG … COMPACT: a new beginning with the rows as of a later place."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRows:
+    """ALTER BINLOG … WITHOUT ROWS: no rows are read any more for a binlog."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +148,20 @@ class ShowIncidents:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckBinlog:
+    """CHECK BINLOG; `name` None: all binlogs."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowChecks:
+    """SHOW BINLOG CHECKS; `name` None: of all binlogs."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AcknowledgeIncidents:
     """ACKNOWLEDGE BINLOG INCIDENTS; `last`: the GTID or `file:position` of the last one, None: all."""
 
@@ -167,6 +218,8 @@ class ShowReplicas:
 BinlogStatement = (
     CreateBinlog
     | AlterBinlog
+    | CompactBinlog
+    | CancelRows
     | DropBinlog
     | StartBinlog
     | StopBinlog
@@ -176,6 +229,8 @@ BinlogStatement = (
     | ShowBinlogEvents
     | ShowIncidents
     | AcknowledgeIncidents
+    | CheckBinlog
+    | ShowChecks
     | FlushBinaryLogs
     | PurgeBinaryLogs
     | ShowReplicas
@@ -203,14 +258,16 @@ def create(
     Raises:
         DefinitionError: If the name is not allowed, or one clause contradicts another.
     """
-    return Definition(
+    definition = Definition(
         name=statement.name,
         scope=created_scope(statement.directives, ignores_case=ignores_case),
         logging_mode=_mode(statement.logging_mode or DefaultFormat.DEFAULT, default),
         log_id=log_id,
         row_image=statement.row_image or RowImage.FULL,
         is_compressed=bool(statement.is_compressed),
+        follows_cascades=bool(statement.follows_cascades),
     )
+    return _checked(definition)
 
 
 def alter(
@@ -226,14 +283,28 @@ def alter(
     Raises:
         DefinitionError: If a clause contradicts the definition or another clause.
     """
-    compressed = statement.is_compressed
-    return replace(
+    compressed, follows = statement.is_compressed, statement.follows_cascades
+    altered = replace(
         definition,
         scope=altered_scope(definition.scope, statement.directives),
         logging_mode=_mode(statement.logging_mode or definition.logging_mode, default),
         row_image=statement.row_image or definition.row_image,
         is_compressed=definition.is_compressed if compressed is None else compressed,
+        follows_cascades=definition.follows_cascades if follows is None else follows,
     )
+    return _checked(altered)
+
+
+def _checked(definition: Definition) -> Definition:
+    """Refuse FOLLOW CASCADES of a binlog that does not have its tables' whole rows."""
+    if definition.follows_cascades and (
+        definition.logging_mode is not LoggingMode.ROW or definition.row_image is not RowImage.FULL
+    ):
+        raise DefinitionError(
+            f"binlog '{definition.name}' cannot follow cascades: it does not have whole rows",
+            hint="FOLLOW CASCADES needs FORMAT='ROW' and ROW_IMAGE='FULL'",
+        )
+    return definition
 
 
 def _mode(said: LoggingMode | DefaultFormat, default: LoggingMode) -> LoggingMode:

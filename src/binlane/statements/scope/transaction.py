@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from binlane.errors import PartialTransactionError
 from binlane.statements.scope.changes import UsedObject
@@ -44,6 +45,8 @@ class TransactionWrites:
 
     def joined(self, other: TransactionWrites) -> TransactionWrites:
         """Give these writes with those of another transaction."""
+        if not self.writes:
+            return other
         if other.known <= self.known:
             return self
         result = self
@@ -58,6 +61,10 @@ class TransactionWrites:
             if not write.used.is_transactional:
                 result = result.added([write.used], write.binlogs)
         return result
+
+
+NO_WRITES: Final = TransactionWrites()
+"""The writes of a transaction that wrote nothing."""
 
 
 def find_partial_transaction(

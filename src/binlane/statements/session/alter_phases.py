@@ -15,9 +15,10 @@ from typing import Final
 from binlane.statements.session import log_events
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_state import SessionStatement
+from binlane.statements.sql.foreign_keys import asked_name
 from binlane.statements.sql.schema import Key, Table
 from binlane.statements.sql.statement_kinds import StatementKind
-from binlane.statements.sql.table_changes import PRIMARY, asked_name
+from binlane.statements.sql.table_changes import PRIMARY
 from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, CreateIndex, DropIndex
 

@@ -9,7 +9,7 @@ Source: MariaDB 10.11 sql/log.cc, MySQL 9.7 sql/binlog.cc.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from binlane.log.codec.query import AnnotateRowsEvent, QueryEvent, RowsQueryEvent
@@ -37,6 +37,8 @@ class Cache:
             None outside.
         open_rows: Position of the last rows event of the current statement, which rows of the same kind and
             table join. None without.
+        closed_rows: Position of a rows event that no rows join any more, but that MySQL has not written; it is
+            written with the next event. None without.
         marks: Marks of earlier statements, in order: the end of their events, and their number. Kept only
             where a caller counts statements; see `BinlogCaches.mark`.
     """
@@ -46,13 +48,17 @@ class Cache:
     before_statement: int | None = None
     open_rows: int | None = None
     marks: list[tuple[int, int]] = field(default_factory=list)
+    closed_rows: int | None = None
 
     @property
     def is_empty(self) -> bool:
         """True if nothing waits that is to be logged."""
         if self.counts_maps or not self.events:
             return not self.events
-        return all(isinstance(event, _WITHOUT_CONTENT) for event in self.events)
+        for event in self.events:  # noqa: SIM110 - a generator costs as much as all this
+            if not isinstance(event, _WITHOUT_CONTENT):
+                return False
+        return True
 
     def add_rows(self, rows: ChangedRows) -> None:
         """Add rows; those of the same table and kind as the last ones are in one event."""
@@ -71,10 +77,16 @@ class Cache:
             self.events[self.open_rows] = ended(last)
             self.open_rows = None
 
+    def drop_open_rows(self) -> None:
+        """Drop a last rows event that is not written yet, as MySQL does when a statement fails."""
+        last = self.closed_rows if self.open_rows is None else self.open_rows
+        if last is not None and last == len(self.events) - 1:
+            self.truncate(last)
+
     def truncate(self, size: int) -> None:
         """Drop the events that were added after so many events."""
         del self.events[size:]
-        self.open_rows = None
+        self.open_rows = self.closed_rows = None
         while self.marks and self.marks[-1][0] > size:
             _, number = self.marks.pop()
             if size > (self.marks[-1][0] if self.marks else 0):
@@ -88,7 +100,14 @@ class Cache:
 
     def copy(self) -> Cache:
         """Copy the present state."""
-        return replace(self, events=self.events.copy(), marks=self.marks.copy())
+        return Cache(
+            self.counts_maps,
+            self.events.copy(),
+            self.before_statement,
+            self.open_rows,
+            self.marks.copy(),
+            self.closed_rows,
+        )
 
     def clear(self) -> None:
         """Drop everything."""
@@ -165,14 +184,20 @@ class BinlogCaches:
 
     def copy(self) -> BinlogCaches:
         """Copy the present state."""
-        return replace(
-            self,
-            written=self.written.copy(),
-            statement_cache=self.statement_cache.copy(),
-            transaction_cache=self.transaction_cache.copy(),
-            positions=self.positions.copy(),
-            held_temporary=self.held_temporary.copy(),
-            written_marks=self.written_marks.copy(),
+        return BinlogCaches(
+            self.name,
+            self.server,
+            self.written.copy(),
+            self.statement_cache.copy(),
+            self.transaction_cache.copy(),
+            self.is_registered,
+            self.has_unsafe_content,
+            self.keeps_transaction,
+            self.positions.copy(),
+            self.held_temporary.copy(),
+            self.status_vars,
+            self.is_compressing,
+            self.written_marks.copy(),
         )
 
     def mark(self, number: int) -> None:
@@ -268,8 +293,11 @@ class BinlogCaches:
 
         Source: 004:R-flush-SC. MariaDB makes one group of both caches if it commits in two phases.
         """
-        if self.statement_cache.events or not (keeps_rows_open and context.is_in_transaction):
+        keeps_rows_open &= context.is_in_transaction
+        if self.statement_cache.events or not keeps_rows_open:
+            last = self.transaction_cache.open_rows if keeps_rows_open else None
             self._end_rows()
+            self.transaction_cache.closed_rows = last
         end = log_events.XID if context.engine_changes.ends_with_xid else log_events.COMMIT
         if not context.is_in_transaction and self.server.is_mariadb and end is log_events.XID:
             caches = (self.statement_cache, self.transaction_cache)
@@ -290,8 +318,15 @@ class BinlogCaches:
         self.transaction_cache.before_statement = None
 
     def roll_back_statement(self, context: WriteContext) -> None:
-        """End a statement that failed."""
-        self._end_rows()
+        """End a statement that failed; rows that an earlier one left open go with it.
+
+        Source: MySQL 9.7 sql/binlog.cc `binlog_trx_cache_data::truncate`.
+        """
+        if self.server.is_mariadb or self._keeps_failed(context):
+            self._end_rows()
+        else:
+            self.statement_cache.end_rows()
+            self.transaction_cache.drop_open_rows()
         self._flush_statement_cache()
         if not context.is_in_transaction:
             if self._cannot_roll_back(context):

@@ -248,7 +248,8 @@ class SessionUse:
         return any(
             _is_random(use)
             for access in self.resolved.accesses
-            if server.is_mariadb or (access.changes and not access.is_prelocked)
+            if access.table.definition.has_default_expressions
+            and (server.is_mariadb or (access.changes and not access.is_prelocked))
             for default in prepared_defaults(access.table, self.facts, server)
             for use in default.functions
         )
@@ -345,7 +346,7 @@ def _ends(node: Node) -> Iterator[Node]:
     if isinstance(node, Call) and node.name.upper() == "LAST_INSERT_ID":
         yield node
         return
-    below = list(children(node))
+    below = children(node)
     if not below:
         yield node
     for child in below:

@@ -313,7 +313,7 @@ class Creation:
     def replaces(self) -> bool:
         """True if the statement is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
         is_tolerant = self.state.variables.is_on("sql_if_exists", default=False)
-        is_or_replace = self.statement.facts.is_or_replace and not is_tolerant
+        is_or_replace = self.statement.facts.effects.is_or_replace and not is_tolerant
         return self.state.server.is_mariadb and is_or_replace
 
     @property

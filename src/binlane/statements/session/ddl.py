@@ -228,8 +228,7 @@ def _dropped_with_database(state: SessionState, statement: SessionStatement) -> 
 
 def _leave_dropped(state: SessionState, statement: SessionStatement) -> None:
     """Leave a dropped default database: the session then has none."""
-    effects = statement.facts.effects
-    if effects.kind is StatementKind.DROP_DATABASE and state.database in effects.databases:
+    if state.database in statement.facts.effects.dropped_databases:
         state.database = ""
 
 

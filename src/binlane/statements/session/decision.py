@@ -5,7 +5,7 @@ Errors that a statement meets when its tables are opened come first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -27,8 +27,8 @@ from binlane.statements.session.lock_refusals import refusal_beyond_locks
 from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.report import Note
 from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
-from binlane.statements.session.safety import changes_of
 from binlane.statements.session.state import SessionState
+from binlane.statements.session.statement_changes import changes_of
 from binlane.statements.session.statement_state import SessionStatement, TemporaryChange
 from binlane.statements.sql.facts import Shift, StatementFacts
 from binlane.statements.sql.schema import Table
@@ -46,6 +46,7 @@ class Decided:
         shift: Differences between the places in this text and those of the shape; None: no difference.
         verdicts: Verdicts of the binlogs that log the statement, by name.
         changes: The statement's changes in scopes; None where no binlogs are defined.
+        shadows: By binlog, shadows beside its scope whose rows it leaves out.
         takes_seeds: The statement gets a table ready whose DEFAULT takes the session's seeds of RAND().
     """
 
@@ -54,6 +55,7 @@ class Decided:
     shift: Shift | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     changes: Changes | None = None
+    shadows: Mapping[str, frozenset[TableName]] = field(default_factory=dict)
     takes_seeds: bool = False
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
@@ -100,24 +102,10 @@ def decide(
     shape = shape_of(statement.facts, state.opening(statement.database, created))
     shift = statement.facts.shift
     resolved = shape.resolved if shift is None else shape.resolved.moved(shift)
-    lost = next(
-        (name for name, _ in resolved.unknown_tables if state.objects.is_unknown(name)), None
-    )
-    if lost is not None:
-        state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
-        return None
-    refusal = refusal_beyond_locks(state, statement.facts, resolved)
-    if refusal is not None:
-        state.fail(refusal)
-        return None
-    failure = next(iter(resolved.errors), None) or state.host.errors.denied_inside(
-        statement.facts, state.opening(statement.database), state.identity
-    )
-    if failure is not None:
-        _fail_behind_locks(state, statement, resolved, failure)
+    if _cannot_open(state, statement, resolved):
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
-    refusal = _unknown_column(state, statement)
+    refusal = _unknown_column(state, statement) if state.host.errors.predicts else None
     if refusal is not None and not state.server.is_mariadb:
         state.fail(refusal)
         return None
@@ -142,6 +130,28 @@ def decide(
     if decided is not None:
         _remember(state, statement, decided)
     return decided
+
+
+def _cannot_open(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
+    """True if the tables of a statement cannot be opened, for a reason that `state` then knows."""
+    for name, _ in resolved.unknown_tables:
+        if state.objects.is_unknown(name):
+            state.programs.effort.unfollowed = f"what was made of {name.plain} was not analysed"
+            return True
+    if state.locked_tables is not None or state.is_read_locked:
+        refusal = refusal_beyond_locks(state, statement.facts, resolved)
+        if refusal is not None:
+            state.fail(refusal)
+            return True
+    errors, failure = state.host.errors, next(iter(resolved.errors), None)
+    if failure is None and errors.predicts:
+        opening = state.opening(statement.database)
+        failure = errors.denied_inside(statement.facts, opening, state.identity)
+    if failure is not None:
+        _fail_behind_locks(state, statement, resolved, failure)
+    return failure is not None
 
 
 def _unknown_column(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -186,8 +196,8 @@ def _remember(state: SessionState, statement: SessionStatement, decided: Decided
     remembered = statement.remembered
     known = {found.reason for found in remembered.reasons}
     for verdict in decided.verdicts.values():
-        remembered.reasons.extend(one for one in verdict.unsafe if one.reason not in known)
-        known.update(one.reason for one in verdict.unsafe)
+        remembered.reasons.extend([one for one in verdict.unsafe if one.reason not in known])
+        known.update([one.reason for one in verdict.unsafe])
     if remembered.reasons:
         remembered.tables = _table_changes(state, decided.resolved)
 
@@ -222,9 +232,13 @@ def _decide_resolved(
     for name, verdict in verdicts.items():
         state.execution.steps.setdefault(name, []).extend(verdict.steps)
         state.execution.unsafe.setdefault(name, []).extend(
-            reasons.symbol(found.reason) for found in verdict.unsafe
+            [reasons.symbol(found.reason) for found in verdict.unsafe]
         )
     if _refuse(state, verdicts):
+        error = state.execution.error
+        if state.safety is None and error is not None and error.behind:
+            # InnoDB refuses to be locked: the tables before are locked already.
+            state.opened(_locked_before(known.resolved))
         return None
     decided = Decided(
         resolved=known.resolved,
@@ -235,6 +249,14 @@ def _decide_resolved(
         changes=changes,
     )
     return decided if changes is None else _decide_safety(state, statement, decided, changes)
+
+
+def _locked_before(resolved: ResolvedStatement) -> Iterator[Table]:
+    """Give the tables that are locked before the first one of InnoDB that is locked for writing."""
+    for access in resolved.accesses:
+        if access.is_locked_for_write and access.table.engine.upper() == "INNODB":
+            return
+        yield access.table
 
 
 def _refuse(state: SessionState, verdicts: Mapping[str, Verdict]) -> bool:
@@ -291,6 +313,11 @@ def _decide_safety(
     if isinstance(admitted, Refusal):
         state.fail(admitted)
         return None
+    if changes.triggers:
+        rows = _as_rows_without_triggers(state, statement, decided, admitted)
+        if rows is None:
+            return None
+        decided = rows
     admitted |= {SOURCE_LOG}
     verdicts = {name: one for name, one in decided.verdicts.items() if name in admitted}
     return replace(decided, verdicts=verdicts)
@@ -315,9 +342,44 @@ def _as_rows(
     verdicts = _verdicts(state, statement, decided, names, are_rows=True)
     if any(one.errors for one in verdicts.values()):
         return None
+    return _with_verdicts(state, decided, verdicts)
+
+
+def _with_verdicts(
+    state: SessionState, decided: Decided, verdicts: Mapping[str, Verdict]
+) -> Decided:
+    """Return a decision with other verdicts for some binlogs."""
     for name, verdict in verdicts.items():
         state.execution.steps.setdefault(name, []).extend(verdict.steps)
     return replace(decided, verdicts={**decided.verdicts, **verdicts})
+
+
+def _as_rows_without_triggers(
+    state: SessionState, statement: SessionStatement, decided: Decided, recorders: Container[str]
+) -> Decided | None:
+    """A statement as rows in binlogs that have none of the triggers which fill a shadow beside.
+
+    A text could do something else where such a trigger is missing, and its rows are the same.
+
+    Returns:
+        The decision; None if a binlog can have no rows of it, which `state` then knows.
+    """
+    assert state.safety is not None
+    assert decided.changes is not None
+    found = state.safety.shadows_left_out(decided.changes)
+    left_out = {name: shadows for name, shadows in found.items() if name in recorders}
+    if not left_out:
+        return decided
+    verdicts = _verdicts(state, statement, decided, left_out, are_rows=True)
+    if _refuse(state, verdicts):
+        return None
+    for name, shadows in left_out.items():
+        names = ", ".join(shadow.plain for shadow in sorted(shadows))
+        steps = state.execution.steps.setdefault(name, [])
+        steps.append(f"{names} is a tool's shadow outside of the scope: logged as rows without it")
+    # No text, nothing unsafe: the notes are for texts.
+    safe = {name: replace(verdict, unsafe=()) for name, verdict in verdicts.items()}
+    return replace(_with_verdicts(state, decided, safe), shadows=left_out)
 
 
 _OF_TEXTS: Final = frozenset(
@@ -393,11 +455,8 @@ def _temporary_names(
     """The temporary tables that a statement opens, without the one that it makes."""
     effects = statement.facts.effects
     made = effects.writes if effects.kind is StatementKind.CREATE_TABLE_SELECT else ()
-    return frozenset(
-        access.name
-        for access in resolved.accesses
-        if access.table.is_temporary and access.name not in made
-    )
+    names = [one.name for one in resolved.accesses if one.table.is_temporary]
+    return frozenset(names).difference(made)
 
 
 def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> None:

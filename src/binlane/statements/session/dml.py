@@ -64,6 +64,30 @@ _IN_USE: Final = 1442
 _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 
+_AT_ONCE: Final = frozenset(
+    (
+        *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE),
+        *(StatementKind.DELETE, StatementKind.SELECT),
+    )
+)
+
+
+def runs_at_once(state: SessionState, statement: SessionStatement) -> bool:
+    """True if a statement of rows runs, unless its tables or rows hinder it."""
+    transaction = state.transaction
+    return (
+        statement.facts.effects.kind in _AT_ONCE
+        and statement.outcome.error is None
+        and transaction.xa_phase is None
+        and transaction.created is None
+        and not state.unknown_programs
+        and not (state.locked_tables is not None or state.is_read_locked)
+        and not state.characteristics.is_read_only
+        and not state.variables.settings.characteristics.is_read_only
+        and not state.host.errors.predicts
+    )
+
+
 def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement that reads or changes rows."""
     _begin(state, statement)
@@ -77,8 +101,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         statement = statement.failing(trace.error)
     if not _was_foreseen(state, decided, trace):
         return
-    is_left_to_others = any(is_delayed(state, name, decided.resolved) for name in decided.verdicts)
-    runs = () if is_left_to_others else trace.runs
+    runs = () if _is_left_to_others(state, decided) else trace.runs
     engine_changes = engine_changes_of(state.server, decided.resolved, runs)
     if statement.succeeds and (
         _tries_rows(state, statement, decided.resolved) or _empties_table(state, statement, decided)
@@ -108,6 +131,12 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         state.reset_characteristics()
 
 
+def _is_left_to_others(state: SessionState, decided: Decided) -> bool:
+    """True if another thread inserts the rows, as some binlog sees it."""
+    resolved = decided.resolved
+    return resolved.is_delayed and any(is_delayed(state, one, resolved) for one in decided.verdicts)
+
+
 def _is_passed_over(state: SessionState, statement: SessionStatement, trace: Trace) -> bool:
     """True if a statement that a function stopped has no error all the same: MariaDB's DO.
 
@@ -134,7 +163,7 @@ def _traced(
     if not ways.choose(DataCondition(f"a row for {target.name.plain}")):
         return statement, trace
     state.programs.user_variables = variables
-    statement = replace(statement, outcome=replace(outcome, rows=0))
+    statement = replace(statement, outcome=outcome._replace(rows=0))
     return statement, trace_of(state, statement, decided)
 
 
@@ -183,7 +212,7 @@ def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
 
 def _written(state: SessionState) -> int:
     """Return the number of events that the client's statement has in the binlogs so far."""
-    return sum(len(one.written) for name, one in state.binlogs.items() if name != SOURCE_LOG)
+    return sum([len(one.written) for name, one in state.binlogs.items() if name != SOURCE_LOG])
 
 
 def _is_begun(state: SessionState, decided: Decided) -> bool:
@@ -202,8 +231,12 @@ def _with_rows_known(
     """
     if not statement.succeeds:
         return statement
-    if (lack := _unfilled(state, statement, decided)) is not None:
-        return statement.failing(lack)
+    if state.host.errors.predicts:
+        lack = _unfilled(state, statement, decided)
+        if lack is not None:
+            return statement.failing(lack)
+    if not isinstance(statement.facts.tree, Update | Delete):
+        return statement
     facts, resolved = statement.facts, decided.resolved
     if is_proven_empty(state, statement, resolved) or looks_up_nothing(
         facts, resolved, state.server
@@ -212,7 +245,7 @@ def _with_rows_known(
     if state.empty_tables and _is_of_empty_table(state, statement, decided):
         return replace(statement, outcome=_PROVEN_EMPTY)
     if finds_no_rows(facts, resolved):
-        return replace(statement, outcome=replace(statement.outcome, rows=0))
+        return replace(statement, outcome=statement.outcome._replace(rows=0))
     return statement
 
 
@@ -231,16 +264,18 @@ def _was_foreseen(state: SessionState, decided: Decided, trace: Trace) -> bool:
     if not trace.runs:
         return True
     accessed = {access.name for access in decided.resolved.accesses}
-    unforeseen = next((run.table for run in trace.runs if run.table not in accessed), None)
-    if unforeseen is not None:
-        forget(decided.shape)
-        state.programs.effort.unfollowed = f"{unforeseen.plain} was not known at the decision"
-    return unforeseen is None
+    for run in trace.runs:
+        if run.table not in accessed:
+            forget(decided.shape)
+            state.programs.effort.unfollowed = f"{run.table.plain} was not known at the decision"
+            return False
+    return True
 
 
 def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
     """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
-    if is_not_locked(state, statement):
+    is_open = statement.succeeds and state.locked_tables is None
+    if not is_open and is_not_locked(state, statement):
         return None
     if not statement.succeeds:
         resolved = state.host.resolved(statement.facts, statement.database)
@@ -250,7 +285,9 @@ def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
             state.fail_as_stated(statement)
             return None
     decided = decide(state, statement)
-    if decided is not None and fails_at_once(statement, decided.resolved):
+    if decided is None or statement.succeeds:
+        return decided
+    if fails_at_once(statement, decided.resolved):
         state.opened(access.table for access in decided.resolved.accesses)
         state.fail_as_stated(statement)
         return None

@@ -58,9 +58,7 @@ class _Drop:
     def carry_out(self, recorders: frozenset[str]) -> None:
         """Drop them, and log that in the binlogs that log it, or hold a temporary one."""
         state, statement, is_temporary = self.state, self.statement, self.effects.is_temporary
-        named: _Named = [
-            (name, self._table(name)) for name in self.effects.drops or self.effects.writes
-        ]
+        named: _Named = [(name, self._table(name)) for name in self.effects.drops]
         if self.is_mariadb and is_temporary and state.is_in_transaction:
             # MariaDB logs a transaction that drops a temporary table even if it is rolled back.
             for binlog in state.binlogs.values():

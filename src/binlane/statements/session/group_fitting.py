@@ -384,9 +384,12 @@ class GroupFitting:
     def _own_end(self, name: str, place: int, parts: Sequence[Part]) -> Iterator[TextPart | None]:
         """The end that a binlog's group has of its own."""
         ends = self._ends.get((name, place), ())
-        is_text = bool(parts) and all(isinstance(part, TextPart) for part in parts)
-        if is_text and len(ends) == 1 and ends[0] != self._groups[place].group.closing:
-            yield _end_behind(parts, ends[0])
+        if len(ends) != 1 or not parts:
+            return
+        end, at_source = ends[0], self._groups[place].group.closing
+        is_text = all(isinstance(part, TextPart) for part in parts)
+        if is_text and end is not at_source and end != at_source:
+            yield _end_behind(parts, end)
 
     def _of_binlog(self, name: str, place: int, source: SourceGroup) -> Sequence[Part] | None:
         """Return a group's content in a binlog; None: the same as at the source."""

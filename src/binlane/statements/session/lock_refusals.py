@@ -224,7 +224,7 @@ def _changed_under_locks(
     effects = statement.facts.effects
     makes = effects.kind in _CREATES_TABLES
     if not effects.is_temporary:
-        names = (*effects.writes, *effects.drops)
+        names = effects.writes
         if effects.renames:
             made: set[TableName] = set()
             names = ()

@@ -231,6 +231,11 @@ def ended(event: ChangedRows) -> ChangedRows:
     return ChangedRows(event.event_type, event.table, event.flags | _STATEMENT_END)
 
 
+def ends_rows(event: Body) -> bool:
+    """True if an event is the last one of a statement's rows."""
+    return isinstance(event, ChangedRows) and bool(event.flags & _STATEMENT_END)
+
+
 def group(events: Sequence[Body], end: Body, server: Server) -> list[Body]:
     """The content of caches between its opening and its end."""
     return [GROUP_START if server.is_mariadb else BEGIN, *events, end]

@@ -170,7 +170,7 @@ def _changed_tables(state: SessionState, facts: StatementFacts) -> tuple[TableNa
     """
     effects = facts.effects
     if effects.kind in _CHANGES_TABLES or effects.kind is StatementKind.DROP_TABLE:
-        return (*effects.writes, *effects.drops)
+        return effects.writes
     if effects.kind in _TEMPORARY_KINDS:
         return effects.writes if effects.is_temporary else ()
     if effects.kind not in _REOPENS_TABLES:
@@ -236,7 +236,7 @@ def _note_empty(state: SessionState, facts: StatementFacts, emptied: TableName |
     """Know which tables are empty behind DDL that succeeded."""
     effects, filled = facts.effects, state.objects.filled
     if state.empty_tables and effects.kind in DDL_KINDS:
-        state.empty_tables.difference_update((*effects.writes, *effects.drops))
+        state.empty_tables.difference_update(effects.writes)
     if filled is not None:
         filled.update([new for old, new in effects.renames if old in filled])
     if effects.kind in TABLE_DROPPING_KINDS:

@@ -7,7 +7,7 @@ before, and plans of statements that come again are made of the first one.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
 from binlane.statements.programs.host import LoggedVariable
 from binlane.statements.session.group_fitting import GroupFitting
 from binlane.statements.session.group_plan import Part, TextPart
-from binlane.statements.session.log_events import SOURCE_LOG, Body
+from binlane.statements.session.log_events import SOURCE_LOG, Body, ends_rows
 from binlane.statements.session.plan_ledger import Ledger, Waiting
 from binlane.statements.session.report import StatementPlan, StatementResult
 from binlane.statements.session.session import Session
@@ -84,11 +84,12 @@ class PlanningSession:
         known = self.preview_known(text, outcome)
         if known is not None:
             return known
-        before = self.snapshot()
+        state, ledger = self.snapshot()
         try:
             return self.execute(text, outcome)
         finally:
-            self.restore(before)
+            self.session.take_back(state)
+            self._ledger, self._preview = ledger, None
 
     def preview_known(self, text: str, outcome: Outcome = NO_OUTCOME) -> StatementPlan | None:
         """Return the plan of a statement, if it is known from others like it; else None."""
@@ -118,21 +119,59 @@ class PlanningSession:
         self._preview = _Preview(text, outcome, planned, ledger)
         return planned
 
-    def unchanging(self, text: str) -> StatementTemplate | None:
-        """Return the template of a statement that leaves nothing behind but its events; None if not known.
+    def plain(self, text: str) -> StatementTemplate | None:
+        """Return the template of a statement of which little is left behind.
+
+        That is nothing but its events, or those wait for the end of a transaction; or it is that end.
 
         Args:
             text: The statement's text, as for `Session.execute`; with anything around it is not known.
-        """
-        ledger = self._ledger
-        if ledger.has_texts or ledger.removed or ledger.unlogged or ledger.images:
-            return None
-        return self.session.recurring.unchanging(text)
 
-    def repeat(self) -> None:
-        """Run a statement that `unchanging` told of; it has the next number."""
+        Returns:
+            None if the template is not known.
+        """
+        ledger, template = self._ledger, self.session.recurring.plain(text)
+        if template is None or (template.is_silent and template.transaction is None):
+            return template
+        if ledger.removed or ledger.unlogged or ledger.images:
+            return None
+        is_of_texts = template.is_waiting or template.is_end
+        return None if ledger.has_texts and not is_of_texts else template
+
+    def waits_for(self, numbers: Sequence[int]) -> bool:
+        """True if nothing waits but some statements, of which each waits in the source's log.
+
+        Args:
+            numbers: Numbers of the statements, in order.
+        """
+        known = frozenset(numbers)
+        for name, binlog in self.session.state.binlogs.items():
+            waiting = [number for _, number in binlog.transaction_cache.marks]
+            is_known = known.issuperset(waiting)
+            if not is_known or (name == SOURCE_LOG and len(waiting) != len(numbers)):
+                return False
+        return True
+
+    def end_with_rows(self, numbers: Sequence[int]) -> bool:
+        """True if each of some statements that wait ends its own rows in the source's log.
+
+        Args:
+            numbers: Numbers of the statements that wait.
+        """
+        cache = self.session.state.binlogs[SOURCE_LOG].transaction_cache
+        ends = {number: end for end, number in cache.marks}
+        return all(
+            number in ends and ends_rows(cache.events[ends[number] - 1]) for number in numbers
+        )
+
+    def repeat(self, template: StatementTemplate, text: str) -> None:
+        """Run a statement that `plain` told of; it has the next number."""
         self._preview = None
-        self.session.recurring.stay()
+        self.session.recurring.repeat(template, text)
+        if template.is_waiting:
+            self._ledger.has_texts |= not self.session.logs_rows_alone
+        elif template.is_end and not self.waits:
+            self._ledger.end_transaction()
 
     def count(self) -> int:
         """Return a number for an event that the session logs without a statement of its own."""
@@ -180,11 +219,17 @@ class PlanningSession:
         self._preview = None
         state = self.session.state
         number, needed = state.number + 1, preview is not None or self.needs_plans
+        is_alone = self._ledger.is_clean and not (self._ledger.images or _waits(state))
         result = self.session.execute(text, outcome)
         if preview is not None and preview.planned.result is result:
             self._ledger = preview.ledger
             return preview.planned
-        return self._planned(result, number, needed=needed)
+        planned = self._planned(result, number, needed=needed)
+        template, execution = self.session.recurring.latest, state.execution
+        is_plain = is_alone and needed and state.is_logging and not self.has_images
+        if template is not None and is_plain and not (template.waits or execution.failed):
+            template.plan = PlanTemplate.of(planned)
+        return planned
 
     def disconnect(self) -> StatementPlan:
         """End the session: the open transaction is rolled back, temporary tables are dropped."""

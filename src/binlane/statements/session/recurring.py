@@ -3,7 +3,8 @@
 Most statements of an application differ from earlier ones in their literals alone, and run in the same state
 of the session. Such a statement is carried out once; its events, and the transaction's state behind it, are
 kept and repeated with the text of the next one. Kept are only effects that no literal can change, and none
-that have a place in the text: notes, ways, errors that nobody stated.
+that have a place in the text: notes, ways, errors that nobody stated. SET, USE, SHOW, and queries whose
+literals decide something, come again with the same text alone.
 
 A state of the session is found by all values that statements depend on, as long as the session goes on by
 itself; a kept statement leads from one state to the next without looking.
@@ -12,16 +13,19 @@ itself; a kept statement leads from one state to the next without looking.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
-from binlane.statements.scope.transaction import TransactionWrites
-from binlane.statements.session.alike_effects import has_alike_effects
+from binlane.statements.scope.transaction import NO_WRITES, TransactionWrites
 from binlane.statements.session.caches import BinlogCaches
 from binlane.statements.session.log_events import Body
 from binlane.statements.session.report import BinlogResult, StatementResult
-from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
+from binlane.statements.session.resolved_shape import (
+    ResolvedShape,
+    has_alike_effects,
+    may_come_as_text,
+    shape_of,
+)
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.statement_template import (
     CacheFlags,
@@ -33,6 +37,7 @@ from binlane.statements.session.statement_template import (
     TemplateKey,
 )
 from binlane.statements.session.transaction import Transaction
+from binlane.statements.session.variables import Variables
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.reading import Key, key_of, pattern
 from binlane.statements.sql.servers import Dialect
@@ -42,12 +47,20 @@ from binlane.statements.sql.tokens import LONG
 KEPT_MAX: Final = 4_096
 """Statements that are kept, and states; then all begins anew."""
 
+TEXTS_MAX: Final = 512
+"""Statements that are kept by their texts; then all these begin anew."""
+_TEXT_MAX: Final = 1_024
+"""Characters of a text by which a statement is kept."""
 _ENDS: Final = frozenset((StatementKind.BEGIN, StatementKind.COMMIT, StatementKind.ROLLBACK))
-"""Statements that end the transaction before them."""
+"""Statements that end the transaction before them; some SETs do, too."""
 
 
 class Recurring:
-    """The statements of one session that come again; their kept effects serve all sessions."""
+    """The statements of one session that come again; their kept effects serve all sessions.
+
+    Attributes:
+        latest: Template of the last statement, if it was made by that one.
+    """
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
@@ -56,6 +69,15 @@ class Recurring:
         self._is_ahead = False
         self._split: tuple[str, Dialect, Key] | None = None
         self._expected: ExpectedResult | None = None
+        # Status variables with which the last statement ran, if that changed them.
+        self._status: bytes | None = None
+        self.latest: StatementTemplate | None = None
+
+    @property
+    def place(self) -> StartState | None:
+        """State of the session, if nothing has led out of it since it was found."""
+        place = self._at
+        return None if place is None or place.version is not self._state.objects.version else place
 
     def shape(self, facts: StatementFacts) -> ResolvedShape:
         """Return the resolved shape of a statement of the client."""
@@ -68,7 +90,7 @@ class Recurring:
         place = (self._at or self.find()) if is_kept else None
         if place is None or place.version is not self._state.objects.version:
             return None
-        kept = place.templates.get(self._key(text, place.dialect, outcome))
+        kept = self._kept(place, text, outcome)
         if kept is None:
             return None
         found = self._expected = ExpectedResult(text, kept.told(self._binlogs, text), kept)
@@ -79,18 +101,18 @@ class Recurring:
         is_told = outcome.rows == 0 and self._state.objects.filled is not None
         return not (is_told or outcome.is_proven_empty)
 
-    def _key(self, text: str, dialect: Dialect, outcome: Outcome) -> TemplateKey:
-        """Return the parts that are equal in all statements with the same effects in one state."""
+    def _kept(self, place: StartState, text: str, outcome: Outcome) -> StatementTemplate | None:
+        """Return the template of a statement; None if it is not known."""
         last = self._split
-        if last is not None and last[0] == text and last[1] is dialect:
-            # The statement was foreseen, and is run now.
-            key = last[2]
-        else:
-            key = key_of(text, dialect)
-            self._split = (text, dialect, key)
-        if outcome is NO_OUTCOME or (outcome.rows is None and outcome.error is None):
-            return key
-        return outcome.rows, outcome.error, key
+        if last is None or last[0] != text or last[1] is not place.dialect:
+            last = self._split = (text, place.dialect, key_of(text, place.dialect))
+        # Else the statement was foreseen, and is run now.
+        key: TemplateKey = last[2]
+        own: TemplateKey = (text,)
+        if outcome is not NO_OUTCOME:
+            key, own = _of_outcome(last[2], outcome), _of_outcome((text,), outcome)
+        kept = place.templates.get(key)
+        return place.texts.get(own) if kept is None and place.texts else kept
 
     def again(self, text: str, outcome: Outcome) -> StatementResult | Attempt | None:
         """Repeat the known effects of a statement.
@@ -103,6 +125,7 @@ class Recurring:
             The statement's result. If its effects are not known, an attempt that is to be told of its
             execution; None in states in which little comes again. Then the session goes on by itself.
         """
+        self.latest = None
         is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
         if place is None:
@@ -111,11 +134,11 @@ class Recurring:
         if place.version is not self._state.objects.version:
             self.leave()
             return self.again(text, outcome)
-        key = self._key(text, place.dialect, outcome)
-        kept = place.templates.get(key)
+        kept = self._kept(place, text, outcome)
         if kept is None:
             self.leave()
-            return Attempt(self, place, key, text)
+            assert self._split is not None, "it was looked for"
+            return Attempt(self, place, self._split[2], text, outcome)
         expected, self._expected = self._expected, None
         if expected is None or expected.template is not kept or expected.text != text:
             result = kept.told(self._binlogs, text)
@@ -123,32 +146,39 @@ class Recurring:
             result = expected.result
         self._is_ahead = True
         self._at = kept.after
+        self._status = None if kept.settings is None else self._state.variables.status_vars()
         kept.again(self._state, self._binlogs, text)
         return result
 
-    def unchanging(self, text: str) -> StatementTemplate | None:
-        """Return the known effect of a statement that leaves the session as it is; None for others.
+    def plain(self, text: str) -> StatementTemplate | None:
+        """Return the known effect of a statement that leaves the session as it is, or logs nothing now.
 
         Args:
             text: The statement's text, as for `again`.
 
         Returns:
-            None also where nothing of the session is logged.
+            None for other statements, and where nothing of the session is logged.
         """
         place = self._at
         if place is None or place.version is not self._state.objects.version or len(text) > LONG:
             return None
         key = tuple(place.split(text))
         kept = place.templates.get(key)
-        if kept is None or not (kept.is_unchanging and place.is_logging):
+        if kept is None or not kept.is_foreseen or not place.is_logging:
             self._split = (text, place.dialect, key)  # what it does is asked next
             return None
         return kept
 
-    def stay(self) -> None:
-        """Count a statement that `unchanging` gave and that has run: nothing else is new."""
+    def repeat(self, kept: StatementTemplate, text: str) -> None:
+        """Take in that a statement has run which `plain` gave."""
         self._state.number += 1
-        self._is_ahead, self._expected = True, None
+        self._is_ahead, self._expected, self._status = True, None, None
+        if not kept.is_unchanging:
+            self._at = kept.after
+            kept.again(self._state, self._binlogs, text)
+            for _, numbers in kept.appended:
+                for number in numbers:
+                    self._binlogs[number].transaction_cache.mark(self._state.number)
 
     def leave(self) -> None:
         """Let the session go on by itself, or as another one from here on."""
@@ -159,7 +189,7 @@ class Recurring:
         state = self._state
         # The changes so far are shared between statements, so they are copied.
         state.transaction.changes = state.transaction.changes.copy()
-        status = state.variables.status_vars()
+        status = state.variables.status_vars() if self._status is None else self._status
         for binlog in self._binlogs:
             binlog.status_vars = status
 
@@ -180,8 +210,8 @@ class Recurring:
             or state.unknown_programs
             or state.temporary.names
             or state.empty_tables
-            or variables.is_on("sql_auto_is_null", default=False)
-            or any(binlog.statement_cache.events for binlog in self._binlogs)
+            or variables.settings.finds_last_by_null
+            or any([binlog.statement_cache.events for binlog in self._binlogs])  # noqa: C419
         ):
             return None
         changes = transaction.changes
@@ -189,7 +219,7 @@ class Recurring:
             *(state.server, state.assume_engine, state.knows_accounts),
             *(state.database, state.objects.version, variables.is_format_set, variables.connection),
             *(frozenset(variables.values.items()), frozenset(variables.global_values.items())),
-            None if safety is None else safety.definitions,
+            None if safety is None else safety.token,
             state.identity,
             *(transaction.is_begun, transaction.is_active, bool(transaction.savepoints)),
             *(transaction.own, transaction.coming),
@@ -218,9 +248,16 @@ class Recurring:
                 split=pattern(variables.settings.dialect).split,
                 is_logging=state.is_logging,
                 has_savepoints=bool(transaction.savepoints),
+                is_active=transaction.is_active,
             )
         self._at = place
         return place
+
+
+def _of_outcome(key: Key, outcome: Outcome) -> TemplateKey:
+    if outcome is NO_OUTCOME or (outcome.rows is None and outcome.error is None):
+        return key
+    return outcome.rows, outcome.error, key
 
 
 class _Known:
@@ -233,6 +270,7 @@ class _Known:
     def __init__(self) -> None:
         self.places: dict[tuple[object, ...], StartState] = {}
         self._size = 0
+        self._texts = 0
 
     def grow(self) -> None:
         """Count one more effect; forget all others if these are too many."""
@@ -241,7 +279,16 @@ class _Known:
             # A session may be in one of them.
             for place in places.values():
                 place.templates.clear()
+                place.texts.clear()
         self._size += 1
+
+    def grow_by_text(self) -> None:
+        """Count one more effect that is kept by a text; forget all others of these if they are too many."""
+        if self._texts >= TEXTS_MAX:
+            self._texts = 0
+            for place in self.places.values():
+                place.texts.clear()
+        self._texts += 1
 
 
 _known: Final = _Known()
@@ -251,12 +298,16 @@ class Attempt:
     """A statement that is carried out for the first time in some state."""
 
     def __init__(
-        self, recurring: Recurring, place: StartState, key: TemplateKey, text: str
+        self, recurring: Recurring, place: StartState, key: Key, text: str, outcome: Outcome
     ) -> None:
         self._recurring = recurring
         self._place = place
         self._key = key
         self._text = text
+        self._outcome = outcome
+        self._is_by_text = False
+        self._settings: Variables | None = None
+        self._database = ""
         self._transaction = Transaction()
         self._binlogs: list[tuple[list[Body], CacheFlags]] = []
 
@@ -267,20 +318,32 @@ class Attempt:
             state: The session, before the statement is carried out.
             facts: Facts of the statement's text.
         """
-        if facts.shape is None:
+        self._is_by_text = facts.shape is None
+        is_setting = may_come_as_text(facts)
+        if (is_setting or facts.effects.kind in _ENDS) and self._place.has_savepoints:
             return False
-        if facts.effects.kind in _ENDS and self._place.has_savepoints:
+        if self._is_by_text and len(self._text) > _TEXT_MAX:
+            return False
+        self._database = state.database
+        if is_setting:
+            self._settings = state.variables.copy()
+        elif not self._has_alike_effects(state, facts):
+            return False
+        if state.safety is not None:
+            state.safety.added = NO_WRITES
+        self._transaction = state.transaction.copy()
+        self._binlogs = [
+            (one.transaction_cache.events.copy(), _flags(one)) for one in state.binlogs.values()
+        ]
+        return True
+
+    def _has_alike_effects(self, state: SessionState, facts: StatementFacts) -> bool:
+        """True if statements of a shape do the same; of those without one that is asked of queries alone."""
+        if self._is_by_text and facts.effects.kind is not StatementKind.SELECT:
             return False
         shape = self._recurring.shape(facts)
         if shape.may_recur is None:
             shape.may_recur = has_alike_effects(shape, state.objects)
-        if shape.may_recur:
-            if state.safety is not None:
-                state.safety.added = TransactionWrites()
-            self._transaction = state.transaction.copy()
-            self._binlogs = [
-                (one.transaction_cache.events.copy(), _flags(one)) for one in state.binlogs.values()
-            ]
         return shape.may_recur
 
     def was(self, state: SessionState, result: StatementResult) -> None:
@@ -307,7 +370,7 @@ class Attempt:
             later = makers.made(events[len(waiting) :])
             if now is None or later is None:
                 return
-            written.append((replace(told, bodies=(), runs=()), now))
+            written.append((told._replace(bodies=(), runs=()), now))
             appended.append(later)
             if _flags(binlog) != flags_before:
                 flags.append((number, _flags(binlog)))
@@ -320,20 +383,37 @@ class Attempt:
         is_same = transaction == self._transaction
         has_waiting = any(waiting for waiting, _ in self._binlogs)
         has_more = bool(appended_groups or cleared or flags or has_waiting or writes is not None)
-        _known.grow()
-        self._place.templates[self._key] = StatementTemplate(
+        is_written = any(now.constant for _, now in written)
+        is_silent = not (is_written or appended_groups or cleared or flags or error)
+        found = StatementTemplate(
             is_unchanging=after is self._place and is_same and not has_more and error is None,
+            is_silent=is_silent,
             names=tuple(state.binlogs),
             error=error,
-            result=None if any(now.constant for _, now in written) else result,
+            result=None if is_written else result,
             written=_groups(written),
             appended=appended_groups,
             cleared=cleared,
             flags=flags,
             transaction=None if is_same else transaction.copy(),
             writes=writes,
+            before=self._place,
             after=after,
+            settings=self._changed_settings(state),
         )
+        key, templates = self._key, self._place.templates
+        if self._is_by_text:
+            key, templates = (self._text,), self._place.texts
+            _known.grow_by_text()
+        else:
+            _known.grow()
+        self._recurring.latest = templates[_of_outcome(key, self._outcome)] = found
+
+    def _changed_settings(self, state: SessionState) -> tuple[Variables, str] | None:
+        """Return variables and default database, if the statement may change them, and did."""
+        if (self._settings or state.variables, self._database) == (state.variables, state.database):
+            return None
+        return state.variables.copy(), state.database
 
 
 def _added(state: SessionState) -> TransactionWrites | None:

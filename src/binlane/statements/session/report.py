@@ -54,8 +54,7 @@ class Note:
     on_some_ways: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinlogResult:
+class BinlogResult(NamedTuple):
     """The effects of a statement on one binlog.
 
     Attributes:

@@ -11,7 +11,7 @@ MariaDB's sql/sql_sequence.cc, and sql/sql_class.cc `binlog_write_table_maps`; M
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -25,8 +25,9 @@ from binlane.statements.policy.used_objects import names_in_view
 from binlane.statements.programs.environment import SessionEnvironment
 from binlane.statements.programs.host import SessionValues
 from binlane.statements.programs.routines import silent
-from binlane.statements.programs.trace import RowRun, Trace, Traced, changed_rows
+from binlane.statements.programs.trace import RowRun, Trace, Traced, changed_rows, plain_trace
 from binlane.statements.programs.tracer import trace
+from binlane.statements.programs.ways import SinglePath
 from binlane.statements.session import log_events
 from binlane.statements.session.caches import BinlogCaches, WriteContext
 from binlane.statements.session.context_events import SessionUse
@@ -69,6 +70,10 @@ from binlane.statements.sql.tree.expressions import (
 )
 from binlane.statements.sql.tree.statements import Delete, Update
 
+_OF_ROWS: Final = frozenset(
+    (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
+)
+
 
 def trace_of(state: SessionState, statement: SessionStatement, decided: Decided) -> Trace:
     """Follow a statement that runs; called once for it, as it assigns user variables."""
@@ -91,7 +96,17 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     if sequences and _always_inserts(statement):
         found = trace(replace(traced, outcome=Outcome()), state.host, environment)
         return replace(found, runs=tuple(run for run in found.runs if run.table not in sequences))
-    found = _without_rows_of_nothing(trace(traced, state.host, environment), resolved)
+    if (
+        shape.is_alone
+        and statement.facts.effects.kind in _OF_ROWS
+        and statement.succeeds
+        and not any([access.is_foreign_key for access in resolved.accesses])  # noqa: C419
+        and isinstance(state.programs.ways, SinglePath)
+    ):
+        found = plain_trace(traced, state.objects)
+    else:
+        found = trace(traced, state.host, environment)
+    found = _without_rows_of_nothing(found, resolved)
     if sequences:
         return _follow_sequences(state, statement, resolved, found, sequences)
     if shape.is_alone and found.error is None:
@@ -169,7 +184,7 @@ def with_null_ids(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement, trace: Trace
 ) -> Trace:
     """Add LAST_INSERT_ID to a trace where the statement looks for the row inserted last."""
-    if not state.variables.is_on("sql_auto_is_null", default=False):
+    if not state.variables.settings.finds_last_by_null:
         return trace
     if _finds_inserted(state) and _looks_for_null(statement, resolved):
         state.null_is_insert_id = False
@@ -183,7 +198,7 @@ def with_null_ids(
 
 def _finds_inserted(state: SessionState) -> bool:
     """True if IS NULL of a counter finds the row inserted last: once in MariaDB, always in MySQL."""
-    is_asked = state.variables.is_on("sql_auto_is_null", default=False)
+    is_asked = state.variables.settings.finds_last_by_null
     return is_asked and (state.null_is_insert_id or not state.server.is_mariadb)
 
 
@@ -392,7 +407,7 @@ def release_ranges(state: SessionState, facts: StatementFacts) -> None:
     is_flush = effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES"
     if not values or not (is_flush or effects.kind in DDL_KINDS):
         return
-    for name in (effects.writes or tuple(values)) if is_flush else effects.writes + effects.drops:
+    for name in effects.writes or (tuple(values) if is_flush else ()):
         if name not in values:
             continue
         if not (is_flush or effects.kind is StatementKind.ALTER_SEQUENCE):
@@ -476,6 +491,17 @@ class LoggedRows(NamedTuple):
 
     first: tuple[tuple[bool, Body], ...]
     runs: tuple[tuple[bool, ChangedRows], ...]
+
+    def without(self, tables: Container[TableName]) -> LoggedRows:
+        """Return the rows without those of some tables."""
+        return LoggedRows(
+            tuple(
+                one
+                for one in self.first
+                if not (isinstance(one[1], log_events.MappedTable) and one[1].table in tables)
+            ),
+            tuple(one for one in self.runs if one[1].table not in tables),
+        )
 
     def write(self, binlog: BinlogCaches, context: WriteContext) -> None:
         """Add them to a binlog's caches."""

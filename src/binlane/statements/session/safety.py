@@ -2,18 +2,15 @@
 
 The rules are in `scope`; this module remembers the session's state for them: the writes of its transaction,
 and the binlogs that log each of its temporary tables. It is used only where binlogs are defined; a server's
-own single log knows no scopes.
-
-
-The changes and needs of one statement come from its resolved form, in which views, triggers, functions and
-foreign keys are followed already: `policy.resolution` lists every table with the steps that lead to it.
+own single log knows no scopes. The changes and needs of one statement are found by `statement_changes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -21,28 +18,15 @@ from binlane.errors import (
     DefinitionError,
     DependencyError,
     LoadDataError,
-    NotLoggableError,
     PartialTransactionError,
     PartialWriteError,
     TriggerError,
     UnsafeStatementError,
 )
 from binlane.names import TableName, quote
-from binlane.statements.policy.engines import traits
-from binlane.statements.policy.reasons import Via
 from binlane.statements.policy.refusals import Refusal, Why
-from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
-from binlane.statements.policy.server import Server
 from binlane.statements.scope.changes import (
-    NAMED_ONLY,
-    SCHEMAS_OF_EVERY_SERVER,
     Changes,
-    FiredTrigger,
-    ObjectKind,
-    UsedObject,
-    changed_databases,
-    needed_tables,
-    written_tables,
 )
 from binlane.statements.scope.definition import Definition, duplicate_binlog, look_up
 from binlane.statements.scope.parser import parse_binlog_statement
@@ -56,210 +40,16 @@ from binlane.statements.scope.safety import (
 )
 from binlane.statements.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alter, create
 from binlane.statements.scope.temporary import TemporaryTables
-from binlane.statements.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.statements.sql.facts import RowChange, StatementFacts, TableUse
+from binlane.statements.scope.transaction import (
+    NO_WRITES,
+    TransactionWrites,
+    find_partial_transaction,
+)
 from binlane.statements.sql.object_store import Objects
-from binlane.statements.sql.schema import Table
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
 from binlane.statements.sql.statement_kinds import (
-    READING_KINDS,
     TABLE_DROPPING_KINDS,
-    TABLE_MAKING_KINDS,
-    WRITING_KINDS,
-    StatementKind,
 )
-
-_BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}
-"""Kinds of statements whose changes are those of rows; the text may name a view instead."""
-
-
-_EVENTS: Final[Mapping[RowChange, tuple[str, ...]]] = MappingProxyType(
-    {
-        RowChange.INSERT: ("INSERT",),
-        RowChange.LOAD: ("INSERT",),
-        RowChange.UPDATE: ("UPDATE",),
-        RowChange.DELETE: ("DELETE",),
-        RowChange.REPLACE: ("INSERT", "DELETE"),
-        RowChange.UPSERT: ("INSERT", "UPDATE"),
-    }
-)
-"""Events of triggers by the change of rows."""
-
-
-def changes_of(
-    facts: StatementFacts,
-    resolved: ResolvedStatement,
-    objects: Objects,
-    *,
-    server: Server,
-    is_in_procedure: bool = False,
-) -> Changes:
-    """Return a statement's changes and needs, through everything that it uses.
-
-    Args:
-        facts: Facts of the statement's text.
-        resolved: The statement's tables with its accesses.
-        objects: The server's objects before the statement runs.
-        server: Server whose engines are meant.
-        is_in_procedure: The statement stands in the body of a procedure that CALL runs.
-    """
-    is_by_rows = facts.effects.kind in _BY_ROWS
-    # The first place is the one that is told.
-    uses = {} if is_by_rows else {use.name: use for use in reversed(facts.tables)}
-    found = _Used(facts, resolved, objects, server, uses)
-    stopped = facts.effects.stopped_at
-    return Changes(
-        kind=facts.effects.kind,
-        writes=_once(found.writes()),
-        needs=_once(found.needs()),
-        triggers=(*found.made_triggers(), *found.fired_triggers()),
-        is_in_procedure=is_in_procedure,
-        stopped_near="" if stopped is None else stopped.text[:80] or "the end",
-    )
-
-
-def _once(found: Iterable[UsedObject]) -> tuple[UsedObject, ...]:
-    """Each object once, as it was found first."""
-    first: dict[tuple[object, ...], UsedObject] = {}
-    for used in found:
-        first.setdefault((used.kind, used.name, used.is_temporary), used)
-    return tuple(first.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Used:
-    """Finds the objects that a statement uses."""
-
-    facts: StatementFacts
-    resolved: ResolvedStatement
-    objects: Objects
-    server: Server
-    uses: Mapping[TableName, TableUse]
-
-    def writes(self) -> Iterator[UsedObject]:
-        effects = self.facts.effects
-        if effects.kind is StatementKind.DROP_TRIGGER:
-            # A trigger goes where its table goes, also when it is dropped.
-            triggers = [self.objects.trigger(name) for name in effects.objects]
-            yield from (UsedObject(name=one.table) for one in triggers if one is not None)
-            if None in triggers:
-                yield from changed_databases(effects)
-            return
-        if effects.kind not in _BY_ROWS:
-            made = self._new_names()
-            yield from (self._named(name) for name in written_tables(effects) if name not in made)
-            yield from changed_databases(effects)
-        for access in self.resolved.accesses:
-            if access.changes:
-                is_transactional = _has_rollback(access.table, self.server)
-                yield replace(_accessed(access), is_transactional=is_transactional)
-
-    def _new_names(self) -> frozenset[TableName]:
-        """The new names of temporary tables, which no binlog can know."""
-        effects = self.facts.effects
-        if effects.kind is StatementKind.RENAME_TABLE and not self.server.is_mariadb:
-            return frozenset()  # MySQL renames no temporary tables
-        return frozenset(new for old, new in effects.net_renames if self._is_temporary(old))
-
-    def _named(self, name: TableName) -> UsedObject:
-        """A table that the text of a DDL statement names."""
-        effects = self.facts.effects
-        use = self.uses.get(name)
-        is_made = effects.kind in TABLE_MAKING_KINDS
-        return UsedObject(
-            name=name,
-            is_temporary=effects.is_temporary or (not is_made and self._is_temporary(name)),
-            offset=use.offset if use else 0,
-            length=use.length if use else 0,
-        )
-
-    def _is_temporary(self, name: TableName) -> bool:
-        table = self.objects.table(name)
-        return table is not None and table.is_temporary
-
-    def needs(self) -> Iterator[UsedObject]:
-        """Give the needs of a replay of the text: tables read, views and functions on the way, and names.
-
-        Tables that a foreign key only looks at are left out: a replica without them has no such foreign key
-        either.
-        """
-        effects = self.facts.effects
-        if effects.kind in NAMED_ONLY:
-            return
-        if effects.kind not in _BY_ROWS:
-            yield from map(self._need_named, needed_tables(effects))
-            yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in effects.calls)
-        written = set(effects.writes)
-        for access in self.resolved.accesses:
-            yield from _needs_on_the_way(access)
-            is_outside = access.name.database.lower() not in SCHEMAS_OF_EVERY_SERVER
-            is_read = not access.changes and not access.is_foreign_key
-            if is_read and is_outside and (effects.kind in _BY_ROWS or access.name not in written):
-                yield _accessed(access)
-        functions = self.resolved.functions
-        yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in functions)
-
-    def _need_named(self, name: TableName) -> UsedObject:
-        used = self._named(name)
-        is_made = self.facts.effects.kind in TABLE_MAKING_KINDS
-        return replace(
-            used,
-            kind=ObjectKind.TABLE if self.objects.view(name) is None else ObjectKind.VIEW,
-            is_temporary=self._is_temporary(name) if is_made else used.is_temporary,
-        )
-
-    def made_triggers(self) -> Iterator[FiredTrigger]:
-        effects = self.facts.effects
-        if effects.kind is StatementKind.CREATE_TRIGGER:
-            for name, table in zip(effects.objects, effects.writes, strict=False):
-                trigger = UsedObject(name=name, kind=ObjectKind.ROUTINE)
-                yield FiredTrigger(trigger=trigger, table=table)
-
-    def fired_triggers(self) -> Iterator[FiredTrigger]:
-        """Triggers of the tables whose rows change; cascades of foreign keys fire none."""
-        for access in self.resolved.accesses:
-            if access.is_foreign_key or access.table.is_temporary or not access.changes:
-                continue
-            events = {event for change in access.changes for event in _EVENTS.get(change, ())}
-            for trigger in self.objects.triggers(access.name):
-                if trigger.events & events:
-                    used = _on_the_way(access, trigger.name, ObjectKind.ROUTINE, access.via)
-                    yield FiredTrigger(trigger=used, table=access.name)
-
-
-def _accessed(access: TableAccess) -> UsedObject:
-    used = _on_the_way(access, access.name, ObjectKind.TABLE, access.via)
-    return replace(used, is_temporary=access.table.is_temporary)
-
-
-def _on_the_way(
-    access: TableAccess, name: TableName, kind: ObjectKind, via: Iterable[Via]
-) -> UsedObject:
-    return UsedObject(
-        name=name,
-        kind=kind,
-        through=tuple(f"{step.kind} {step.name.plain}" for step in via),
-        offset=access.offset,
-        length=access.length,
-    )
-
-
-def _has_rollback(table: Table, server: Server) -> bool:
-    try:
-        return traits(table, server).has_rollback
-    except NotLoggableError:
-        return False
-
-
-_KINDS: Final = {"view": ObjectKind.VIEW, "function": ObjectKind.ROUTINE}
-
-
-def _needs_on_the_way(access: TableAccess) -> Iterator[UsedObject]:
-    """Views and functions through which the statement comes to a table."""
-    for index, via in enumerate(access.via):
-        if via.kind in _KINDS:
-            yield _on_the_way(access, via.name, _KINDS[via.kind], access.via[:index])
-
 
 SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
     {
@@ -291,6 +81,13 @@ class _Judgement(NamedTuple):
 _JUDGEMENTS_MAX: Final = 1_024
 
 
+@lru_cache
+def _token(definitions: tuple[Definition, ...]) -> object:
+    """Return an object that stands for definitions, since to compare these takes long."""
+    del definitions
+    return object()
+
+
 class ScopeSafety:
     """A session's memory of its binlogs' scopes.
 
@@ -299,20 +96,17 @@ class ScopeSafety:
         transaction: Writes of the open transaction so far.
         added: Part of these writes since a caller last emptied this field.
         logs_rows_alone: All of the binlogs log rows.
+        modes: Logging modes of the definitions.
+        token: Stands for the definitions: the same object as long as they are equal.
     """
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self._define(definitions)
-        self.transaction = self.added = TransactionWrites()
+        self.transaction = self.added = NO_WRITES
         self._savepoints: dict[str, TransactionWrites] = {}
         self._temporary = TemporaryTables()
         self._judgements: dict[tuple[object, ...], _Judgement] = {}
         self._judged_with: tuple[object, object] = (self.definitions, self._temporary)
-
-    @property
-    def modes(self) -> Mapping[str, LoggingMode]:
-        """The logging modes of the definitions."""
-        return self._modes
 
     def state(self) -> object:
         """Return the state that a judgement can depend on."""
@@ -370,8 +164,9 @@ class ScopeSafety:
 
     def _define(self, definitions: Iterable[Definition]) -> None:
         self.definitions = tuple(definitions)
-        self._modes = {one.name: one.logging_mode for one in self.definitions}
-        self.logs_rows_alone = all(mode is LoggingMode.ROW for mode in self._modes.values())
+        self.token = _token(self.definitions)
+        self.modes = {one.name: one.logging_mode for one in self.definitions}
+        self.logs_rows_alone = all(mode is LoggingMode.ROW for mode in self.modes.values())
 
     def candidates(self, changes: Changes) -> frozenset[str]:
         """Names of the binlogs that may log a statement, so that its format must be decided."""
@@ -454,7 +249,7 @@ class ScopeSafety:
         found = known.get(key)
         if found is None:
             settings = [self._setting(one, modes, formats) for one in self.definitions]
-            names = (one.definition.name for one in settings if is_recorded(changes, one))
+            names = [one.definition.name for one in settings if is_recorded(changes, one)]
             dangers = tuple(find_dangers(changes, settings))
             found = known[key] = _Judgement(changes, dangers, frozenset(names))
         return found
@@ -468,6 +263,15 @@ class ScopeSafety:
         elif len(self._judgements) >= _JUDGEMENTS_MAX:
             self._judgements.clear()
         return self._judgements
+
+    def shadows_left_out(self, changes: Changes) -> Mapping[str, frozenset[TableName]]:
+        """Return the shadows that triggers of a statement fill beside scopes, by binlog."""
+        found: dict[str, set[TableName]] = {}
+        for definition in self.definitions:
+            for fired in changes.triggers:
+                if fired.shadow is not None and fired.is_left_out(definition.scope):
+                    found.setdefault(definition.name, set()).add(fired.shadow)
+        return {name: frozenset(shadows) for name, shadows in found.items()}
 
     def executed(
         self,
@@ -499,7 +303,7 @@ class ScopeSafety:
 
     def transaction_ended(self) -> None:
         """Forget the writes of the transaction that was committed or rolled back."""
-        self.transaction = self.added = TransactionWrites()
+        self.transaction = self.added = NO_WRITES
         self._savepoints = {}
 
     def savepoint(self, name: str) -> None:

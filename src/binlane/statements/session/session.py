@@ -26,14 +26,8 @@ from binlane.statements.scope.definition import Definition
 from binlane.statements.session import settings, transactions
 from binlane.statements.session.caches import BinlogCaches
 from binlane.statements.session.context_events import SessionUse
+from binlane.statements.session.dml import runs_at_once
 from binlane.statements.session.drops import drop_at_disconnect
-from binlane.statements.session.early_errors import (
-    CREATES_PROGRAMS,
-    hangs_on_unknown,
-    not_understood,
-    refusal_at_once,
-    syntax_error,
-)
 from binlane.statements.session.handlers import HANDLERS, do_nothing
 from binlane.statements.session.lock_refusals import (
     fails_under_locks,
@@ -48,9 +42,18 @@ from binlane.statements.session.report import (
     Unanalysed,
     merged_notes,
 )
-from binlane.statements.session.resolved_shape import ResolvedShape, shape_of
+from binlane.statements.session.resolved_shape import ResolvedShape, may_branch, shape_of
 from binlane.statements.session.safety import ScopeSafety
-from binlane.statements.session.server_errors import NO_ERRORS, SessionErrors, is_stated_of_parser
+from binlane.statements.session.server_errors import (
+    CREATES_PROGRAMS,
+    NO_ERRORS,
+    SessionErrors,
+    hangs_on_unknown,
+    is_stated_of_parser,
+    not_understood,
+    refusal_at_once,
+    syntax_error,
+)
 from binlane.statements.session.session_view import SessionView
 from binlane.statements.session.settings import refusal_in_function
 from binlane.statements.session.state import SessionState
@@ -58,7 +61,7 @@ from binlane.statements.session.statement_state import Execution, SessionStateme
 from binlane.statements.session.statement_template import ExpectedResult
 from binlane.statements.session.transaction import PreparedXa, Transaction
 from binlane.statements.session.transactions import fails_read_only, is_forbidden
-from binlane.statements.session.variables import OF_BINLOGS, Variables
+from binlane.statements.session.variables import NOTHING_SHOWN, Variables
 from binlane.statements.session.ways import follow
 from binlane.statements.session.xa_statements import leave_xa_at_end
 from binlane.statements.sql.accounts import ROOT, AccountName, default_roles
@@ -165,23 +168,23 @@ class Session(SessionView):
             self.recurring.leave()
             self.state.transaction.is_active = True
 
-    def begin_with(self, values: Mapping[str, str], before: Session | None = None) -> None:
-        """Take over the values of the binlogs' variables with which a session begins.
+    def begin_with(
+        self,
+        values: Mapping[str, str],
+        before: Session | None = None,
+        shown: Mapping[str, str] = NOTHING_SHOWN,
+    ) -> None:
+        """Take over the values of variables with which a session begins; nothing of it has run yet.
 
         Args:
-            values: Values that SET GLOBAL gave, in capitals, by name. A global binlog_format holds for
-                all binlogs, as one does that the session sets.
-            before: A session in whose place this one goes on, with the values that were set in that one.
+            values: Values that SET GLOBAL gave, in capitals, by name, for all binlogs.
+            before: A session in whose place this one goes on, with the values that it had set.
+            shown: Values of other variables of the session as its server shows them, by name in lower case.
         """
         self.recurring.leave()
-        own: dict[str, str] = {}
-        if before is not None:
-            variables = before.state.variables
-            own = {name: variables.values.get(name, "") for name in OF_BINLOGS}
-            if not variables.is_format_set:
-                del own["binlog_format"]
-        own = {name: value for name, value in own.items() if value}
-        self.state.variables.begin_with(values, own)
+        had = before.state.variables if before else None
+        self.state.variables.begin_with(values, had, shown)
+        self.state.reset_characteristics()
 
     def know_global(self, values: Mapping[str, str]) -> None:
         """Know the values that sessions begin with from now on; this session stays as it is.
@@ -223,7 +226,7 @@ class Session(SessionView):
         try:
             return self.execute(statement, outcome)
         finally:
-            self.restore(before)
+            self.take_back(before)
 
     def predicted_error(self, statement: str) -> Refusal | None:
         """Return the error of a statement with all errors of its server predicted; nothing changes.
@@ -239,7 +242,7 @@ class Session(SessionView):
             return self.execute(statement).error
         finally:
             self._predicts = False
-            self.restore(before)
+            self.take_back(before)
 
     def expect(self, statement: str, outcome: Outcome = NO_OUTCOME) -> ExpectedResult | None:
         """Return the known effects of a statement from others like it; else None."""
@@ -282,7 +285,7 @@ class Session(SessionView):
         try:
             if attempt is not None and not attempt.begins(state, facts):
                 attempt = None
-            is_followed = self._may_branch(facts)
+            is_followed = may_branch(state, facts)
             if is_followed or facts.effects.kind in DDL_KINDS:
                 before = state.snapshot()
             unknown = state.transaction.unknown
@@ -298,6 +301,8 @@ class Session(SessionView):
         except Exception as error:
             state.abandon(facts, before, repr(error))
             raise
+        if result.error is not None and state.locked_tables is not None:
+            self._drop_open_rows()
         if attempt is not None:
             attempt.was(state, result)
         if result.unanalysed is not None:
@@ -307,29 +312,14 @@ class Session(SessionView):
             return replace(result, unanalysed=Unanalysed(reason=reason, offset=0, length=0))
         return result
 
-    def _may_branch(self, facts: StatementFacts) -> bool:
-        """True if a statement runs programs, which may go on in more than one way."""
-        if runner.is_program(facts):
-            return True
-        objects = self.objects
-        if not objects.has_programs:
-            return False
-        if facts.shape is not None:
-            return self.recurring.shape(facts).may_branch
-        return any(
-            objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
-        ) or any(
-            objects.function(
-                objects.called(
-                    use.database,
-                    use.name,
-                    self.database,
-                    calls_packages=facts.dialect.calls_packages,
-                )
-            )
-            is not None
-            for use in facts.functions
-        )
+    def _drop_open_rows(self) -> None:
+        """Know that the rows that MySQL left open under LOCK TABLES go when a later statement fails.
+
+        Source: MySQL 9.7 sql/transaction.cc `trans_rollback_stmt`, measured.
+        """
+        if not self.state.server.is_mariadb:
+            for binlog in self.state.binlogs.values():
+                binlog.transaction_cache.drop_open_rows()
 
     def _followed(self) -> StatementResult:
         """Return the statement's result; an empty one if the statement was not followed to its end."""
@@ -379,7 +369,7 @@ class Session(SessionView):
 
     def _shape(self, facts: StatementFacts, database: str) -> ResolvedShape:
         """Return what is known of all statements of the same shape."""
-        return shape_of(facts, replace(self.state.opening(database), assume_engine=None))
+        return shape_of(facts, self.state.opening(database)._replace(assume_engine=None))
 
     def depends_on(
         self,
@@ -457,6 +447,11 @@ class Session(SessionView):
         self.recurring.leave()
         self.state.restore(snapshot)
 
+    def take_back(self, snapshot: SessionState) -> None:
+        """Return to the state of a snapshot, for the last time."""
+        self.recurring.leave()
+        self.state.become(snapshot)
+
     def disconnect(self) -> StatementResult:
         """End the session: roll back the open transaction, drop the session's temporary tables."""
         self.recurring.leave()
@@ -476,7 +471,8 @@ class Session(SessionView):
 
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
-        return server_text(text, self.state.variables.settings.dialect)
+        has_comments = "/*" in text
+        return server_text(text, self.dialect) if has_comments else ServerText(text, text, text)
 
     def _defines(self, text: str) -> bool:
         """Carry out CREATE, ALTER or DROP BINLOG; False for any other statement.
@@ -525,9 +521,12 @@ class Session(SessionView):
 
     def _carry_out(self, statement: SessionStatement) -> None:
         state = self.state
-        with settings.statement_settings(state, statement) as are_set:
-            if are_set:
-                self._carry_out_set(statement)
+        if not statement.facts.statement_assignments:
+            self._carry_out_set(statement)
+        else:
+            with settings.statement_settings(state, statement) as are_set:
+                if are_set:
+                    self._carry_out_set(statement)
         is_xa = state.transaction.xa_phase is not None
         if statement.outcome.error == _DEADLOCK and not (statement.is_inner or is_xa):
             state.roll_back()
@@ -535,12 +534,23 @@ class Session(SessionView):
     def _carry_out_set(self, statement: SessionStatement) -> None:
         """Carry out a statement whose SET STATEMENT is done."""
         state = self.state
-        state.execution.note_settings(state.variables.settings, is_inner=statement.is_inner)
-        name_variables(statement.facts, SessionEnvironment(self))
+        settings_now, facts = state.variables.settings, statement.facts
+        state.execution.note_settings(settings_now, is_inner=statement.is_inner)
+        if facts.user_variables or facts.effects.kind is StatementKind.SET:
+            name_variables(facts, SessionEnvironment(self))
+        status_vars, compresses = state.variables.status_vars(), state.compresses
         for name, binlog in state.binlogs.items():
-            binlog.status_vars = state.variables.status_vars()
-            binlog.is_compressing = state.compresses
+            binlog.status_vars = status_vars
+            binlog.is_compressing = compresses
             state.is_row_now(name)
+        if runs_at_once(state, statement):
+            HANDLERS[facts.effects.kind](state, statement)
+        else:
+            self._carry_out_checked(statement)
+
+    def _carry_out_checked(self, statement: SessionStatement) -> None:
+        """Carry out a statement that may fail before its tables are looked at."""
+        state = self.state
         if hangs_on_unknown(state, statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return

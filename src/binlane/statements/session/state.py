@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Final
 
 from binlane.log.codec.client_text import text_of_name
@@ -112,28 +113,31 @@ class SessionState:
 
     def snapshot(self) -> SessionState:
         """Copy the present state; later events do not change the copy."""
-        return replace(
-            self,
-            objects=self.objects.copy(),
-            variables=self.variables.copy(),
-            binlogs={name: binlog.copy() for name, binlog in self.binlogs.items()},
-            safety=None if self.safety is None else self.safety.copy(),
-            transaction=self.transaction.copy(),
-            prepared_xa=self.prepared_xa.copy(),
-            temporary=self.temporary.copy(),
-            sequence_values={name: replace(one) for name, one in self.sequence_values.items()},
-            programs=self.programs.copy(),
-            execution=self.execution.copy(),
-            empty_tables=self.empty_tables.copy(),
-            ready_tables=self.ready_tables.copy(),
-        )
+        found = SessionState(*_ALL_OF(self))
+        found.objects = self.objects.copy()
+        found.variables = self.variables.copy()
+        found.binlogs = {name: binlog.copy() for name, binlog in self.binlogs.items()}
+        found.safety = None if self.safety is None else self.safety.copy()
+        found.transaction = self.transaction.copy()
+        found.prepared_xa = self.prepared_xa.copy()
+        found.temporary = self.temporary.copy()
+        sequences = self.sequence_values.items()
+        found.sequence_values = {name: replace(one) for name, one in sequences}
+        found.programs = self.programs.copy()
+        found.execution = self.execution.copy()
+        found.empty_tables = self.empty_tables.copy()
+        found.ready_tables = self.ready_tables.copy()
+        return found
 
     def restore(self, snapshot: SessionState) -> None:
         """Return to the state of a snapshot, which can be restored more than once."""
+        self.become(snapshot.snapshot())
+
+    def become(self, kept: SessionState) -> None:
+        """Return to the state of a snapshot, which must not be used any longer."""
         objects = self.objects
-        kept = snapshot.snapshot()
-        for one in fields(self):
-            setattr(self, one.name, getattr(kept, one.name))
+        for name in _FIELDS:
+            setattr(self, name, getattr(kept, name))
         self.objects = objects
         objects.restore(kept.objects)
 
@@ -212,7 +216,7 @@ class SessionState:
     @property
     def compresses(self) -> bool:
         """True if MySQL compresses the transactions of its own log; binlogs have a setting of their own."""
-        is_on = self.variables.is_on("binlog_transaction_compression", default=False)
+        is_on = self.variables.settings.compresses
         return is_on and self.safety is None and not self.server.is_mariadb
 
     @property
@@ -495,6 +499,9 @@ class SessionState:
             for binlog in self.binlogs.values():
                 binlog.mark(number)
 
+
+_FIELDS: Final = tuple(one.name for one in fields(SessionState))
+_ALL_OF: Final = attrgetter(*_FIELDS)
 
 _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)

@@ -147,7 +147,9 @@ class StatementLog:
             if is_duplicate and _fires_before(self._state, self._decided.resolved):
                 binlog.start(context)  # rows were there, and went with the statement
             return statement.succeeds and not statement.outcome.is_proven_empty
-        self._rows.write(binlog, context)
+        shadows = self._decided.shadows.get(binlog.name)
+        rows = self._rows if shadows is None else self._rows.without(shadows)
+        rows.write(binlog, context)
         if statement.succeeds or self._engine_changes.changed_nontransactional:
             self._state.execution.log(binlog.name, LoggingFormat.ROW)
         return True

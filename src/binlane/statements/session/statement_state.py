@@ -64,7 +64,7 @@ class SessionStatement:
 
     def failing(self, failure: Refusal) -> SessionStatement:
         """The same statement, which the server cannot run."""
-        outcome = replace(self.outcome, error=failure.errno)
+        outcome = self.outcome._replace(error=failure.errno)
         return replace(self, outcome=outcome, failure=failure)
 
     @property

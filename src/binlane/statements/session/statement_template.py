@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from binlane.log.codec.query import AnnotateRowsEvent, QueryEvent, RowsQueryEvent
 from binlane.log.codec.variables import IntvarEvent, RandEvent
 from binlane.statements.policy.refusals import Refusal
 from binlane.statements.programs.host import LoggedVariable
-from binlane.statements.scope.transaction import TransactionWrites
+from binlane.statements.scope.transaction import NO_WRITES, TransactionWrites
 from binlane.statements.session import log_events
 from binlane.statements.session.caches import BinlogCaches, Cache
 from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart
@@ -22,12 +22,12 @@ from binlane.statements.session.log_events import SOURCE_LOG, Body
 from binlane.statements.session.report import BinlogResult, StatementPlan, StatementResult
 from binlane.statements.session.state import SessionState
 from binlane.statements.session.transaction import Runs, Transaction
+from binlane.statements.session.variables import Variables
 from binlane.statements.sql.reading import Key
 from binlane.statements.sql.servers import Dialect, LoggingFormat
 
 CacheFlags = tuple[bool, bool, bool]
 """`is_registered`, `has_unsafe_content` and `keeps_transaction` of a binlog's caches."""
-_NO_WRITES: Final = TransactionWrites()
 _Maker = Callable[[str], Body]
 TemplateKey = Key | tuple[int | None, int | None, Key]
 """Key of a statement: with the number of rows and the error where these are stated."""
@@ -105,11 +105,12 @@ class EventTemplates:
         for place, body in enumerate(constant):
             if place == begin:
                 continue
-            if body in self._made:
-                makers.append((place, self._makers[self._made.index(body)]))
-                constant[place] = log_events.BEGIN
-            elif isinstance(body, _OF_ONE_STATEMENT) and not _is_frame(body):
+            if not isinstance(body, _OF_ONE_STATEMENT) or _is_frame(body):
+                continue
+            if body not in self._made:
                 return None
+            makers.append((place, self._makers[self._made.index(body)]))
+            constant[place] = log_events.BEGIN
         return EventsTemplate(tuple(constant), tuple(makers), begin)
 
 
@@ -206,7 +207,11 @@ class StatementTemplate:
         waits_as_text: The statement is a text in some binlog where it waits.
         values: Events of values that wait before that text.
         is_quiet: The statement writes nothing, and empties no cache.
+        is_waiting: All that the statement logs waits for the end of its transaction.
+        is_end: The statement ends a transaction, of which nothing waits behind it, and adds nothing itself.
+        is_foreseen: The statement may be told of by `PlanningSession.plain`.
         plan: The plan of the statements, where nothing waits; None: not made yet.
+        sent: The plan's bytes as its sender keeps them, by the context in which statements are sent.
         names: Names of the binlogs, by number.
         error: Error that the script stated.
         result: The statement's result, if nothing is written; None: the result is made of `written`.
@@ -216,9 +221,13 @@ class StatementTemplate:
         flags: New flags of the binlogs whose flags change.
         transaction: The transaction's state afterwards; None: as before.
         writes: Writes as part of an open transaction; None if an open transaction has none afterwards.
+        before: The state of the session before the statement.
         after: The state of the session behind the statement.
+        settings: Variables and default database afterwards, of a statement that changes them; None: as
+            before.
         is_unchanging: `after` is the state before the statement: nothing waits before or behind the
             statement, and it has no error.
+        is_silent: The statement writes and appends nothing, and has no error; something may wait before it.
     """
 
     names: Sequence[str]
@@ -230,14 +239,21 @@ class StatementTemplate:
     flags: Sequence[tuple[int, CacheFlags]]
     transaction: Transaction | None
     writes: TransactionWrites | None
+    before: StartState
     after: StartState
     is_unchanging: bool
+    is_silent: bool
+    settings: tuple[Variables, str] | None = None
     waits: frozenset[str] = field(init=False)
     clears: frozenset[str] = field(init=False)
     waits_as_text: bool = field(init=False)
     values: tuple[Body, ...] = field(init=False)
     is_quiet: bool = field(init=False)
+    is_waiting: bool = field(init=False)
+    is_end: bool = field(init=False)
+    is_foreseen: bool = field(init=False)
     plan: PlanTemplate | None = None
+    sent: dict[object, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Name the binlogs."""
@@ -258,6 +274,16 @@ class StatementTemplate:
             found += [one for one in made.constant if isinstance(one, _VALUES) and one not in found]
         self.values = tuple(found)
         self.is_quiet = self.result is not None and not self.cleared
+        self.is_waiting = self.is_quiet and bool(self.appended) and self.error is None
+        is_over = self.transaction is not None and not self.transaction.is_active
+        self.is_end = bool(self.cleared) and is_over and not self.appended and self.error is None
+        is_aside = self.is_unchanging or self.is_silent
+        self.is_foreseen = is_aside or self.is_waiting or self.is_end
+
+    def stays_at(self, place: StartState) -> bool:
+        """True if the statement changes nothing of a session that is in some state."""
+        is_aside = self.writes is None or not (self.writes.writes or self.writes.known)
+        return self.is_silent and self.after is place and self.transaction is None and is_aside
 
     def told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         """Return the result that the statement will have."""
@@ -280,10 +306,13 @@ class StatementTemplate:
             own.is_begun, own.is_active = after.is_begun, after.is_active
             own.own, own.coming = after.own, after.coming
             own.changes = after.changes
+        if self.settings is not None:
+            state.variables.become(self.settings[0])
+            state.database = self.settings[1]
         safety = state.safety
         if safety is not None:
             writes = self.writes
-            safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
+            safety.transaction = NO_WRITES if writes is None else safety.transaction.joined(writes)
 
     def appends(self, name: str, text: str) -> tuple[Body, ...]:
         """Return the events that the statement appends to the transaction cache of a binlog."""
@@ -292,6 +321,18 @@ class StatementTemplate:
             if any(self.names[number] == name for number in numbers):
                 found += made.bodies(text)
         return tuple(found)
+
+    def waiting_texts(self, text: str) -> list[tuple[Body, ...]]:
+        """Return what the statement appends as a text to transaction caches; what several have, once."""
+        as_text = {
+            number
+            for (told, _), numbers in self.written
+            for number in numbers
+            if told.logged_as is not LoggingFormat.ROW and self.names[number] != SOURCE_LOG
+        }
+        return [
+            made.bodies(text) for made, numbers in self.appended if as_text.intersection(numbers)
+        ]
 
     def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         told: dict[str, BinlogResult] = dict.fromkeys(self.names, _NOTHING)
@@ -324,7 +365,9 @@ class StartState:
         split: Gives the pieces of a statement's `key_of`.
         is_logging: Something of the session is logged.
         has_savepoints: The open transaction has some savepoints.
+        is_active: A transaction is open that has begun to work.
         templates: Effects of statements that were carried out in this state, by what such statements share.
+        texts: Effects of other statements, by their texts.
     """
 
     version: object
@@ -332,7 +375,9 @@ class StartState:
     split: Callable[[str], list[str]]
     is_logging: bool
     has_savepoints: bool
+    is_active: bool
     templates: dict[TemplateKey, StatementTemplate] = field(default_factory=dict)
+    texts: dict[TemplateKey, StatementTemplate] = field(default_factory=dict)
 
 
 class ExpectedResult(NamedTuple):

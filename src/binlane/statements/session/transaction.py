@@ -6,7 +6,7 @@ Source: MariaDB 10.11 sql/log.cc, MySQL 9.7 sql/binlog.cc.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from binlane.log.codec.transaction import TransactionXid
@@ -51,7 +51,7 @@ class EngineChanges:
     @property
     def is_transactional(self) -> bool:
         """True if rows changed that could be rolled back."""
-        return any(use.is_changed for use in self.engines.values())
+        return True in [use.is_changed for use in self.engines.values()]
 
     @property
     def is_unsafe_to_roll_back(self) -> bool:
@@ -62,7 +62,7 @@ class EngineChanges:
     def ends_with_xid(self) -> bool:
         """True if the group is committed in two phases."""
         uses = self.engines.values()
-        return self.is_transactional and all(use.has_two_phases for use in uses)
+        return self.is_transactional and False not in [use.has_two_phases for use in uses]
 
     def uses(self, engine: str, *, has_two_phases: bool) -> None:
         """Note that an engine with transactions opens a table."""
@@ -83,7 +83,15 @@ class EngineChanges:
 
     def copy(self) -> EngineChanges:
         """Copy the present state."""
-        return replace(self, engines={name: replace(use) for name, use in self.engines.items()})
+        return EngineChanges(
+            {
+                name: EngineUse(use.has_two_phases, use.is_changed)
+                for name, use in self.engines.items()
+            },
+            self.changed_nontransactional,
+            self.changed_nontransactional_temporary,
+            self.changed_temporary_tables,
+        )
 
     def keep_only(self, engines: frozenset[str]) -> None:
         """Forget the engines that joined after a savepoint."""
@@ -146,7 +154,18 @@ class Transaction:
 
     def copy(self) -> Transaction:
         """Copy the present state."""
-        return replace(self, changes=self.changes.copy(), savepoints=self.savepoints.copy())
+        return Transaction(
+            self.is_begun,
+            self.is_active,
+            self.own,
+            self.coming,
+            self.changes.copy(),
+            self.savepoints.copy(),
+            self.xid,
+            self.xa_phase,
+            self.unknown,
+            self.created,
+        )
 
 
 @dataclass(slots=True)

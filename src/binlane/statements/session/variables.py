@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Final
 
 from binlane.log.codec.charsets import charset_of
@@ -37,6 +39,7 @@ ACCESS_NAMES: Final = frozenset(
 DIRECT: Final = "binlog_direct_non_transactional_updates"
 OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
 """Variables that decide how a session is logged."""
+NOTHING_SHOWN: Final[Mapping[str, str]] = MappingProxyType({})
 _GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -50,6 +53,7 @@ class Variables:
         global_values: Global values that differ from the server's own defaults.
         is_format_set: The session itself has set binlog_format.
         connection: Values of character_set_connection and collation_connection; None if not set.
+        settings: Meaning of the values in force.
     """
 
     server: Server
@@ -58,24 +62,14 @@ class Variables:
     is_format_set: bool = False
     connection: tuple[str, str] | None = None
 
-    _settings: Settings | None = field(default=None, compare=False, repr=False)
+    settings: Settings = field(init=False, compare=False, repr=False)
 
-    @property
-    def settings(self) -> Settings:
-        """Return the settings that the values mean."""
-        found = self._settings
-        if found is None:
-            found = self._settings = _settings_of(self)
-        return found
+    def __post_init__(self) -> None:
+        self.settings = _settings_of(self)
 
     def status_vars(self, *, is_atomic: bool = False) -> bytes:
         """Status variables of a statement's event; `is_atomic` as for `log_events.status_vars`."""
-        flags2 = 0
-        if not self.values.keys().isdisjoint(OPTION_BITS):
-            for name, (bit, value) in OPTION_BITS.items():
-                if self.is_on(name, default=not value) is bool(value):
-                    flags2 |= bit
-        return status_vars(flags2, is_atomic=is_atomic)
+        return status_vars(self.settings.flags2, is_atomic=is_atomic)
 
     def text(self, name: str) -> str:
         """Return a variable's value in capitals; empty if the value is not known."""
@@ -132,39 +126,65 @@ class Variables:
         """Set the session's sql_mode; None: the global one."""
         if self.values.get("sql_mode") == sql_mode:
             return
-        self._settings = None
         if sql_mode is None:
             del self.values["sql_mode"]
         else:
             self.values["sql_mode"] = sql_mode
+        self.settings = _settings_of(self)
 
     def _have_client_charset(self, charset: str) -> None:
         """Set the session's character_set_client; empty: one that is read as UTF-8."""
         if self.text("character_set_client") != charset:
-            self._settings = None
             self.values["character_set_client"] = charset
+            self.settings = _settings_of(self)
 
     def copy(self) -> Variables:
         """Copy the present values, to be restored after SET STATEMENT … FOR."""
-        return replace(self, values=dict(self.values), global_values=dict(self.global_values))
+        found = copy(self)
+        found.values, found.global_values = self.values.copy(), self.global_values.copy()
+        return found
 
-    def begin_with(self, values: Mapping[str, str], own: Mapping[str, str]) -> None:
+    def become(self, kept: Variables) -> None:
+        """Have the values of a copy."""
+        self.values, self.global_values = kept.values.copy(), kept.global_values.copy()
+        self.is_format_set, self.connection = kept.is_format_set, kept.connection
+        self.settings = kept.settings
+
+    def begin_with(
+        self, values: Mapping[str, str], before: Variables | None, shown: Mapping[str, str]
+    ) -> None:
         """Set the values of the binlogs' variables: global ones, and those that the session set itself.
 
         The server's values for its own log are forgotten.
+
+        Args:
+            values: Global values, in capitals, by name.
+            before: Variables of the session as it was followed before; None for a session that begins.
+            shown: Values of other variables as the server shows them, by name in lower case.
         """
-        self._settings = None
+        for name, value in shown.items():
+            if name in ISOLATION_NAMES:
+                self.values["tx_isolation"] = _numbered_isolation(plain(value))
+            else:
+                self.values[name] = plain(value)
+        own = {} if before is None else before.own_of_binlogs()
         for name in OF_BINLOGS:
             self.global_values.pop(name, None)
             self.values.pop(name, None)
         self.global_values |= values
         self.values |= {**values, **own}
         self.is_format_set = "binlog_format" in self.values
+        self.settings = _settings_of(self)
+
+    def own_of_binlogs(self) -> dict[str, str]:
+        """The values of the binlogs' variables that the session has; no format that it has not set."""
+        names = OF_BINLOGS if self.is_format_set else OF_BINLOGS - {"binlog_format"}
+        return {name: self.values[name] for name in names if self.values.get(name)}
 
     def know_global(self, values: Mapping[str, str]) -> None:
         """Set other global values of the binlogs' variables; those of the session stay."""
-        self._settings = None
         self.global_values |= values
+        self.settings = _settings_of(self)
 
     def assign(self, assignment: VariableAssignment) -> None:
         """Carry out one assignment of SET that was found right."""
@@ -192,16 +212,16 @@ class Variables:
         return found or ""
 
     def _store(self, name: str, value: str, scope: VariableScope) -> None:
-        self._settings = None
         if scope in _GLOBAL_SCOPES:
             # A session keeps the value that it began with.
             self.values.setdefault(name, self.global_values.get(name, ""))
             self.global_values[name] = "" if value == "DEFAULT" else value
-            return
-        self.values[name] = self.global_values.get(name, "") if value == "DEFAULT" else value
-        if name == "binlog_format":
-            # DEFAULT gives the word back to the binlogs, unless somebody said the global value.
-            self.is_format_set = value != "DEFAULT" or bool(self.global_values.get(name))
+        else:
+            self.values[name] = self.global_values.get(name, "") if value == "DEFAULT" else value
+            if name == "binlog_format":
+                # DEFAULT gives the word back to the binlogs, unless somebody said the global value.
+                self.is_format_set = value != "DEFAULT" or bool(self.global_values.get(name))
+        self.settings = _settings_of(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +240,9 @@ class Settings:
         checks_foreign_keys: The session's value of foreign_key_checks.
         autoinc_lock_mode: The server's value of innodb_autoinc_lock_mode.
         gtid_consistency: The server's value of enforce_gtid_consistency.
+        compresses: The session's value of binlog_transaction_compression.
+        finds_last_by_null: The session's value of sql_auto_is_null.
+        flags2: Options of the session in the status variables of events.
     """
 
     logging_mode: LoggingMode
@@ -233,9 +256,47 @@ class Settings:
     checks_foreign_keys: bool
     autoinc_lock_mode: int
     gtid_consistency: str
+    compresses: bool
+    finds_last_by_null: bool
+    flags2: int
+
+
+_KEPT_MAX: Final = 1024
+"""Settings that are kept for all sessions."""
+_LONG: Final = 4096
+"""Characters of values from which on their settings are not kept."""
+_BEARING: Final = (
+    *("autocommit", "binlog_format", "binlog_row_image", DIRECT, "sql_log_bin", "sql_mode"),
+    *("character_set_client", "foreign_key_checks", "tx_isolation", "transaction_isolation"),
+    *("tx_read_only", "innodb_autoinc_lock_mode", "enforce_gtid_consistency"),
+    *("binlog_transaction_compression", "sql_auto_is_null", "lower_case_table_names"),
+    *(name for name in OPTION_BITS if name not in ("foreign_key_checks", "sql_auto_is_null")),
+)
+"""Variables that `Settings` are made of."""
+_settings: Final[dict[tuple[object, ...], Settings]] = {}
 
 
 def _settings_of(variables: Variables) -> Settings:
+    """Return the meaning of values; sessions with equal values share it."""
+    values, of_server = variables.values, variables.global_values
+    own = [values.get(name) for name in _BEARING]
+    others = [of_server.get(name) for name in _BEARING]
+    key = (variables.server, *own, *others)
+    found = _settings.get(key)
+    if found is None:
+        # Nothing but what the key has can come into it.
+        bearing = copy(variables)
+        bearing.values = {name: values[name] for name in _BEARING if name in values}
+        bearing.global_values = {name: of_server[name] for name in _BEARING if name in of_server}
+        found = _meaning(bearing)
+        if len(_settings) >= _KEPT_MAX:
+            _settings.clear()
+        if sum(len(one) for one in (*own, *others) if one is not None) <= _LONG:
+            _settings[key] = found
+    return found
+
+
+def _meaning(variables: Variables) -> Settings:
     server = variables.server
     isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
     has_case = variables.global_values.get("lower_case_table_names", "0") == "0"
@@ -262,14 +323,26 @@ def _settings_of(variables: Variables) -> Settings:
             "innodb_autoinc_lock_mode", default=int(server.default("innodb_autoinc_lock_mode"))
         ),
         gtid_consistency=_gtid_consistency(variables),
+        compresses=variables.is_on("binlog_transaction_compression", default=False),
+        finds_last_by_null=variables.is_on("sql_auto_is_null", default=False),
+        flags2=_flags2(variables),
     )
+
+
+def _flags2(variables: Variables) -> int:
+    flags2 = 0
+    if not variables.values.keys().isdisjoint(OPTION_BITS):
+        for name, (bit, value) in OPTION_BITS.items():
+            if variables.is_on(name, default=not value) is bool(value):
+                flags2 |= bit
+    return flags2
 
 
 @cache
 def _dialect(server: Server, sql_mode: str, *, lower_case_names: bool, charset: str) -> Dialect:
     """Return the dialect of a session with an sql_mode and a character set."""
     bare = Dialect(flavor=server.flavor, version=server.version, lower_case_names=lower_case_names)
-    return replace(bare.in_modes(sql_mode), charset=charset)
+    return bare.in_modes(sql_mode)._replace(charset=charset)
 
 
 def _mode(text: str, server: Server) -> LoggingMode:

@@ -265,8 +265,7 @@ def _binlog(results: Sequence[BinlogResult], chosen: BinlogResult) -> BinlogResu
     logged_as = next(
         (one for one in (LoggingFormat.ROW, LoggingFormat.STATEMENT) if one in formats), None
     )
-    return replace(
-        chosen,
+    return chosen._replace(
         logged_as=logged_as,
         unsafe=tuple(dict.fromkeys(reason for result in results for reason in result.unsafe)),
         ways=len({(result.logged_as, result.events) for result in results}),

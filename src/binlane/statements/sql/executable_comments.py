@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.statements.sql.lexis import BEHIND_DASHES, lexed_by
 from binlane.statements.sql.servers import Dialect, Version
@@ -67,8 +66,7 @@ class _Piece(Enum):
     SKIPPED = "a comment that is not run"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerText:
+class ServerText(NamedTuple):
     """A statement with executable comments, as a server has it.
 
     Attributes:

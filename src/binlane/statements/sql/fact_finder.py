@@ -62,6 +62,7 @@ class FactFinder(StatementFinder):
             renames=tuple(self.renames),
             drops=tuple(self.drops),
             is_temporary=self.is_temporary,
+            is_or_replace=self.is_or_replace,
             if_exists=self.if_exists,
         )
 
@@ -111,8 +112,7 @@ class FactFinder(StatementFinder):
             self.kind = kind_of(self.verb)
             self.is_temporary = getattr(node, "is_temporary", False)
             self.if_exists = getattr(node, "if_exists", getattr(node, "if_not_exists", False))
-            if getattr(node, "is_or_replace", False):
-                self.note(is_or_replace=True)
+            self.is_or_replace = getattr(node, "is_or_replace", False)
             if "IGNORE" in getattr(node, "modifiers", ()):
                 self.note(is_ignore=True)
             reader(self, node)
@@ -251,7 +251,7 @@ class FactFinder(StatementFinder):
                 if (sequence := sequence_of(node)) is not None:
                     self.read(self.resolve(sequence))
             else:
-                waiting.extend(reversed(list(children(node))))
+                waiting.extend(reversed(children(node)))
 
     def alter_table(self, node: definitions.AlterTable) -> None:
         """ALTER TABLE."""
@@ -276,7 +276,7 @@ class FactFinder(StatementFinder):
     def create_index(self, node: definitions.CreateIndex) -> None:
         """CREATE INDEX."""
         self.if_exists = node.key.if_not_exists
-        self.note(is_or_replace="OR REPLACE" in node.words)
+        self.is_or_replace = "OR REPLACE" in node.words
         self.write(self.name_table(node.table))
 
     def drop_index(self, node: definitions.DropIndex) -> None:
@@ -375,7 +375,7 @@ class FactFinder(StatementFinder):
             )
             return
         self.kind = StatementKind.ACCOUNT
-        self.note(is_or_replace="OR REPLACE" in node.options)
+        self.is_or_replace = "OR REPLACE" in node.options
         self.databases[ACCOUNT_DATABASE] = None
 
 
@@ -434,7 +434,7 @@ def parts_of(body: Node) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         if isinstance(node, PROGRAM_PARTS):
-            waiting.extend(reversed(list(children(node))))
+            waiting.extend(reversed(children(node)))
         elif not isinstance(node, tree.DataType):
             yield node
 

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from binlane.names import TableName
 from binlane.statements.sql.servers import ANY, Dialect
-from binlane.statements.sql.statement_kinds import OF_THEIR_OWN, VIEW_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import (
+    OF_THEIR_OWN,
+    TABLE_MAKING_KINDS,
+    VIEW_KINDS,
+    StatementKind,
+)
 from binlane.statements.sql.tokens import SqlSyntaxError, Token
 from binlane.statements.sql.tree.expressions import Expression, Node
 from binlane.statements.sql.tree.statements import Empty
@@ -38,8 +43,9 @@ class StatementEffects:
         calls: Procedures called, and functions called with their database. Functions without a
             database cannot be told from built-in ones by the text.
         renames: Old and new names, pair after pair as the server renames them.
-        drops: Tables and sequences that are gone afterwards.
+        drops: Those of `writes` that are gone afterwards.
         is_temporary: True if the statement says TEMPORARY.
+        is_or_replace: True if the statement says OR REPLACE.
         if_exists: True if the statement says IF EXISTS or IF NOT EXISTS.
         stopped_at: Token at which the analysis stopped; then everything above is only the part
             found before. None if all was understood.
@@ -54,8 +60,27 @@ class StatementEffects:
     renames: tuple[tuple[TableName, TableName], ...] = ()
     drops: tuple[TableName, ...] = ()
     is_temporary: bool = False
+    is_or_replace: bool = False
     if_exists: bool = False
     stopped_at: Token | None = None
+
+    @property
+    def made(self) -> TableName | None:
+        """The table, sequence or view that the statement makes; ALTER VIEW makes one anew."""
+        if self.kind in VIEW_KINDS:
+            return None if self.kind is StatementKind.DROP_VIEW else next(iter(self.objects), None)
+        return next(iter(self.writes), None) if self.kind in TABLE_MAKING_KINDS else None
+
+    @property
+    def dropped_databases(self) -> tuple[str, ...]:
+        """Databases of which nothing is left that was there before: CREATE OR REPLACE drops, too."""
+        is_replaced = self.is_or_replace and self.kind is StatementKind.CREATE_DATABASE
+        return self.databases if is_replaced or self.kind is StatementKind.DROP_DATABASE else ()
+
+    @property
+    def changed_tables(self) -> frozenset[TableName]:
+        """`writes`, and the names that tables have only within a RENAME."""
+        return frozenset(self.writes).union(*self.renames)
 
     @property
     def renamed_tables(self) -> tuple[TableName, ...]:
@@ -321,7 +346,6 @@ class StatementFacts:
     nowait: int | None = None
     is_ignore: bool = False
     is_replace: bool = False
-    is_or_replace: bool = False
     is_delayed: bool = False
     is_on_duplicate: bool = False
     on_duplicate_offset: int | None = None

@@ -17,23 +17,24 @@ from typing import Final
 
 from binlane.log.codec.client_text import SWE7, client_codec, is_alike, told_text
 
-LETTERS: Final = r"\x80-\U0010FFFF"
-"""Letters beside ASCII's, in a pattern's set of characters."""
+NO_WORD: Final = r"\x00-\x23\x25-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f"
+"""Characters of which no word is made, in a pattern's set of characters; all others, those that are not ASCII's
+among them, are letters, digits, `_` and `$`. Python takes milliseconds to compile a set of these themselves."""
 SPACES: Final = r" \t\n\v\f\r"
 """White space, in a pattern's set of characters."""
 BEHIND_DASHES: Final = r"\x00-\x20\x7f"
 """Characters that make `--` before them begin a comment, in a pattern's set of characters."""
 _WIDE_SPACE: Final = r"\xa0"
-_OTHER_LETTERS: Final = r"\x80-\x9f\xa1-\U0010FFFF"
 _WITH_WIDE_SPACE: Final = frozenset(
     (
         *("armscii8", "cp1250", "cp852", "cp866", "dec8", "geostd8", "greek", "hebrew", "keybcs2"),
         *("latin1", "latin2", "latin5", "latin7"),
     )
 )
-_LETTERS_OF_SWE7: Final = r"\[\]{}^~"
-_AND_ITS_BACKSLASH: Final = r"\\"
-"""A letter to MySQL alone."""
+_NO_WORD_IN_SWE7: Final = r"\x00-\x23\x25-\x2f\x3a-\x40\x60\x7c\x7f"
+"""Its brackets, braces, `^` and `~` are letters."""
+_BACKSLASH: Final = r"\x5c"
+"""A letter of swe7 to MySQL alone."""
 _DASHED: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("armscii8", "dec8", "geostd8", "greek", "latin1", "latin5"), r"\x7f\xa0"),
@@ -83,10 +84,10 @@ def lexed_by(pattern: str, charset: str, flavor: str) -> str:
     """
     if not charset:
         return pattern
-    letters, spaces = LETTERS, SPACES
+    others, spaces = NO_WORD, SPACES
     if charset == SWE7:
-        letters += _LETTERS_OF_SWE7 + ("" if flavor == "mariadb" else _AND_ITS_BACKSLASH)
+        others = _NO_WORD_IN_SWE7 + (_BACKSLASH if flavor == "mariadb" else "")
     elif charset in _WITH_WIDE_SPACE:
-        letters, spaces = _OTHER_LETTERS, SPACES + _WIDE_SPACE
+        others, spaces = NO_WORD + _WIDE_SPACE, SPACES + _WIDE_SPACE
     dashed = r"\x00-\x20" + _DASHED.get(charset, r"\x7f")
-    return pattern.replace(BEHIND_DASHES, dashed).replace(LETTERS, letters).replace(SPACES, spaces)
+    return pattern.replace(BEHIND_DASHES, dashed).replace(NO_WORD, others).replace(SPACES, spaces)

@@ -112,7 +112,7 @@ class LoggedObjects(SchemaCatalog):
         )
         if self.triggered or "TRIGGER" in statement.text.upper():
             effects = statement.effects()
-            new = {name for old, name in effects.renames if old in self.triggered}
+            new = {name for old, name in effects.net_renames if old in self.triggered}
             if effects.kind is StatementKind.CREATE_TRIGGER:
                 new |= {*effects.writes, *effects.reads}
             if not new <= self.triggered:
@@ -145,7 +145,7 @@ class LoggedObjects(SchemaCatalog):
 
     def _fit(self, table_map: TableMapEvent, flavor: Flavor) -> tuple[Column, ...]:
         columns = table_columns(table_map, flavor=flavor)
-        name = TableName(table_map.database, table_map.table)
+        name = table_map.name
         table = self.definition(name)
         if table is None:
             return columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Final, Self
@@ -162,7 +162,7 @@ class ObjectStore:
                 _renamed(table, new),
                 foreign_keys=tuple(each.renamed(new) for each in table.foreign_keys),
             )
-            self._follow_parent(old, new)
+            self._follow_parent(old, lambda key: replace(key, parent=new))
         elif view is not None:
             self.views[new] = replace(view, name=new)
         if old in self.unknown:
@@ -189,15 +189,19 @@ class ObjectStore:
             elif len(kept) < len(triggers):
                 self.triggers[table] = kept
 
-    def _follow_parent(self, old: TableName, new: TableName) -> None:
-        """Foreign keys that refer to a renamed table follow it."""
+    def rename_columns(self, parent: TableName, renamed: Mapping[str, str]) -> None:
+        """Have foreign keys of other tables follow the new names of a base table's columns."""
+        self.children = ChildTables()
+        self._follow_parent(
+            parent, lambda key: key if key.table == parent else key.with_columns(parent, renamed)
+        )
+
+    def _follow_parent(self, parent: TableName, follow: Callable[[ForeignKey], ForeignKey]) -> None:
+        """Change the foreign keys of all tables that refer to one."""
         for name, table in list(self.tables.items()):
-            if any(each.parent == old for each in table.foreign_keys):
-                keys = tuple(
-                    replace(each, parent=new) if each.parent == old else each
-                    for each in table.foreign_keys
-                )
-                self.tables[name] = replace(table, foreign_keys=keys)
+            if any(each.parent == parent for each in table.foreign_keys):
+                keys = (follow(one) if one.parent == parent else one for one in table.foreign_keys)
+                self.tables[name] = replace(table, foreign_keys=tuple(keys))
 
     def drop_database(self, database: str) -> None:
         """Have nothing of a database any more; temporary tables in it stay."""

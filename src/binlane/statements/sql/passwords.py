@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from binlane.log.codec.password_hashes import hash_of
@@ -146,7 +146,7 @@ class PasswordReader:
         try:
             if self.flavor is Flavor.MARIADB:
                 # The bytes count, not what their character set makes of them.
-                password = self.encode(string_value(token.text, replace(self.dialect, charset="")))
+                password = self.encode(string_value(token.text, self.dialect._replace(charset="")))
             else:
                 password = token.value.encode()
         except UnicodeError:

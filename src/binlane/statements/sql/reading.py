@@ -83,11 +83,11 @@ def head(
 def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, StatementEffects]:
     """CREATE, ALTER and DROP: the kind of object, and its name."""
     first = cursor.advance().word
-    is_temporary = False
+    words = []
     for _ in range(_WORDS_MAX):
         if cursor.word in _OBJECTS or cursor.is_at_end:
             break
-        is_temporary |= cursor.advance().word == "TEMPORARY"
+        words.append(cursor.advance().word)
     name = _SYNONYMS.get(cursor.word, cursor.word)
     verb = f"{first} {name}"
     kind = kind_of(verb)
@@ -99,7 +99,11 @@ def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, 
         verb += " BODY"
     if_exists = cursor.accept("IF", "EXISTS") or cursor.accept("IF", "NOT", "EXISTS")
     found = StatementEffects(
-        kind=kind, is_temporary=is_temporary, if_exists=if_exists, stopped_at=stopped_at
+        kind=kind,
+        is_temporary="TEMPORARY" in words,
+        is_or_replace=words[:2] == ["OR", "REPLACE"],
+        if_exists=if_exists,
+        stopped_at=stopped_at,
     )
     if cursor.token.kind not in NAME_KINDS or name == "INDEX":
         return verb, found
@@ -183,16 +187,15 @@ def _pattern(
     # hexadecimal literals and bits by the first group, strings from each other by the second.
     single = _content("'", backslash_escapes=not no_backslash_escapes)
     double = _content('"', backslash_escapes=not (ansi_quotes or no_backslash_escapes))
-    word = WORD.strip("[]")
     found = rf"""
         ['"`\#/0-9-]
-        (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) (?=[0-9]*+([xb.eE]?+))
+        (?: (?<=[0-9]) (?<!{WORD}[0-9]) (?<![.`"@][0-9]) (?=[0-9]*+([xb.eE]?+))
             (?: (?<=0) (?: x[0-9A-Fa-f]++ | b[01]++ ) (?!{WORD})
               | (?:(?<!0)|(?=\.[0-9])) [0-9]*+
                 (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++|(?!))?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
           | (?<=(['"`\#/-]))
             (?: (?<=') (?: (?<![xXbBnN@]'){single}
-                  | (?<![{word}.`"@].')
+                  | (?<!{WORD}.') (?<![.`"@].')
                     (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}}|(?!))*+'
                     | (?<=[bB]')[01]*+' ) )
               | {r"(?!)" if ansi_quotes else rf'(?<=")(?<!@"){double}'}

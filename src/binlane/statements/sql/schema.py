@@ -91,6 +91,16 @@ class ForeignKey:
         """True if the key changes its table's rows."""
         return self.on_delete in ACTING or self.on_update in ACTING
 
+    def with_columns(self, table: TableName, renamed: Mapping[str, str]) -> ForeignKey:
+        """The key after columns of a table got new names, given by the old ones in small letters."""
+        if not renamed or table not in (self.table, self.parent):
+            return self
+        own, others = (
+            tuple(renamed.get(name.lower(), name) for name in names) if table == named else names
+            for named, names in ((self.table, self.columns), (self.parent, self.parent_columns))
+        )
+        return replace(self, columns=own, parent_columns=others)
+
     def renamed(self, new: TableName) -> ForeignKey:
         """The key of a table that gets another name, which names that may be made up follow."""
         number = made_up_number(self.own_name, self.table.table)
@@ -168,7 +178,7 @@ class Table:
     def is_auto_increment_first(self) -> bool:
         """True if some key begins with the auto-increment column, or there is no such column."""
         column = self.auto_increment
-        return column is None or any(key.columns[:1] == (column,) for key in self.keys)
+        return column is None or (column,) in [key.columns[:1] for key in self.keys]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,3 +422,19 @@ def small(name: TableName) -> TableName:
 def body_of(package: TableName) -> TableName:
     """Give the name by which `ObjectStore.packages` says that a package has a body."""
     return TableName(package.database, f"{package.table.lower()} body")
+
+
+def printed_engine(engine: str) -> str:
+    """An engine's name as the servers print it."""
+    return _PRINTED_ENGINES.get(engine, engine)
+
+
+_PRINTED_ENGINES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "INNODB": "InnoDB",
+        "MYISAM": "MyISAM",
+        "ARIA": "Aria",
+        "MRG_MYISAM": "MRG_MyISAM",
+        "NDBCLUSTER": "ndbcluster",
+    }
+)

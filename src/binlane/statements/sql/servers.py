@@ -10,10 +10,9 @@ Sources: *measured* on servers of that version; *manual*, *notes* or *worklog* o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from binlane.log.codec.types import Flavor
 
@@ -30,8 +29,7 @@ _ANSI_MODES: Final = frozenset(
 _COMBINATIONS: Final = _ANSI_MODES - {"ANSI_QUOTES"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(NamedTuple):
     """Rules by which a text is read.
 
     Attributes:
@@ -92,8 +90,7 @@ class Dialect:
             sql_mode: Bits of the sql_mode, as a QUERY event has them.
             charset: Character set of its client, as in the attribute `charset`.
         """
-        return replace(
-            self,
+        return self._replace(
             ansi_quotes=bool(sql_mode & _ANSI_QUOTES),
             no_backslash_escapes=bool(sql_mode & _NO_BACKSLASH_ESCAPES),
             pipes_as_concat=bool(sql_mode & _PIPES_AS_CONCAT),
@@ -114,8 +111,7 @@ class Dialect:
             return self.with_mode(int(sql_mode))
         modes = frozenset(sql_mode.split(","))
         is_combined = not _COMBINATIONS.isdisjoint(modes)
-        return replace(
-            self,
+        return self._replace(
             ansi_quotes=not _ANSI_MODES.isdisjoint(modes),
             no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
             pipes_as_concat=is_combined or "PIPES_AS_CONCAT" in modes,

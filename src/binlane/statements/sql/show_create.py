@@ -15,14 +15,13 @@ from binlane.log.codec.types import Flavor
 from binlane.names import quote
 from binlane.statements.sql.parser import Stopped, cursor_over
 from binlane.statements.sql.parser.forms import read_rule
-from binlane.statements.sql.schema import ForeignKey, Key, Table
+from binlane.statements.sql.schema import ForeignKey, Key, Table, printed_engine
 from binlane.statements.sql.servers import (
     Dialect,
     bytes_per_character,
     charset_of_collation,
     default_collation,
 )
-from binlane.statements.sql.table_changes import printed_engine
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.statements.sql.tokens import SqlSyntaxError
 from binlane.statements.sql.tree.definitions import Partition, Partitioning

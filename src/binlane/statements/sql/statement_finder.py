@@ -62,7 +62,7 @@ class StatementFinder(NameFinder):
         self.objects: dict[TableName, None] = {}
         self.renames: list[tuple[TableName, TableName]] = []
         self.drops: dict[TableName, None] = {}
-        self.is_temporary = False
+        self.is_temporary = self.is_or_replace = False
         self.if_exists = False
         self.body_functions: list[FunctionUse] = []
         self.assignments: list[VariableAssignment] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 
@@ -83,11 +84,6 @@ class StatementKind(Enum):
     EMPTY = "empty"
     UNKNOWN = "unknown"
 
-    @property
-    def is_ddl(self) -> bool:
-        """True if statements of the kind are logged as text in every logging mode."""
-        return self in DDL_KINDS
-
 
 _DEFINING: Final = ("CREATE", "ALTER", "DROP")
 _NO_VERBS: Final = frozenset(
@@ -130,6 +126,7 @@ _KINDS: Final = {
 """Kinds by the words that a statement begins with."""
 
 
+@lru_cache
 def kind_of(verb: str) -> StatementKind:
     """The kind of a statement, by as many of its first words as tell it."""
     words = verb.split(" ", 2)

@@ -14,8 +14,13 @@ from typing import Final
 from binlane.names import TableName, quote
 from binlane.statements.sql.check_names import altered_checks, named_checks
 from binlane.statements.sql.facts import StatementFacts
-from binlane.statements.sql.reference_names import references_named
-from binlane.statements.sql.schema import ForeignKey, Key, Table
+from binlane.statements.sql.foreign_keys import (
+    altered_references,
+    column_references,
+    foreign_key_of,
+    references_named,
+)
+from binlane.statements.sql.schema import ForeignKey, Key, Table, printed_engine
 from binlane.statements.sql.table_definitions import (
     TableColumn,
     alter_table,
@@ -35,7 +40,6 @@ from binlane.statements.sql.tree.definitions import (
     KeyDefinition,
     KeyPart,
     Partitioning,
-    Reference,
     TableOption,
 )
 
@@ -56,15 +60,6 @@ def column_keys(columns: Iterable[DefinedColumn]) -> list[Key]:
     return keys
 
 
-def column_references(columns: Iterable[DefinedColumn], table: TableName) -> list[ForeignKey]:
-    """Foreign keys that stand in the definitions of columns."""
-    return [
-        _foreign_key(column.references, table, (column.name,), name="")
-        for column in columns
-        if column.references is not None
-    ]
-
-
 def key_of(node: KeyDefinition, facts: StatementFacts) -> Key:
     """A key that is no foreign one."""
     is_primary = node.kind == PRIMARY
@@ -78,15 +73,6 @@ def key_of(node: KeyDefinition, facts: StatementFacts) -> Key:
         parser=node.parser or None,
         algorithm=node.algorithm,
     )
-
-
-def foreign_key_of(node: KeyDefinition, table: TableName, *, is_mariadb: bool = True) -> ForeignKey:
-    """A foreign key of a table; without CONSTRAINT its name is MySQL's index's alone."""
-    assert node.references is not None  # the grammar demands it
-    columns = tuple(part.column for part in node.parts)
-    name = node.constraint or node.name
-    made = _foreign_key(node.references, table, columns, name=name)
-    return made if is_mariadb else replace(made, names_index=bool(name) and not node.constraint)
 
 
 def named(keys: Iterable[Key], others: Sequence[Key] = ()) -> list[Key]:
@@ -175,14 +161,6 @@ def has_key(keys: Sequence[Key], name: str) -> bool:
     return any(key.name.lower() == name.lower() for key in keys)
 
 
-def asked_name(key: KeyDefinition) -> str:
-    """The name that MariaDB's IF NOT EXISTS looks for: without one, that of the first column."""
-    if key.kind == PRIMARY:
-        return PRIMARY
-    name = (key.constraint or key.name) if key.kind == "FOREIGN" else (key.name or key.constraint)
-    return name or key.parts[0].column
-
-
 def without_key(keys: Sequence[Key], name: str) -> list[Key]:
     """The keys but for that of a name, in any case."""
     return [key for key in keys if key.name.lower() != name.lower()]
@@ -207,36 +185,12 @@ def _part(part: KeyPart, facts: StatementFacts) -> str:
     return printed + " DESC" * part.is_descending
 
 
-def _foreign_key(
-    node: Reference, table: TableName, columns: tuple[str, ...], *, name: str
-) -> ForeignKey:
-    """A reference without a database is to the table's own, whatever the default one is."""
-    return ForeignKey(
-        table=table,
-        columns=columns,
-        parent=TableName(node.table.database or table.database, node.table.name),
-        on_delete=node.on_delete or "RESTRICT",
-        on_update=node.on_update or "RESTRICT",
-        name=name,
-        parent_columns=node.columns,
-    )
-
-
 _ENGINE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "MERGE": "MRG_MYISAM",
         "HEAP": "MEMORY",
         "INNOBASE": "INNODB",
         "NDB": "NDBCLUSTER",
-    }
-)
-_PRINTED_ENGINES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "INNODB": "InnoDB",
-        "MYISAM": "MyISAM",
-        "ARIA": "Aria",
-        "MRG_MYISAM": "MRG_MyISAM",
-        "NDBCLUSTER": "ndbcluster",
     }
 )
 _PRINTED_OPTIONS: Final = frozenset(
@@ -269,11 +223,6 @@ def engine_name(name: str) -> str:
     """An engine's name in capitals, one for all that mean the same."""
     upper = name.upper()
     return _ENGINE_NAMES.get(upper, upper)
-
-
-def printed_engine(engine: str) -> str:
-    """An engine's name as the servers print it."""
-    return _PRINTED_ENGINES.get(engine, engine)
 
 
 def named_engine(options: Iterable[TableOption]) -> str | None:
@@ -455,14 +404,11 @@ class _Altered:
 
     table: Table
     keys: list[Key]
-    references: list[ForeignKey]
     facts: StatementFacts
     names: KeyNames = field(init=False)
-    referring: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.keep(self.keys)
-        self.referring = {each.name.lower() for each in self.references}
 
     def keep(self, keys: list[Key]) -> None:
         """Have these keys and no others."""
@@ -495,13 +441,9 @@ def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | 
     has_primary = any(key.is_primary for key in found.keys)
     keys = [key for key in column_keys(columns) if not (key.is_primary and has_primary)]
     found.keys += found.names.all_named(keys)
-    found.references += column_references(columns, table.name)
-    if found.table.engine not in FOREIGN_KEY_ENGINES:
-        found.references = []
     made = replace(found.table, engine=found.table.engine or engine)
-    references = found.references
-    if not (is_mariadb and any(action.kind == "RENAME" for action in node.actions)):
-        references = references_named(references, own, table.foreign_keys)
+    has_references = found.table.engine in FOREIGN_KEY_ENGINES
+    references = altered_references(table.foreign_keys, table.name, facts) if has_references else []
     return _with_keys(made, found.keys, references)
 
 
@@ -523,11 +465,7 @@ def _followed(table: Table, node: AlterTable, facts: StatementFacts) -> _Altered
                     parts=tuple(_renamed_part(column, part, renamed) for column, part in kept),
                 )
             )
-    references = [
-        replace(each, columns=tuple(renamed.get(name.lower(), name) for name in each.columns))
-        for each in table.foreign_keys
-    ]
-    return _Altered(table, keys, references, facts)
+    return _Altered(table, keys, facts)
 
 
 def _renamed_part(column: str, part: str, renamed: Mapping[str, str]) -> str:
@@ -543,14 +481,8 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
                 _add_key(found, key)
         case "DROP PRIMARY KEY":
             found.keep(without_key(found.keys, PRIMARY))
-        case "DROP KEY":
+        case "DROP KEY" | "DROP CONSTRAINT":
             found.keep(without_key(found.keys, action.name))
-        case "DROP FOREIGN KEY" | "DROP CONSTRAINT":
-            if action.kind == "DROP CONSTRAINT":
-                found.keep(without_key(found.keys, action.name))
-            gone = action.name.lower()
-            found.references = [each for each in found.references if each.own_name.lower() != gone]
-            found.referring.discard(gone)
         case "RENAME KEY":
             renamed = (
                 replace(key, name=action.new_name) if key.name == action.name else key
@@ -579,11 +511,6 @@ def _unenforced(table: Table, action: AlterAction) -> frozenset[str]:
 
 def _add_key(found: _Altered, node: KeyDefinition) -> None:
     if node.kind == "FOREIGN":
-        if not (node.if_not_exists and asked_name(node).lower() in found.referring):
-            is_mariadb = found.facts.dialect.may_be_mariadb
-            made = foreign_key_of(node, found.table.name, is_mariadb=is_mariadb)
-            found.references.append(made)
-            found.referring.add(made.name.lower())
         return
     key = key_of(node, found.facts)
     if not (key.name and key.name in found.names):

@@ -7,7 +7,7 @@ there are, and whether a definition is that of a TABLE_MAP, is asked of the `cat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from binlane.log.codec.charsets import BINARY
@@ -126,6 +126,8 @@ class TableDefinition:
         has_history: MariaDB's system versioning, with columns of its own or without.
         has_unique_key: True if it may have a unique key over a long column, for which MariaDB's log
             has a hidden column behind the others.
+        has_default_expressions: True if the DEFAULT of some column is no constant.
+        is_versioned_by_transaction: True if the system period is of numbers of transactions, not of times.
     """
 
     columns: tuple[TableColumn, ...]
@@ -134,13 +136,17 @@ class TableDefinition:
     is_versioned: bool = False
     has_history: bool = False
     has_unique_key: bool = False
+    has_default_expressions: bool = field(init=False, compare=False, repr=False)
+    is_versioned_by_transaction: bool = field(init=False, compare=False, repr=False)
 
-    @property
-    def is_versioned_by_transaction(self) -> bool:
-        """True if the system period is of numbers of transactions, not of times."""
-        return self.has_history and any(
-            column.row_time and column.type_name == "BIGINT" for column in self.columns
+    def __post_init__(self) -> None:
+        columns = self.columns
+        expressions = [one for one in columns if one.has_default_expression and one.default]
+        numbered = self.has_history and any(
+            one.row_time and one.type_name == "BIGINT" for one in columns
         )
+        object.__setattr__(self, "has_default_expressions", bool(expressions))
+        object.__setattr__(self, "is_versioned_by_transaction", numbered)
 
 
 def create_table(

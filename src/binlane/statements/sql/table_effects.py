@@ -31,7 +31,11 @@ from binlane.statements.sql.table_changes import (
     with_invisible_primary_key,
     with_selected,
 )
-from binlane.statements.sql.table_definitions import TableColumn, TableDefinition
+from binlane.statements.sql.table_definitions import (
+    TableColumn,
+    TableDefinition,
+    renamed_columns,
+)
 from binlane.statements.sql.tree import definitions
 from binlane.statements.sql.tree.expressions import Node, ObjectName
 
@@ -218,11 +222,15 @@ class TableChange:
         if self.is_of_log and self.name in store.temporary:
             return
         table = self._visible(self.name)
+        actions = self.node(definitions.AlterTable).actions
+        renamed = renamed_columns(actions)
+        if renamed and not (table is not None and table.is_temporary):
+            store.rename_columns(self.name, renamed)
         if table is not None:
             charset = store.databases.get(database)
             table = altered(table, self.facts, engine=self.default_engine, charset=charset)
             store.put(table)
-            for action in self.node(definitions.AlterTable).actions:
+            for action in actions:
                 if action.words[:1] == ("CONVERT",) and action.table is not None:
                     new = resolved(action.table, database)
                     store.put(replace(table, name=new, partitioning=""))
@@ -295,6 +303,7 @@ class TableChange:
         """CREATE DATABASE."""
         (database,) = self.effects.databases
         if not (self.effects.if_exists and database in self.store.databases):
+            self.drop_database()
             charset = named_charset(self.node(definitions.Database).options)
             self.store.databases[database] = charset or self.server_charset
 
@@ -306,8 +315,8 @@ class TableChange:
             self.store.databases[database] = charset
 
     def drop_database(self) -> None:
-        """DROP DATABASE."""
-        for database in self.effects.databases:
+        """DROP DATABASE, and CREATE OR REPLACE DATABASE before it creates."""
+        for database in self.effects.dropped_databases:
             self.store.drop_database(database)
 
 

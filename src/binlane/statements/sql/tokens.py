@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from binlane.errors import StatementError
 from binlane.log.codec.client_text import SWE7, told_text
-from binlane.statements.sql.lexis import BEHIND_DASHES, LETTERS, SPACES, lexed_by
+from binlane.statements.sql.lexis import BEHIND_DASHES, NO_WORD, SPACES, lexed_by
 from binlane.statements.sql.servers import ANY, Dialect
 
 NEAR_LENGTH_MAX: Final = 80
@@ -107,7 +107,7 @@ def line_of(statement: str, offset: int) -> int:
     return statement.count("\n", 0, offset) + 1
 
 
-WORD: Final = rf"[0-9A-Za-z_${LETTERS}]"
+WORD: Final = rf"[^{NO_WORD}]"
 BACKTICKS: Final = r"`[^`]*+(?:``[^`]*+|(?!))*+`"
 NUMBER: Final = rf"""
     0x[0-9A-Fa-f]++(?!{WORD}) | 0b[01]++(?!{WORD})
@@ -154,7 +154,7 @@ class Tokens:
     starts: list[int] = field(default_factory=list)
 
 
-_LETTER: Final = WORD.replace("0-9", "")
+_LETTER: Final = rf"[^{NO_WORD}0-9]"
 _ASCII_WORD: Final = re.compile(r"[0-9A-Z_$]*").fullmatch
 _LITERAL: Final = (
     r"(?: [-+]?+\d++(?:\.\d*+|(?!))?+(?:[eE][+-]?+\d++|(?!))?+(?!{word})"
@@ -248,7 +248,7 @@ def _pattern(
     pattern = rf"""[{SPACES}]*+
       (?: ( (?![xXbBnN]'){_LETTER}{WORD}*+ )
         | ( [();=+?{comma}\[\]{{}}~^%] )
-        | ( (?:\.(?!\d)|\.(?<=[0-9A-Za-z_${LETTERS}`"]\.)){WORD}++ )
+        | ( (?:\.(?!\d)|\.(?<=(?:{WORD}|[`"])\.)){WORD}++ )
         | ( [xX]'(?:[0-9A-Fa-f]{{2}}|(?!))*+' | [bB]'[01]*+' | {NUMBER} )
         | ( [nN]?{single} | {strings} )
         | ( {names} )

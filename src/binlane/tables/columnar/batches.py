@@ -231,7 +231,7 @@ class ChangeBatcher:
 
     def leave_out(self, table_map: TableMapEvent, body: RowsEvent, source: RowsSource) -> None:
         """Count the rows of an event that the filter leaves out, if it `loses` its table."""
-        if not self.loses(TableName(table_map.database, table_map.table)):
+        if not self.loses(table_map.name):
             return
         from binlane.binlogs.filters.events import lost_rows  # noqa: PLC0415 - reads SQL
 
@@ -324,7 +324,7 @@ class ChangeBatcher:
         Raises:
             CodecError: With file and position, if a row cannot be decoded otherwise.
         """
-        name = TableName(table_map.database, table_map.table)
+        name = table_map.name
         if self.log.filter_state is not None:
             self.leave_out(table_map, body, source)
         if not self.wants(name):

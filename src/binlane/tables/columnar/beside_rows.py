@@ -198,7 +198,7 @@ class BesideRows:
         if xid is not None and not self._is_prepared:
             reference.prepared.prepare(xid, large.position, end, format_)
             return False
-        tables = tuple(dict.fromkeys(map(_name, large.tables.values())))
+        tables = tuple(dict.fromkeys(one.table_map.name for one in large.tables.values()))
         for event in large.events:
             source = place.source(event)
             if not is_wanted:
@@ -244,8 +244,4 @@ def _tables(noted: NotedEvents, index: int) -> tuple[TableName, ...]:
     """The tables that the group of an event has rows of."""
     maps = noted.events[layout.EVENT_MAP, : noted.groups.shape[0]]
     numbers = maps[(noted.groups == noted.groups[index]) & (maps >= 0)].tolist()
-    return tuple(dict.fromkeys(_name(noted.tables[number]) for number in numbers))
-
-
-def _name(table: KnownTable) -> TableName:
-    return TableName(table.table_map.database, table.table_map.table)
+    return tuple(dict.fromkeys(noted.tables[number].table_map.name for number in numbers))

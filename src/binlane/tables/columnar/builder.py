@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from binlane.log.codec.columns import ABSENT, decode_rows
 from binlane.log.codec.rows import RowsEvent
+from binlane.positions import file_number
 from binlane.tables.columnar.arrow_types import converter
-from binlane.tables.columnar.selection import file_number
 from binlane.tables.columnar.table_schema import (
     CHANGE_TYPES,
     INVALID_DATES,

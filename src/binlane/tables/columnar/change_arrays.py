@@ -14,10 +14,10 @@ import pyarrow as pa
 from binlane.log.grouping.window import PADDING
 from binlane.log.kernels import layout
 from binlane.log.kernels.load import kernels
+from binlane.positions import file_number
 from binlane.tables.columnar.conversions import array, filled
 from binlane.tables.columnar.counters import Ordinals
 from binlane.tables.columnar.noted_events import NotedEvents, Numbers, Small
-from binlane.tables.columnar.selection import file_number
 from binlane.tables.columnar.table_schema import CHANGE_TYPES, SEQUENCE_FILE_BITS
 
 ROWS_MAX: Final = 8128

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from isal import igzip_lib
 
-from binlane.log.codec.format import EVENT_LENGTH_MAX
 from binlane.log.codec.types import EventType
-from binlane.log.grouping.unexpected import UnexpectedError
+from binlane.log.grouping.inflated_records import inflated_record
 from binlane.log.grouping.window import PADDING, Bytes, padded
 from binlane.log.kernels import layout
 from binlane.tables.columnar.noted_events import NotedEvents, Small
 
 ARENA_BYTES: Final = 4 << 20
 
-_IsalError: Any = igzip_lib.IsalError
-_RECORD: Final = 0x80
-_LENGTH_BYTES: Final = 0x07
 COMPRESSED_TYPES: Final = frozenset(
     {
         EventType.WRITE_ROWS_COMPRESSED_V1,
@@ -61,7 +56,7 @@ def inflated(
             )
             record = noted.data[images:end].data
             if int(events[layout.EVENT_TYPE, index]) in COMPRESSED_TYPES:
-                record = memoryview(_plain(record.tobytes()))
+                record = memoryview(b"".join(inflated_record(record)))
             at = size + images - bitmap
             if at + len(record) + PADDING > room.shape[0]:
                 if stop > start:
@@ -76,22 +71,3 @@ def inflated(
             stop += 1
         yield picked[start:stop], replace(noted, data=room, events=events)
         start = stop
-
-
-def _plain(record: bytes) -> bytes:
-    """The row images in a compressed record, by the fastest decompressor there is."""
-    head = record[0] if record else 0
-    length_bytes = head & _LENGTH_BYTES
-    if head & ~_LENGTH_BYTES != _RECORD or not 1 <= length_bytes <= 4:
-        raise UnexpectedError
-    length = int.from_bytes(record[1 : 1 + length_bytes], "big")
-    if length > EVENT_LENGTH_MAX:
-        raise UnexpectedError
-    inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_ZLIB)
-    try:
-        plain = inflater.decompress(record[1 + length_bytes :], length + 1)
-    except (_IsalError, EOFError):
-        raise UnexpectedError from None
-    if len(plain) != length or not inflater.eof or inflater.unused_data:
-        raise UnexpectedError
-    return plain

@@ -158,7 +158,7 @@ def tables_of(events: Sequence[Event], *, file: str) -> tuple[TableName, ...]:
     """The tables that a group has rows of, but for those inside of a TRANSACTION_PAYLOAD."""
     maps = TableMaps()
     found = (maps.feed(event, file=file) for event in events)
-    return tuple(dict.fromkeys(TableName(each.database, each.table) for each in found if each))
+    return tuple(dict.fromkeys(each.name for each in found if each))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,10 +179,12 @@ class NotedRows:
         reference = self._reference
         is_old = known is not tables or version != reference.wants_version
         if is_old or flags.shape[0] < len(tables):
-            flags = np.array([reference.wants(_name(table)) for table in tables], np.uint8)
+            flags = np.array([reference.wants(table.table_map.name) for table in tables], np.uint8)
             self._wanted = tables, reference.wants_version, flags
             self._lost = [
-                number for number, table in enumerate(tables) if reference.loses(_name(table))
+                number
+                for number, table in enumerate(tables)
+                if reference.loses(table.table_map.name)
             ]
         return flags
 
@@ -287,7 +289,7 @@ def _by_map(noted: NotedEvents, picked: Small) -> dict[int, Small]:
 def _runs(noted: NotedEvents, picked: Small) -> Iterator[dict[int, Small]]:
     """Events by table map, cut where a table's map changes, so that its rows stay in log order."""
     parts = _by_map(noted, picked)
-    names = {number: _name(noted.tables[number]) for number in parts}
+    names = {number: noted.tables[number].table_map.name for number in parts}
     if len(set(names.values())) == len(names):
         yield parts
         return
@@ -298,7 +300,3 @@ def _runs(noted: NotedEvents, picked: Small) -> Iterator[dict[int, Small]]:
             yield _by_map(noted, picked[start:index])
             start, current = index, {names[number]: number}
     yield _by_map(noted, picked[start:])
-
-
-def _name(table: KnownTable) -> TableName:
-    return TableName(table.table_map.database, table.table_map.table)

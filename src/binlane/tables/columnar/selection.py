@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.positions import FilePosition, Gtid, GtidPosition
+from binlane.positions import FilePosition, Gtid, GtidPosition, file_number
 from binlane.statements.scope.scope import Scope, ScopeList, ScopeObject
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _Numbers = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.uint8]
 
 _FILE_POSITION: Final = re.compile(r"(?P<file>.+):(?P<position>\d+)")
-_FILE_NUMBER: Final = re.compile(r"\.(\d+)$")
 _PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.\s]+")
 
 
@@ -135,12 +134,6 @@ def _is_before(group: Selectable, bound: Bound) -> bool:
     if isinstance(bound, GtidPosition):
         return group.mariadb_gtid is not None and bound.covers(group.mariadb_gtid)
     return group.timestamp < bound.timestamp()
-
-
-def file_number(file: str) -> int:
-    """The number at the end of a binlog file's name, 0 if there is none."""
-    match = _FILE_NUMBER.search(file)
-    return int(match[1]) if match else 0
 
 
 def parse_bound(text: str, *, key: str) -> Bound:

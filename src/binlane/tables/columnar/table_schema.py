@@ -171,7 +171,7 @@ def table_schema(
         ConfigError: If a column has the name of a change column.
     """
     wanted, change_names = options.columns, options.change_columns
-    name = TableName(table_map.database, table_map.table)
+    name = table_map.name
     if columns is None:
         columns = table_columns(table_map, flavor=flavor)
     hidden = _row_hashes(columns, flavor)

@@ -59,6 +59,7 @@ class EmbeddedEngine:
 
     Args:
         processes: How many; by default one a core.
+        small_bytes: Works of less than this together are done at once, in this process.
 
     Attributes:
         notes: Notes on workers that died and were replaced.
@@ -66,7 +67,8 @@ class EmbeddedEngine:
 
     merger: Final = None
 
-    def __init__(self, processes: int | None = None) -> None:
+    def __init__(self, processes: int | None = None, *, small_bytes: int = SMALL_BYTES) -> None:
+        self._small_bytes = small_bytes
         self._processes = processes or len(os.sched_getaffinity(0))
         self._idle: list[_Worker] = []
         # One entry for each run under way: whoever takes results may run other works in between.
@@ -92,7 +94,7 @@ class EmbeddedEngine:
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
         """The results, in the order of the works."""
         sizes = [getattr(work, "size_bytes", None) for work in works]
-        is_small = None not in sizes and sum(sizes) < SMALL_BYTES  # type: ignore[arg-type]  # no None
+        is_small = None not in sizes and sum(sizes) < self._small_bytes  # type: ignore[arg-type]  # no None
         if len(works) < 2 or is_small or self._processes < 2:
             yield from map(function, works)
             return
@@ -119,7 +121,7 @@ class EmbeddedEngine:
                     number = worker.number
                     answer = worker.answer()
                     if answer is None:
-                        self._note_death(worker, attempts[number])
+                        self._note_death(worker, attempts[number], works[number])
                         todo.appendleft((number, works[number]))
                         continue
                     self._idle.append(worker)
@@ -151,12 +153,14 @@ class EmbeddedEngine:
         worker.send(number, function, work)
         busy[worker.connection] = worker
 
-    def _note_death(self, worker: _Worker, attempts: int) -> None:
+    def _note_death(self, worker: _Worker, attempts: int, work: object) -> None:
         how = worker.close()
         if attempts >= _ATTEMPTS_MAX:
+            place = getattr(work, "place", "")
             raise BinlaneError(
-                f"worker processes died {attempts} times of the same work ({how})",
-                hint="there may be too little memory: give a smaller --batch-bytes",
+                f"worker processes died {attempts} times of the same work ({how})"
+                + (f": {place}" if place else ""),
+                hint="there may be too little memory: give smaller batches, or fewer processes",
             )
         self.notes.append(f"a worker process died ({how}); its work is done again")
 

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 def main() -> None:
     """Work until nobody gives any; `sys.argv[1]` is the number of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with_parent()
+    end_with_parent()
     connection = Connection(int(sys.argv[1]))
     while True:
         try:
@@ -30,7 +30,7 @@ def main() -> None:
             return
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A long work ends, too, when whoever gave it is gone."""
     parent = os.getppid()
 

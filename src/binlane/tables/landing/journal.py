@@ -379,7 +379,8 @@ def _fields(value: Any, left_out: set[str]) -> dict[str, Any]:
     made = {}
     for each in fields(value):
         content = getattr(value, each.name)
-        if each.name in left_out or (each.default is not MISSING and content == each.default):
+        is_usual = each.default is not MISSING and content == each.default
+        if each.name in left_out or not each.init or is_usual:
             continue
         made[each.name] = _json(content)
     return made

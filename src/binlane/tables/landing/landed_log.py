@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binlane.names import TableName
+from binlane.positions import file_number
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.followed_log import FollowedLog
 from binlane.tables.columnar.log_notes import Statement
-from binlane.tables.columnar.selection import file_number
 from binlane.tables.ranges.log_history import FilterAt
 from binlane.tables.ranges.log_range import Offset
 

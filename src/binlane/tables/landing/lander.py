@@ -14,9 +14,9 @@ from typing import Final, Self
 
 from binlane.errors import StoreError
 from binlane.names import TableName
+from binlane.positions import file_number
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.columnar.log_notes import Statement, Trouble, TroubleKind
-from binlane.tables.columnar.selection import file_number
 from binlane.tables.landing.audit import Audit
 from binlane.tables.landing.change_tables import ChangeTables
 from binlane.tables.landing.current_tables import CurrentTables
@@ -292,7 +292,7 @@ class Lander:
         if self.objects.version is before.version:
             return
         effects = statement.effects()
-        named = {*effects.writes, *(name for pair in effects.renames for name in pair)}
+        named = effects.changed_tables
         self._computed |= {each for each in named if generated_names(before.defined_columns(each))}
         self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
 

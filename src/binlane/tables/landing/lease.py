@@ -18,7 +18,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,9 +92,9 @@ class Lease:
             if any(content is None or _is_candidate(content) for content in contents):
                 time.sleep(random.uniform(*_PAUSE_S))  # noqa: S311 - it shall be settled soon
                 continue
-            for content in contents:
-                if content is not None and not is_taking_over and _is_alive(content):
-                    raise _held(into, content)
+            holder = _last_holder(contents)
+            if holder is not None and not is_taking_over and _is_alive(holder):
+                raise _held(into, holder)
             lease = cls(into, _Claim.new(claims[-1].epoch + 1 if claims else 1))
             lease._write(_CLAIMS)
             others = [
@@ -154,6 +154,7 @@ class Lease:
         while not self._ended.wait(RENEWED_S):
             try:
                 if any(claim.epoch > self.epoch for claim in self._files.claims()):
+                    self._files.delete(self._claim)
                     return
                 self._write(_HOLDS)
             except (OSError, StoreError):
@@ -223,6 +224,18 @@ def _is_candidate(content: Mapping[str, Any]) -> bool:
         and _is_process_there(content)
         and time.time() - content["renewed"] < _CANDIDATE_S
     )
+
+
+def _last_holder(contents: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Return what the last that held the target wrote, of claims in the order of their epochs.
+
+    One of an older epoch was taken over. It may have written its file once more since: it looks
+    for others, and then writes.
+    """
+    for content in contents[::-1]:
+        if content is not None and content["state"] != _CLAIMS:
+            return content
+    return None
 
 
 def _is_alive(content: Mapping[str, Any]) -> bool:

@@ -108,7 +108,7 @@ def may_have_steps(statement: Statement) -> bool:
     A task knows neither definitions nor scopes, and ends its rows before such a statement.
     """
     effects = statement.effects()
-    if effects.kind not in _OF_TABLES:
+    if effects.kind not in _OF_TABLES and not effects.dropped_databases:
         return False
     is_understood = effects.stopped_at is None
     return not (is_understood and effects.is_temporary) or effects.kind in _CHANGES_ROWS
@@ -165,14 +165,15 @@ def _in_scope(found: Iterable[Step], *logs: LandedLog) -> tuple[Step, ...]:
 
 def _not_understood(statement: Statement, effects: StatementEffects) -> Iterator[Step]:
     """Nothing is known of the tables that it may be about: those of the databases that it names."""
-    if effects.kind not in _OF_TABLES or effects.stopped_at is None:
+    is_of_tables = effects.kind in _OF_TABLES or bool(effects.dropped_databases)
+    if not is_of_tables or effects.stopped_at is None:
         return
     reason = (
         "a statement that may have changed it is not understood, at "
         f"{effects.stopped_at.text[:20]!r}: {_shortened(statement.text)}"
     )
-    named = (*effects.writes, *effects.drops, *(name for pair in effects.renames for name in pair))
-    databases = {statement.database, *effects.databases, *(table.database for table in named)}
+    named = {table.database for table in effects.changed_tables}
+    databases = {statement.database, *effects.databases, *named}
     for database in sorted(databases):
         yield AbandonAll(reason, database or None)
 
@@ -203,10 +204,9 @@ def _steps(statement: Statement, before: LandedLog, after: LandedLog) -> Iterato
         yield from map(DropTable, effects.drops)
     elif kind is StatementKind.TRUNCATE_TABLE:
         yield from map(Truncate, effects.writes)
-    elif kind is StatementKind.DROP_DATABASE:
-        yield from map(DropDatabase, effects.databases)
     elif kind is StatementKind.ALTER_TABLE:
         yield from _alter_steps(statement, before.objects, after.objects)
+    yield from map(DropDatabase, effects.dropped_databases)
     yield from (Rename(old, new) for old, new in effects.renames)
     for first, last in effects.net_renames:
         if after.includes(last) and not before.includes(first):

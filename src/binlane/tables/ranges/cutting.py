@@ -15,12 +15,11 @@ from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import LargeGroup, RawRun, raw_groups
 from binlane.log.grouping.table_maps import rows_with_tables
 from binlane.log.kernels import layout
-from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_objects import LoggedObjects
 from binlane.tables.ranges.known_facts import KnownFacts
 from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts
-from binlane.tables.ranges.log_history import FilterAt, LogHistory
+from binlane.tables.ranges.log_history import LogHistory
 from binlane.tables.ranges.log_range import Limits, LogRange
 from binlane.tables.ranges.storage import named
 from binlane.tables.ranges.stored_files import StoredLogFile, open_range, read_groups_of
@@ -35,7 +34,7 @@ def row_changes(group: EventGroup, format_: Format, scope: Scope) -> int:
     return sum(
         count_rows(body, table_columns(table_map, flavor=format_.flavor))
         for _, body, table_map in rows_with_tables(group.events, file=group.file, format_=format_)
-        if scope.includes(TableName(table_map.database, table_map.table))
+        if scope.includes(table_map.name)
     )
 
 
@@ -107,21 +106,15 @@ class Cutter:
     Args:
         facts: The known facts of the files.
         keys: Path of the key file with which ranges are decrypted.
-        has_history: Whether ranges carry what the log tells before them.
-        filter_at: The reader's filter and its place; None without a filter.
+        history: The log's history, which ranges then carry; None for ranges without it.
     """
 
     def __init__(
-        self,
-        facts: KnownFacts,
-        *,
-        keys: str | None,
-        has_history: bool,
-        filter_at: FilterAt | None = None,
+        self, facts: KnownFacts, *, keys: str | None, history: LogHistory | None = None
     ) -> None:
         self._facts = facts
         self._keys = keys
-        self._history = LogHistory(facts, filter_at) if has_history else None
+        self._history = history
 
     def ranges(
         self, spans: Sequence[Span], cuts: Cuts, *, files: Sequence[StoredLogFile]

@@ -13,11 +13,11 @@ from binlane.log.codec.format import MAGIC
 from binlane.log.grouping.first_event import format_of
 from binlane.log.grouping.resync import find_group
 from binlane.log.grouping.window import ByteSource
-from binlane.positions import FilePosition
+from binlane.positions import FilePosition, file_number
 from binlane.tables.columnar.batches import ChangeBatcher
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.prepared_transactions import PreparedGroup, PreparedTransactions
-from binlane.tables.columnar.selection import Selection, file_number
+from binlane.tables.columnar.selection import Selection
 from binlane.tables.columnar.table_schema import ReadOptions
 from binlane.tables.ranges.decoding import are_kernels_ready, decoded
 from binlane.tables.ranges.log_range import LogRange

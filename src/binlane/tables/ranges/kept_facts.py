@@ -26,7 +26,7 @@ from binlane.log.codec.rows import TableMapEvent
 from binlane.log.grouping.first_event import format_of
 from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts, LoggedQuery, XaPlace
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _SUFFIX: Final = ".facts"
 _KEPT_S: Final = 90 * 86_400
 
@@ -109,6 +109,8 @@ def _values(facts: LogFileFacts) -> dict[str, Any]:
                 piece.gtids,
                 int(piece.has_anonymous),
                 piece.maps,
+                piece.least_event_time,
+                piece.greatest_event_time,
             ]
             for piece in facts.pieces
         ],
@@ -135,9 +137,10 @@ def _facts(values: Mapping[str, Any]) -> LogFileFacts | None:
     first = decode_event(head[len(MAGIC) :], None, position=len(MAGIC))
     format_ = format_of(first)
     start, pieces = len(MAGIC), list[FilePiece]()
-    for stop, groups, first_timestamp, last_timestamp, gtids, has_anonymous, maps in values[
+    for stop, groups, first_timestamp, last_timestamp, gtids, has_anonymous, maps, *times in values[
         "pieces"
     ]:
+        least_event_time, greatest_event_time = times
         pieces.append(
             FilePiece(
                 start=start,
@@ -148,6 +151,8 @@ def _facts(values: Mapping[str, Any]) -> LogFileFacts | None:
                 gtids=gtids,
                 has_anonymous=bool(has_anonymous),
                 maps=None if maps is None else tuple(maps),
+                least_event_time=least_event_time,
+                greatest_event_time=greatest_event_time,
             )
         )
         start = stop

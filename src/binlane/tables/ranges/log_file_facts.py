@@ -35,6 +35,9 @@ class FilePiece:
             set.
         has_anonymous: Whether there are groups without a GTID.
         maps: Numbers of the table maps of its rows; None where nobody knows which.
+        least_event_time: The least time of all its events, in seconds since 1970: an event of a
+            transaction is older than the group's time, which is that of its end.
+        greatest_event_time: The greatest time of all its events, in seconds since 1970.
     """
 
     start: int
@@ -45,6 +48,8 @@ class FilePiece:
     gtids: str = ""
     has_anonymous: bool = False
     maps: tuple[int, ...] | None = ()
+    least_event_time: int = 0
+    greatest_event_time: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +143,7 @@ class LogFileFacts:
         if piece.maps is None:
             return None
         maps = (self.table_maps[number] for number in piece.maps)
-        return frozenset(TableName(table.database, table.table) for table in maps)
+        return frozenset(table.name for table in maps)
 
     def done_at(self, position: int) -> Position | None:
         """Return the position that is done at a cut point or behind the end; None where it is not known."""

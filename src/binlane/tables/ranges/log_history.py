@@ -56,17 +56,25 @@ class LogHistory:
     Args:
         facts: The known facts of the log's files.
         filter_at: The reader's filter and its place; None without a filter.
+        schema: The objects that are known before the log's beginning; None if nobody knows any.
     """
 
-    def __init__(self, facts: KnownFacts, filter_at: FilterAt | None = None) -> None:
+    def __init__(
+        self,
+        facts: KnownFacts,
+        filter_at: FilterAt | None = None,
+        schema: LoggedObjects | None = None,
+    ) -> None:
         self._facts = facts
         self._filter_at = filter_at
+        self._schema = schema
         self._at = self._start()
 
     def _start(self) -> _Cursor:
         found = self._filter_at
         state = None if found is None else found.state.copy()
-        return _Cursor(FollowedLog(LoggedObjects(), state))
+        objects = LoggedObjects() if self._schema is None else self._schema.copy()
+        return _Cursor(FollowedLog(objects, state))
 
     @property
     def filter_state(self) -> FilterState | None:

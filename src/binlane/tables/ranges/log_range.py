@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from binlane.log.codec.format import MAGIC
+from binlane.positions import file_number
 from binlane.statements.scope.scope import Scope
-from binlane.tables.columnar.selection import file_number
 
 if TYPE_CHECKING:
     from binlane.binlogs.filters.filter_state import FilterState

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
@@ -15,7 +16,7 @@ from binlane.binlogs.store.chunks import base_name
 from binlane.binlogs.store.files import BINLOGS_DIRECTORY
 from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.errors import ConfigError, StoreError
-from binlane.tables.columnar.selection import file_number
+from binlane.positions import file_number
 from binlane.tables.ranges.filesystems import (
     child,
     is_remote,
@@ -30,6 +31,7 @@ from binlane.tables.ranges.served_logs import ServerPlace, file_of
 from binlane.tables.ranges.storage import is_plain_file
 from binlane.tables.ranges.stored_files import StoredLogFile
 
+INDEX_SUFFIX: Final = ".index"
 _TELLING_BYTES: Final = 4096
 _BINLOG_NAME: Final = re.compile(r"(?P<log>.+)\.(?P<number>\d{6,})")
 
@@ -44,9 +46,9 @@ class Sources:
     """The files that a user named.
 
     Args:
-        sources: Files, patterns such as `/logs/binlog.0000*`, directories, `DATA#name` for a binlog
+        sources: Files, an index of files, patterns such as `/logs/binlog.0000*`, directories, `DATA#name` for a binlog
             of a store; paths or URIs that `pyarrow.fs` opens; or the URL of a server, of which
-            `#binlog.000003` is one file.
+            `#binlog.000003` is one file, and `#orders` all files of one binlog.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
@@ -100,6 +102,9 @@ class Sources:
             yield from self._directory_files(Path(data_dir) / BINLOGS_DIRECTORY / name)
         elif Path(path).is_dir():
             yield from self._directory_files(Path(path))
+        elif Path(path).is_file() and Path(path).suffix == INDEX_SUFFIX:
+            # The files stand beside their index, wherever their server has its data.
+            yield from self._local_files(f"{escape(path.removesuffix(INDEX_SUFFIX))}.[0-9]*")
         elif Path(path).is_file():
             absolute = Path(path).absolute()
             yield self._file(str(absolute), absolute.name, absolute.stat().st_size)
@@ -196,18 +201,24 @@ class Sources:
 def _server_files(source: str) -> Iterator[StoredLogFile]:
     place = ServerPlace.parse(source)
     log = place.log()
-    last = len(log.files) - 1
+    last_files = {log_name(name): name for name, _ in log.files}
+    if len(last_files) > 1 and not place.file:
+        raise ConfigError(
+            f"{place.url} serves several binlogs",
+            key="path",
+            hint="name one: " + ", ".join(f"{place.url}#{name}" for name in last_files),
+        )
     found = [
         StoredLogFile(
             uri=file_of(source, name),
             name=name,
             number=file_number(name),
             size_bytes=size_bytes,
-            is_live=index == last,
+            is_live=last_files[log_name(name)] == name,
             server=log.server_uuid,
         )
-        for index, (name, size_bytes) in enumerate(log.files)
-        if place.file in ("", name)
+        for name, size_bytes in log.files
+        if place.file in ("", name, log_name(name))
     ]
     if not found:
         names = [name for name, _ in log.files]

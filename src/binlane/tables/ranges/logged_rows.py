@@ -83,7 +83,7 @@ class LoggedRowCounts:
         except CodecError as error:
             if not isinstance(error, UnsupportedError) and not format_.checksum_length:
                 raise
-            self.uncounted.add(TableName(table_map.database, table_map.table))
+            self.uncounted.add(table_map.name)
             return 0
 
     def images_of(self, group: EventGroup, format_: Format) -> Counter[TableName]:
@@ -96,7 +96,7 @@ class LoggedRowCounts:
         rows = rows_with_tables(group.events, file=group.file, format_=format_)
         for _, body, table_map in rows:
             images = 1 if body.columns_present_after is None else 2
-            name = TableName(table_map.database, table_map.table)
+            name = table_map.name
             found[name] += images * self.count(body, table_map, format_)
         return found
 
@@ -253,7 +253,7 @@ class _Counting:
         for number, known in enumerate(scanner.tables):
             table_map = known.table_map
             inserts, updates, deletes = counts[_CHANGES, number].tolist()
-            name = TableName(table_map.database, table_map.table)
+            name = table_map.name
             self._found.images[name] += inserts + deletes + 2 * updates
 
     def _answer(self, status: int, window: Window) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event
@@ -20,6 +21,8 @@ from binlane.tables.ranges.log_file_facts import (
     XaPlace,
     no_gtids,
 )
+
+_NO_TIME: Final = 1 << 62
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,10 +70,11 @@ class Notes:
     def _open(self, start: int) -> None:
         self._start = self.end = start
         self._groups = 0
-        self._first_timestamp, self._last_timestamp = 1 << 62, 0
+        self._first_timestamp, self._last_timestamp = _NO_TIME, 0
         self.gtids: Position = no_gtids(self._facts.format)
         self._has_anonymous = False
         self._maps: set[int] | None = set()
+        self._least_time, self._greatest_time = _NO_TIME, 0
 
     def _reopen(self, piece: FilePiece) -> None:
         self._open(piece.start)
@@ -79,6 +83,7 @@ class Notes:
         if piece.groups:
             self._first_timestamp = piece.first_timestamp
             self._last_timestamp = piece.last_timestamp
+            self.take_times(piece.least_event_time, piece.greatest_event_time)
         self.gtids = parse_position(piece.gtids, self._facts.flavor)
         self._has_anonymous = piece.has_anonymous
         self._maps = None if piece.maps is None else set(piece.maps)
@@ -127,6 +132,11 @@ class Notes:
     def take_gtid(self, gtid: AnyGtid) -> None:
         """Note the GTID of a group, before the group is added."""
         self.gtids = self.gtids.advance(gtid)
+
+    def take_times(self, least: int, greatest: int) -> None:
+        """Note the least and greatest time of events of groups, before the groups are added."""
+        self._least_time = min(self._least_time, least)
+        self._greatest_time = max(self._greatest_time, greatest)
 
     def take_special(self, group: GroupNotes) -> None:
         """Note what stands in a complete group beside rows."""
@@ -184,4 +194,6 @@ class Notes:
             gtids=str(self.gtids),
             has_anonymous=self._has_anonymous,
             maps=None if self._maps is None else tuple(sorted(self._maps)),
+            least_event_time=0 if self._least_time == _NO_TIME else self._least_time,
+            greatest_event_time=self._greatest_time,
         )

@@ -6,7 +6,8 @@ that is known. Each of its answers can be asked again by another process that re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -43,7 +44,7 @@ Columns = tuple[Column, ...]
 
 
 def columns_in(
-    facts: LogFileFacts, piece: FilePiece, catalog: LoggedObjects, table: TableName
+    facts: LogFileFacts, piece: FilePiece, catalog: LoggedObjects, table: TableName | None
 ) -> Iterator[tuple[TableMapEvent, Columns]]:
     """The columns that a table's rows in a piece may have.
 
@@ -52,7 +53,7 @@ def columns_in(
         piece: A piece of those facts.
         catalog: The tables as the log tells them before the piece; on return, as it tells them
             behind it.
-        table: The name of the table.
+        table: The name of the table; None for all tables.
 
     Yields:
         Table maps, each with the columns that fit it somewhere in the piece: where within it a map
@@ -62,7 +63,7 @@ def columns_in(
     maps = [
         table_map
         for table_map in (facts.table_maps[number] for number in numbers)
-        if TableName(table_map.database, table_map.table) == table
+        if table is None or table_map.name == table
     ]
     found: dict[TableMapEvent, set[Columns]] = {table_map: set() for table_map in maps}
 
@@ -92,6 +93,7 @@ class PlanOptions:
         cache: Directory in which facts of files are kept from run to run; empty for nowhere, None
             for `$XDG_CACHE_HOME/binlane/facts`.
         filter_at: State of the reader's filter, and where it holds; None without a filter.
+        schema: The objects that are known before the log's beginning; None if nobody knows any.
     """
 
     keys: str | None = None
@@ -99,6 +101,7 @@ class PlanOptions:
     has_history: bool = True
     cache: str | None = None
     filter_at: FilterAt | None = None
+    schema: LoggedObjects | None = None
 
 
 class Planner:
@@ -119,13 +122,15 @@ class Planner:
             piece_bytes=self._options.piece_bytes,
             kept=None if cache == "" else KeptFacts(folder),
         )
-        self._history = LogHistory(self._facts, self._options.filter_at)
+        self._history = self._new_history()
         self._cutter = Cutter(
             self._facts,
             keys=self._options.keys,
-            has_history=self._options.has_history,
-            filter_at=self._options.filter_at,
+            history=self._new_history() if self._options.has_history else None,
         )
+
+    def _new_history(self) -> LogHistory:
+        return LogHistory(self._facts, self._options.filter_at, self._options.schema)
 
     def begin(self, start: Bound | GtidSet | None = None) -> Offset:
         """The beginning of the oldest file, or a place near behind which a selection begins.
@@ -284,11 +289,81 @@ class Planner:
         files = [
             file for file in self._sources.files() if wish is None or wish.wants_file(file.name)
         ]
-        logs = [
-            LogExtent([Span(file, len(MAGIC), self._end_of(file)) for file in log], log)
-            for log in _logs(files)
-        ]
+        return self.parts_of([self._extent(log) for log in _logs(files)], cuts)
+
+    def extents(self) -> list[LogExtent]:
+        """All that there is now, log by log.
+
+        Raises:
+            ConfigError: If a source names no log.
+            StoreError: If a file cannot be read.
+            CodecError: If a file does not begin as a binlog file.
+        """
+        return [self._extent(log) for log in _logs(self._sources.files())]
+
+    def parts_of(self, logs: Sequence[LogExtent], cuts: Cuts) -> list[Part]:
+        """Cut the parts of logs that were there at one time, as `parts` does.
+
+        Args:
+            logs: The parts of logs, as `extents` gave them.
+            cuts: Terms of the cutting: size and number of the parts, and the reader's selection.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
         return self._cutter.parts(logs, cuts)
+
+    def facts_in(self, span: Span) -> LogFileFacts:
+        """The facts of the part of a file that is read.
+
+        Raises:
+            CodecError: If the file does not begin as a binlog file.
+            StoreError: If the file cannot be read.
+        """
+        return self._facts.of(span.file, since=span.low, until=span.high)
+
+    def range_of(self, span: Span, start: int, stop: int) -> LogRange:
+        """Return a range in the part of a file that is read, without what the log tells before it.
+
+        Raises:
+            StoreError: If the file cannot be read.
+        """
+        return self._cutter.bare(span.file, self.facts_in(span), start, stop)
+
+    def columns_in_all(
+        self, logs: Iterable[LogExtent]
+    ) -> Iterator[tuple[TableMapEvent, Columns, Flavor]]:
+        """The columns that each table has anywhere in some logs, in log order, some repeatedly.
+
+        Args:
+            logs: The logs, from their beginnings on, of `extents`.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
+        for log in logs:
+            catalog = self._first_catalog()
+            for span in log.spans:
+                facts = self.facts_in(span)
+                flavor = facts.format.flavor
+                changes = [query.event.position for query in facts.queries]
+                looked_at: set[int] = set()
+                for piece in facts.pieces:
+                    is_steady = bisect_left(changes, piece.start) == bisect_left(
+                        changes, piece.stop
+                    )
+                    if is_steady and piece.maps is not None and looked_at.issuperset(piece.maps):
+                        continue
+                    for table_map, columns in columns_in(facts, piece, catalog, None):
+                        yield table_map, columns, flavor
+                    looked_at = {*looked_at, *(piece.maps or ())} if is_steady else set()
+
+    def _first_catalog(self) -> LoggedObjects:
+        schema = self._options.schema
+        return LoggedObjects() if schema is None else schema.copy()
+
+    def _extent(self, log: tuple[StoredLogFile, ...]) -> LogExtent:
+        return LogExtent([Span(file, len(MAGIC), self._end_of(file)) for file in log], log)
 
     def notes_of_all(self) -> list[str]:
         """Return the filter's notes about all statements in the log, and about the log as a whole.
@@ -303,13 +378,13 @@ class Planner:
         unmatched: list[str] = []
         logs = list(_logs(self._sources.files()))
         for log in logs:
-            history = LogHistory(self._facts, self._options.filter_at)
+            history = self._new_history()
             history.follow(log, log[-1], self._end_of(log[-1]))
             state = history.filter_state
             assert state is not None, "there is a filter"
             for file in log:
                 for each in self._facts.of(file).table_maps:
-                    state.includes(TableName(each.database, each.table))
+                    state.includes(each.name)
             notes += state.notes
             unmatched += [state.unmatched] * state.is_unmatched
         return notes + unmatched[-1:] * (len(unmatched) == len(logs))
@@ -378,7 +453,7 @@ class Planner:
             CodecError: If a file does not begin as a binlog file.
         """
         for log in _logs(self._sources.files()):
-            catalog = LoggedObjects()
+            catalog = self._first_catalog()
             for file in log:
                 facts = self._facts.of(file)
                 for piece in facts.pieces:

@@ -252,6 +252,7 @@ class _Surveyor:
             self._open.is_undone = isinstance(head.body, GtidEvent) and head.body.is_undone
         self._open.events += self._special(first, last)
         self._open_maps |= self._maps(first, last)
+        self._take_times(first, last)
         scanner.drop_noted()
 
     def _process(self) -> None:
@@ -289,6 +290,7 @@ class _Surveyor:
         # All is decoded before any of it is noted.
         special = list(self._specials(groups, first, last))
         maps = self._maps(first, last)
+        self._take_times(first, last)
         notes.gtids = replace(run, groups=groups).position_after(notes.gtids)
         for group in special:
             notes.take_special(group)
@@ -317,6 +319,7 @@ class _Surveyor:
         group.stop = int(groups[layout.GROUP_STOP, 0])
         group.events += self._special(first, last)
         maps = self._maps(first, last)
+        self._take_times(first, last)
         self._notes.take_special(group)
         if group.gtid:
             parse = MysqlGtid.parse if ":" in group.gtid else Gtid.parse
@@ -331,6 +334,12 @@ class _Surveyor:
             has_anonymous=not group.gtid,
         )
         self._open = None
+
+    def _take_times(self, first: int, last: int) -> None:
+        """Note the times of some events."""
+        times = self._scanner.events[layout.EVENT_TIME, first:last].view(np.uint32)
+        if times.size:
+            self._notes.take_times(int(times.min()), int(times.max()))
 
     def _maps(self, first: int, last: int) -> set[int]:
         """The numbers of the table maps of some events' rows."""
@@ -347,7 +356,7 @@ class _Surveyor:
 
     def _maps_inside(self, carrier: Event) -> set[int]:
         try:
-            return _changed(self._notes, expanded(carrier, self._format))
+            return _changed(self._notes, _timed(self._notes, expanded(carrier, self._format)))
         except CodecError:
             raise UnexpectedError from None
 
@@ -474,7 +483,7 @@ class _Surveyor:
             groups=1,
             first_timestamp=group.timestamp,
             last_timestamp=group.timestamp,
-            maps=_changed(notes, events),
+            maps=_changed(notes, _timed(notes, events)),
             has_anonymous=not gtid,
         )
 
@@ -500,6 +509,13 @@ class _Surveyor:
 def _is_counted(group: EventGroup) -> bool:
     """True if a group is complete, and no event of the log itself; an INCIDENT may stand alone."""
     return group.is_complete and group.events[0].header.type_code not in CONTROL_TYPES
+
+
+def _timed(notes: Notes, events: Iterable[Event]) -> Iterator[Event]:
+    """Give events on, and note their times."""
+    for event in events:
+        notes.take_times(event.header.timestamp, event.header.timestamp)
+        yield event
 
 
 def _changed(notes: Notes, events: Iterable[Event]) -> set[int]:

@@ -7,23 +7,24 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from binlane.statements.sql.statement_kinds import VIEW_KINDS, StatementKind
+from binlane.statements.sql.statement_kinds import DDL_KINDS, VIEW_KINDS, StatementKind
 from binlane.tables.columnar.counters import ReadCounters
-from binlane.tables.columnar.log_notes import Statement, Trouble
-from binlane.tables.columnar.table_schema import JSON_COLUMN, ReadOptions, table_of
-from binlane.tables.ranges.log_range import LogRange
-from binlane.tables.ranges.read import read_range
-from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns
-from binlane.tables.spark.image_changes import (
+from binlane.tables.columnar.image_changes import (
     CHANGE_OPS,
     ImageChanges,
     WholeChanges,
     chosen_images,
     taken,
 )
+from binlane.tables.columnar.log_notes import Statement, Trouble
+from binlane.tables.columnar.table_schema import JSON_COLUMN, ReadOptions, table_of
+from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.read import read_range
+from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns
 from binlane.tables.spark.source_options import Include, SourceOptions
 
 _MICROSECONDS: Final = 1_000_000
+_TOLD: Final = DDL_KINDS - VIEW_KINDS
 
 
 def change_log_schema(options: SourceOptions) -> pa.Schema:
@@ -131,12 +132,13 @@ def _of_trouble(trouble: Trouble) -> dict[str, object]:
 def _of_statement(statement: Statement, options: SourceOptions) -> Iterator[dict[str, object]]:
     effects = statement.effects()
     scope = options.selection.scope
-    if effects.kind in VIEW_KINDS:
+    if effects.kind not in _TOLD or not statement.is_wanted:
         return
-    if not (effects.kind.is_ddl and statement.is_wanted) or not (
+    if not (
         scope.is_unscoped
-        or any(scope.includes(table) for table in effects.writes)
-        or any(scope.includes_database(database) for database in effects.databases)
+        or any(map(scope.includes, effects.writes))
+        or any(map(scope.includes_database, effects.databases))
+        or any(map(scope.touches_database, effects.dropped_databases))
     ):
         return
     (table,) = effects.writes if len(effects.writes) == 1 else (None,)

@@ -16,7 +16,6 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent, TableMapEvent
 from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.table_maps import TableMaps
-from binlane.names import TableName
 from binlane.tables.columnar.counters import ReadCounters
 from binlane.tables.columnar.log_notes import storable
 from binlane.tables.ranges.log_range import LogRange
@@ -104,7 +103,7 @@ def _rows_of(group: EventGroup, options: SourceOptions) -> Iterator[dict[str, ob
             table = event.body
         name = None
         if table is not None and isinstance(event.body, TableMapEvent | RowsEvent):
-            name = TableName(table.database, table.table)
+            name = table.name
             if not options.selection.scope.includes(name):
                 continue
         yield {

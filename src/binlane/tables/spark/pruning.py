@@ -9,49 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from binlane.names import TableName
-from binlane.positions import FilePosition, GtidPosition, Position, parse_position
-from binlane.tables.columnar.selection import Bound, file_number
 from binlane.tables.ranges.log_file_facts import FilePiece, LogFileFacts
+from binlane.tables.ranges.piece_bounds import lies_before, lies_behind, may_hold_file
 from binlane.tables.spark.filters import PushedCondition
 from binlane.tables.spark.source_options import Include, Layout, SourceOptions
-
-
-def lies_before(piece: FilePiece, facts: LogFileFacts, name: str, bound: Bound | None) -> bool:
-    """True if all groups of a piece lie before a bound."""
-    if bound is None:
-        return False
-    if isinstance(bound, FilePosition):
-        return (file_number(name), piece.stop) <= (file_number(bound.file), bound.position)
-    if isinstance(bound, GtidPosition):
-        return not piece.has_anonymous and _position(piece, facts, bound)
-    return piece.last_timestamp < bound.timestamp()
-
-
-def _position(piece: FilePiece, facts: LogFileFacts, bound: Position) -> bool:
-    if bound.flavor != facts.flavor:
-        return False
-    return bound.includes(parse_position(piece.gtids, facts.flavor))
-
-
-def lies_behind(piece: FilePiece, facts: LogFileFacts, name: str, bound: Bound | None) -> bool:
-    """True if no group of a piece lies before a bound."""
-    if bound is None:
-        return False
-    if isinstance(bound, FilePosition):
-        return (file_number(name), piece.start) >= (file_number(bound.file), bound.position)
-    if isinstance(bound, GtidPosition):
-        if bound.flavor != facts.flavor:
-            return False
-        done = facts.done_at(piece.start)
-        if not isinstance(done, GtidPosition):
-            return False
-        own = GtidPosition.parse(piece.gtids)
-        # Sequences grow within a domain: where all that is wanted of it is done, no more is.
-        return all(
-            (last := bound.last(gtid.domain_id)) is None or done.covers(last) for gtid in own
-        )
-    return piece.first_timestamp >= bound.timestamp()
-
 
 _OF_TABLES: Final = frozenset({Layout.TABLE, Layout.CHANGES})
 
@@ -80,11 +41,7 @@ class Pruning:
         Args:
             name: Base name of the file.
         """
-        selection = self._options.selection
-        number = file_number(name)
-        if isinstance(selection.start, FilePosition) and number < file_number(selection.start.file):
-            return False
-        if isinstance(selection.stop, FilePosition) and number > file_number(selection.stop.file):
+        if not may_hold_file(self._options.selection, name):
             return False
         return all(condition.admits(name) for condition in self._by_column.get("file", ()))
 

@@ -98,7 +98,7 @@ class SchemaWatch:
 
     def _is_in(self, facts: LogFileFacts, numbers: Iterable[int]) -> bool:
         maps = (facts.table_maps[number] for number in numbers)
-        return any(TableName(each.database, each.table) == self._table for each in maps)
+        return any(each.name == self._table for each in maps)
 
     @staticmethod
     def _follow(facts: LogFileFacts, low: int, high: int, catalog: LoggedObjects) -> None:
@@ -137,7 +137,7 @@ class SchemaWatch:
 
     def _misfit(self, table_map: TableMapEvent, columns: Columns, flavor: Flavor) -> str:
         """Return the columns of a table map that do not fit, as text; empty if all do."""
-        if TableName(table_map.database, table_map.table) != self._table:
+        if table_map.name != self._table:
             return ""
         found = table_schema(
             table_map,
@@ -162,9 +162,7 @@ def _text(query: LoggedQuery) -> str:
 
 
 def _tables(query: LoggedQuery) -> frozenset[TableName]:
-    effects = logged_statement(_body(query)).effects()
-    renamed = (name for names in effects.renames for name in names)
-    return frozenset((*effects.writes, *renamed))
+    return logged_statement(_body(query)).effects().changed_tables
 
 
 def _body(query: LoggedQuery) -> QueryEvent:

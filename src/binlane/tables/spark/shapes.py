@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.names import TableName
-from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields
-from binlane.tables.spark.image_changes import (
+from binlane.tables.columnar.image_changes import (
     CHANGE_OPS,
     OP,
     ImageChanges,
@@ -19,6 +18,7 @@ from binlane.tables.spark.image_changes import (
     struct_of,
     taken,
 )
+from binlane.tables.spark.change_columns import CHANGE_COLUMNS, change_fields
 from binlane.tables.spark.source_options import RowForm, SourceOptions
 
 Arrays = dict[str, "pa.Array[Any]"]
@@ -306,7 +306,7 @@ def _envelope(table: TableName, batch: pa.RecordBatch, changes: ImageChanges) ->
 
 def _versions(batch: pa.RecordBatch) -> pa.Array[Any]:
     """A number for each event that grows with the log."""
-    from binlane.tables.columnar.selection import file_number  # noqa: PLC0415 - of this shape only
+    from binlane.positions import file_number  # noqa: PLC0415 - of this shape only
 
     positions = _change_column(batch, "_pos").to_numpy()
     number = file_number(_change_column(batch, "_file")[0].as_py())

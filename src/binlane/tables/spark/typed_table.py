@@ -8,15 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from binlane.errors import ConfigError
-from binlane.names import TableName
 from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.image_changes import WholeChanges, chosen_images
 from binlane.tables.columnar.table_schema import ReadOptions, absent_columns, table_schema
 from binlane.tables.columnar.unify import cast_exactly, unify_schemas
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.planner import Planner
 from binlane.tables.ranges.read import read_range
 from binlane.tables.spark.change_columns import range_columns
-from binlane.tables.spark.image_changes import WholeChanges, chosen_images
 from binlane.tables.spark.shapes import rendering
 from binlane.tables.spark.source_options import SourceOptions
 
@@ -60,7 +59,7 @@ def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
         found.append(made.arrow)
     if not found:
         maps = (table_map for table_map, _ in planner.table_maps())
-        names = {TableName(each.database, each.table).plain for each in maps}
+        names = {each.name.plain for each in maps}
         raise ConfigError(
             f"the log has no rows of {table.plain}",
             key="table",

@@ -295,10 +295,12 @@ def test_a_name_that_a_rename_freed_goes_by_the_rules_again() -> None:
     ]
 
 
-def test_a_database_that_is_dropped_is_noted_where_a_wanted_table_is_in_it() -> None:
+@pytest.mark.parametrize("drop", ["DROP", "CREATE OR REPLACE"])
+def test_a_database_that_is_dropped_is_noted_where_a_wanted_table_is_in_it(drop: str) -> None:
     notes: list[str] = []
     made = terms(T, rename="follow")
-    assert passing(made, "DROP DATABASE other", "DROP DATABASE shop", notes=notes) == []
+    statements = [f"{drop} DATABASE {name}" for name in ("other", "shop")]
+    assert passing(made, "CREATE DATABASE shop", *statements, notes=notes) == []
     assert notes == ["f:0: a database is dropped, and shop.t with it; that is left out"]
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.route.job import RouteRequest, route_files
+from binlane.binlogs.route.job import route_files
 from binlane.binlogs.route.route_record import RECORD_FILE, Record
+from binlane.binlogs.route.route_request import RouteRequest
 from binlane.binlogs.route.schedule import Schedule, ScheduledChange
 from binlane.binlogs.routing.password_hashing import with_hashes
 from binlane.binlogs.store.disk import DirectoryLock
@@ -228,7 +229,22 @@ def test_nothing_is_written_if_a_file_is_no_binlog(tmp_path: Path) -> None:
     mysql = written("my97_txn", tmp_path / "mysql")
     with pytest.raises(ConfigError, match="so they are not one log"):
         routed((*paths, *mysql), tmp_path / "out", "LOG ALL")
+    with pytest.raises(ConfigError, match=r"\.000001 is given twice"):
+        routed((*paths, paths[0]), tmp_path / "out", "LOG ALL")
+    copy = tmp_path / "copy" / Path(paths[0]).name
+    copy.parent.mkdir()
+    copy.write_bytes(Path(paths[0]).read_bytes())
+    with pytest.raises(ConfigError, match="is the same file as"):
+        routed((*paths, str(copy)), tmp_path / "out", "LOG ALL")
     assert not (tmp_path / "out").exists()
+
+
+def test_cascades_that_are_not_followed_are_told(tmp_path: Path) -> None:
+    report = routed(
+        written("md1011_txn", tmp_path / "in"), tmp_path / "out", "LOG(shop.a), FOLLOW CASCADES"
+    )
+    (note,) = report.notes
+    assert note.startswith("binlog b1: FOLLOW CASCADES does nothing here")
 
 
 def test_a_directory_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from binlane.binlogs.route.job import RouteReport, route_files
+from binlane.binlogs.route.job import route_files
+from binlane.binlogs.route.route_request import RouteReport
 from binlane.binlogs.routing.query_events import statement_of
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.verify import verify

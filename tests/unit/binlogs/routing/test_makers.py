@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from binlane.binlogs.routing.cut_group import MARKS, CutGroup, annotated, cut_group
@@ -17,8 +18,8 @@ from binlane.binlogs.routing.makers import (
     marked,
     thread_of,
     thread_of_raw,
-    threads_of_run,
 )
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.store.byte_source import FileBytes
 from binlane.log.codec.compression import compress_record
 from binlane.log.codec.control import FormatDescriptionEvent
@@ -33,6 +34,7 @@ from binlane.log.grouping.placing import place_group
 from binlane.log.grouping.raw import RawRun, raw_groups
 from binlane.log.grouping.sections import RowsPiece
 from binlane.log.grouping.walk import walk
+from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
@@ -71,6 +73,11 @@ def runs_of(paths: Sequence[str], window_bytes: int = 1 << 20) -> Iterator[RawRu
                     yield item
 
 
+def threads_of_run(run: RawRun) -> npt.NDArray[np.int64]:
+    found: npt.NDArray[np.int64] = RunGroups(run).facts[lay.FACT_THREAD]
+    return found
+
+
 def groups_of(run: RawRun) -> list[EventGroup]:
     return [run.group(number) for number in range(run.count)]
 
@@ -82,7 +89,8 @@ def test_bytes_tell_the_thread_that_events_tell(
 ) -> None:
     for run in runs_of(written(name, tmp_path), window_bytes):
         expected = [thread_of(group, run.format) for group in groups_of(run)]
-        assert [thread_of_raw(run, number) for number in range(run.count)] == expected
+        looked_at = RunGroups(run)
+        assert [thread_of_raw(looked_at, number) for number in range(run.count)] == expected
         found = threads_of_run(run)
         assert found.shape == (run.count,)
         for thread_id, each in zip(found.tolist(), expected, strict=True):
@@ -102,7 +110,8 @@ def test_groups_of_part_of_a_run(name: str, tmp_path: Path) -> None:
                 (run.head(count), expected[:count]),
                 (run.kept(count), expected[count:]),
             ):
-                assert [thread_of_raw(part, number) for number in range(part.count)] == own
+                looked_at = RunGroups(part)
+                assert [thread_of_raw(looked_at, number) for number in range(part.count)] == own
                 found = threads_of_run(part)
                 assert all(one in (-1, each) for one, each in zip(found, own, strict=True))
 
@@ -252,13 +261,13 @@ def test_a_mark_is_of_the_session_that_it_names(name: str, tmp_path: Path) -> No
     place_ = 0
     for run in runs_of([path]):
         numbers = [mark - place_ for mark in marks if 0 <= mark - place_ < run.count]
-        assert marked(run) == numbers
+        assert marked(RunGroups(run)) == numbers
         found = threads_of_run(run)
         for number, group in enumerate(groups_of(run)):
             thread_id = thread_of(group, run.format)
             assert (thread_id == session) == (number in numbers)
             if number in numbers:
-                assert thread_of_raw(run, number) == session
+                assert thread_of_raw(RunGroups(run), number) == session
         # Who made it is binlane's own connection, which is nobody's here.
         assert (found[numbers] == -1).all()
         place_ += run.count
@@ -313,7 +322,7 @@ def test_bytes_tell_what_a_group_could_be_as_events_do(name: str, tmp_path: Path
             for other, plan in enumerate(plans):
                 if plan is None:
                     continue
-                found = could_be_raw(run, number, plan)
+                found = could_be_raw(RunGroups(run), number, plan)
                 assert found == could_be(group, run.format, plan)
                 assert found or number != other
                 could += found
@@ -333,7 +342,7 @@ def has_texts(run: RawRun, number: int) -> bool:
 
 
 def is_possible(run: RawRun, number: int, plan: GroupPlan) -> bool:
-    found = could_be_raw(run, number, plan)
+    found = could_be_raw(RunGroups(run), number, plan)
     assert could_be(run.group(number), run.format, plan) == found
     return found
 

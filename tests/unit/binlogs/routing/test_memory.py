@@ -11,6 +11,7 @@ from binlane.binlogs.routing.routing_memory import (
     PassedXa,
     StoredObject,
     StoredObjectKind,
+    TableBirth,
 )
 from binlane.binlogs.routing.table_links import TableLinks
 from binlane.names import TableName
@@ -44,6 +45,7 @@ def test_a_text_gives_it_back() -> None:
         passed=frozenset({PassedXa("X'61',X'',1", frozenset({TableName("crm", "t")}))}),
         links=TableLinks(keys=frozenset({key}), known=frozenset({key.table})),
         created=(made,),
+        births=(TableBirth(name=made.name, gtid="0-1-7", since="0-1-6,1-1-3"),),
     )
     text = memory.encode()
     assert text.isascii()

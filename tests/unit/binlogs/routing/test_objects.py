@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.route.job import RouteRequest, route_files
+from binlane.binlogs.route.job import route_files
+from binlane.binlogs.route.route_request import RouteRequest
 from binlane.binlogs.route.schedule import Schedule, ScheduledChange
 from binlane.binlogs.routing.judging import judge_statement
 from binlane.binlogs.routing.routed_group import OmissionKind
@@ -221,9 +222,10 @@ def test_a_trigger_does_not_follow_one_that_is_left_out() -> None:
     ]
 
 
-def test_a_database_takes_along_what_was_left_out_of_it() -> None:
-    found = run(DATABASE, SECRET_VIEW, "DROP DATABASE shop", "DROP VIEW v")
-    assert found == [None, "DROP DATABASE shop", "DROP VIEW IF EXISTS `shop`.`v`"]
+@pytest.mark.parametrize("drop", ["DROP", "CREATE OR REPLACE"])
+def test_a_database_takes_along_what_was_left_out_of_it(drop: str) -> None:
+    found = run(DATABASE, SECRET_VIEW, f"{drop} DATABASE shop", "DROP VIEW v")
+    assert found == [None, f"{drop} DATABASE shop", "DROP VIEW IF EXISTS `shop`.`v`"]
 
 
 def test_no_replica_reads_a_view_that_is_left_out() -> None:

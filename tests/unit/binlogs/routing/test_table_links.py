@@ -27,7 +27,7 @@ def links_after(*statements: str, links: TableLinks = NO_LINKS) -> TableLinks:
 
 def edges(links: TableLinks) -> set[str]:
     return {
-        f"{key.name}: {key.table.plain}({','.join(key.columns)}) > "
+        f"{key.own_name}: {key.table.plain}({','.join(key.columns)}) > "
         f"{key.parent.plain}({','.join(key.parent_columns)})"
         for key in links.keys
     }
@@ -43,6 +43,8 @@ OF_Q = "named: shop.c(q) > shop.q(id)"
         ([], {OF_P, OF_Q}),
         (["DROP TABLE x, c"], set()),
         (["DROP DATABASE shop"], set()),
+        (["CREATE OR REPLACE DATABASE shop"], set()),
+        (["CREATE DATABASE IF NOT EXISTS shop"], {OF_P, OF_Q}),
         (["DROP TABLE crm.p"], {OF_P, OF_Q}),
         (["ALTER TABLE c DROP FOREIGN KEY named"], {OF_P}),
         (["ALTER TABLE c DROP CONSTRAINT IF EXISTS NAMED, ADD x INT"], {OF_P}),

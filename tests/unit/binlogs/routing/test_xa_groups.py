@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.route.job import RouteRequest, route_files
+from binlane.binlogs.route.job import route_files
+from binlane.binlogs.route.route_request import RouteRequest
 from binlane.binlogs.route.schedule import Schedule, ScheduledChange
 from binlane.binlogs.routing import xa_groups
 from binlane.binlogs.routing.event_routing import route

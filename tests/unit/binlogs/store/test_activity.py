@@ -25,6 +25,7 @@ NEVER = StoreSettings(watermark_interval_s=3600)
 class _File:
     def __init__(self, file: DiskFile, disk: _Disk) -> None:
         self.write_at, self.truncate, self.close = file.write_at, file.truncate, file.close
+        self.mapped = file.mapped
         self._file, self._disk = file, disk
 
     def sync(self) -> None:

@@ -21,7 +21,14 @@ from binlane.log.codec.packets.framing import PacketSplitter
 from binlane.log.codec.packets.replies import ErrPacket
 from binlane.positions import GtidPosition
 from tests.groups import add, create, transaction
-from tests.old_stores import without_compress, without_incidents, without_row_image
+from tests.old_stores import (
+    without_arrivals,
+    without_cascades,
+    without_compress,
+    without_fills,
+    without_incidents,
+    without_row_image,
+)
 
 SMALL = StoreSettings(max_binlog_size_bytes=4096)
 NON_BLOCK = 1
@@ -95,15 +102,21 @@ def test_a_missing_file_is_told_when_it_is_needed(tmp_path: Path) -> None:
     assert any(verify([tmp_path]))
 
 
-@pytest.mark.parametrize("version", [2, 3, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("version", [2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 def test_a_catalog_of_a_version_before_is_brought_up(tmp_path: Path, version: int) -> None:
     written(tmp_path)
     files = StoreReader(tmp_path).files("orders")
     connection = sqlite3.connect(Catalog.path_in(tmp_path))
     with connection:
         connection.execute("DELETE FROM binlog_files")
-        without = {8: without_compress, 7: without_row_image}.get(version, without_incidents)
-        without(connection)
+        older = {
+            11: without_arrivals,
+            10: without_cascades,
+            9: without_fills,
+            8: without_compress,
+            7: without_row_image,
+        }
+        older.get(version, without_incidents)(connection)
         if version < 6:
             connection.execute("DROP TABLE binlog_grants")
             connection.execute("DROP TABLE accounts_known")

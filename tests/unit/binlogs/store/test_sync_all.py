@@ -35,6 +35,7 @@ class _File:
 
     def __init__(self, file: DiskFile, path: Path, disk: _Disk) -> None:
         self.write_at, self.truncate, self.close = file.write_at, file.truncate, file.close
+        self.mapped = file.mapped
         self._file, self._path, self._disk = file, path, disk
 
     def sync(self) -> None:

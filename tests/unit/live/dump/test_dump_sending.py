@@ -13,6 +13,7 @@ import pytest
 
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.files import BinlogFile
+from binlane.binlogs.store.fills import Seeding, SeedSource
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.errors import StatementError
 from binlane.live.dump.dump_sending import DumpContext, awaited, serve_dump
@@ -40,6 +41,7 @@ class Binlog:
         self.position = GtidPosition.parse("0-1-7")
         self.end = FilePosition("binlog.000001", 4)
         self.names: list[str] = []
+        self.seedings: tuple[Seeding, ...] = ()
 
     @property
     def published(self) -> Published:
@@ -231,6 +233,34 @@ def test_file_that_is_purged_meanwhile_is_sent_to_its_end(tmp_path: Path) -> Non
         await replica.until(lambda: len(replica.types) == 6)
         binlog.write(0)
         binlog.write(1)
+        (tmp_path / binlog.names.pop(0)).unlink()
+        live.notify()
+        await replica.until(lambda: EventType.STOP in replica.types)
+        dump.cancel()
+
+    _run(test())
+
+
+def test_a_later_beginning_takes_the_place_of_a_file_that_is_sent(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        live, request = LiveBinlog(binlog), ReplicaRequest(connect_state=GtidPosition(), flags=2)
+        dump = asyncio.create_task(serve_dump(request, live, replica.send))
+        await replica.until(lambda: EventType.GTID in replica.types)
+        binlog.write(0)
+        binlog.write(1)
+        binlog.seedings = (
+            Seeding(
+                log_id=1,
+                source=SeedSource(name="77-9", server_id=9),
+                first=1,
+                last=3,
+                place=GtidPosition.parse("0-1-7"),
+                is_beginning=True,
+                first_file=binlog.names[0],
+            ),
+        )
         (tmp_path / binlog.names.pop(0)).unlink()
         live.notify()
         await replica.until(lambda: EventType.STOP in replica.types)

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from binlane.errors import CodecError, StatementError
 from binlane.live.gateway.answers import OkAnswer, RowsAnswer
+from binlane.live.gateway.client_statements import QUERY, ClientCommand
 from binlane.live.gateway.judge import (
     NOBODY,
+    PASS,
     ClientStatement,
     Done,
     Give,
@@ -23,6 +25,7 @@ from binlane.live.gateway.judge import (
     RunVerdict,
     StatementReply,
     TextReading,
+    Unseen,
     Verdict,
 )
 from binlane.live.gateway.relay import Relay
@@ -641,9 +644,31 @@ def test_how_the_source_reads_is_not_always_known() -> None:
         judged.answers(judged.ok())
     assert judged.judge.statements == [
         (ClientStatement("DO 1", is_prepared=True),),
+        # First of all, as nobody knows how its values are written: does it pass whatever they are?
+        (ClientStatement("DO ?", is_prepared=True, is_complete=False),),
         (ClientStatement("DO ?", is_prepared=True, is_complete=False),),
         (ClientStatement("DO 3; DO 4", is_complete=False),),
     ]
+
+
+def test_an_execution_that_passes_unseen_needs_no_reading() -> None:
+    judged = Judged(reading=None)
+    _prepare(judged, "DO ?", 2, 1)
+    values = frame(Execution(statement_id=2, types=(ColumnType.TINY,), values=(4,)).encode(), 0)
+    many = _query("DO 3; DO 4")
+    assert judged.says(values) == b""
+    judged.judge.unseen_now = Unseen(is_plain=True)
+    judged.judge.verdict = lambda _: PASS
+    judged.relay.learned()
+    assert judged.relay.take_to_source() == values
+    judged.answers(judged.ok())
+    assert judged.says(many) == b""
+    judged.relay.learned()
+    # Of several statements the reading has to be known: it is asked for again, and once.
+    assert judged.relay.take_to_source() == b""
+    assert _question(judged.relay) == Learning(ClientCommand(QUERY, many[4:], many), is_again=True)
+    judged.relay.learned()
+    assert judged.relay.take_to_source() == many
 
 
 def test_cursor_has_no_rows_before_they_are_fetched() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.errors import CodecError
-from binlane.live.gateway.judge import StatementReply
-from binlane.live.gateway.ok_packets import reply_of
+from binlane.live.gateway.judge import OkFields, StatementReply
+from binlane.live.gateway.ok_packets import reply_of, told_gtids
 from binlane.live.gateway.reply_follower import ReplyFollower, Role
 from binlane.log.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
 from binlane.log.codec.packets.framing import frame
@@ -35,6 +35,11 @@ class Told:
         """As of `Listener`."""
         self.replies += replies
         return self._warnings
+
+    def answered_at_once(self, ok: OkFields) -> bool:
+        """As of `Listener`: it is told by `answered`."""
+        del ok
+        return False
 
     def own_answered(self, reply: StatementReply, payload: bytes) -> None:
         """Nothing is binlane's own here."""
@@ -139,3 +144,21 @@ def test_gtids_reach_no_client_that_has_not_asked(role: Role) -> None:
     tracker.expect(Command.QUERY, role)
     told.hides_gtids = False
     assert tracker.feed(frame(ok, 1)) == frame(ok, 1)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (SessionState(variables={"last_gtid": "0-1-12"}), "0-1-12"),
+        (SessionState(gtids="3e11fa47-71ca-11e1-9e33-c80aa9429562:23"), None),
+        (SessionState(variables={"last_gtid": ""}), None),
+        (SessionState(variables={"last_gtid": "0-1-12", "autocommit": "ON"}), None),
+        (SessionState(variables={"autocommit": "ON"}), None),
+        (SessionState(database="d"), None),
+        (SessionState(variables={"last_gtid": "0-1-12," * 40}), None),
+    ],
+)
+def test_gtids_of_a_state_that_tells_nothing_else(state: SessionState, told: str | None) -> None:
+    expected = state.gtids or told
+    assert told_gtids(state.encode()) == expected
+    assert told_gtids(state.encode()[:-1]) is None

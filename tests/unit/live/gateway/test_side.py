@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+from weakref import ref
 
 import pytest
 
 from binlane.live.gateway.side import Side
 
 _TIMEOUT_S = 20.0
+_MORE_THAN_A_SOCKET_TAKES = 4 << 20
 
 
 async def _pair() -> tuple[Side, Side]:
     one, other = socket.socketpair()
-    loop = asyncio.get_running_loop()
-    _, first = await loop.create_connection(Side, sock=one)
-    _, second = await loop.create_connection(Side, sock=other)
+    first = Side.of(one)
+    second = Side.of(other)
     return first, second
 
 
@@ -148,13 +150,11 @@ def test_peer_that_is_lost() -> None:
 
 def test_a_peer_that_is_silent_is_asked_whether_it_is_there() -> None:
     async def run() -> None:
-        arrived: asyncio.Future[Side] = asyncio.get_running_loop().create_future()
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Side(arrived.set_result), "127.0.0.1", 0)
-        there = socket.create_connection(server.sockets[0].getsockname())
-        side = await asyncio.wait_for(arrived, _TIMEOUT_S)
-        side.keep_alive()
-        connection: socket.socket = side._there.get_extra_info("socket")
+        server = socket.create_server(("127.0.0.1", 0))
+        there = socket.create_connection(server.getsockname())
+        connection, _ = server.accept()
+        side = Side.of(connection)
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         names = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
         asked = [connection.getsockopt(socket.IPPROTO_TCP, name) for name in names]
@@ -162,7 +162,6 @@ def test_a_peer_that_is_silent_is_asked_whether_it_is_there() -> None:
         there.close()
         side.close()
         server.close()
-        await server.wait_closed()
 
     asyncio.run(run())
 
@@ -185,3 +184,35 @@ def test_a_close_that_had_bytes_to_send_leaves_no_trace(monkeypatch: pytest.Monk
 
     asyncio.run(run())
     assert not failures
+
+
+def test_nothing_holds_a_closed_connection_that_had_nothing_to_send() -> None:
+    async def run() -> None:
+        here, there = await _pair()
+        here.close()
+        assert await there.read() == b""
+        held = ref(here)
+        del here
+        await asyncio.sleep(0)
+        gc.collect()
+        assert held() is None
+        there.close()
+
+    asyncio.run(run())
+
+
+def test_a_buffer_may_be_used_again_once_it_was_written() -> None:
+    async def run() -> None:
+        here, there = await _pair()
+        buffer = bytearray(b"a" * _MORE_THAN_A_SOCKET_TAKES)
+        there.write(memoryview(buffer))
+        assert there.is_congested
+        buffer[:] = b"b" * len(buffer)
+        received = Received()
+        here.receive(received.take)
+        await received.until(len(buffer))
+        assert set(b"".join(received.parts)) == {ord("a")}
+        here.close()
+        there.close()
+
+    asyncio.run(run())

@@ -110,9 +110,8 @@ def test_client_that_trusts_somebody_else(roles: tuple[TlsRole, TlsRole]) -> Non
 def test_hello_that_came_with_the_wish_is_not_lost(roles: tuple[TlsRole, TlsRole]) -> None:
     async def run() -> None:
         one, other = socket.socketpair()
-        loop = asyncio.get_running_loop()
-        _, here = await loop.create_connection(Side, sock=one)
-        _, there = await loop.create_connection(Side, sock=other)
+        here = Side.of(one)
+        there = Side.of(other)
         here.tls_role, there.tls_role = roles
         there.start_tls()
         there.write(b"hello")
@@ -136,9 +135,8 @@ def test_hello_that_came_with_the_wish_is_not_lost(roles: tuple[TlsRole, TlsRole
 def test_failure_is_told_and_ends(roles: tuple[TlsRole, TlsRole]) -> None:
     async def run() -> None:
         one, other = socket.socketpair()
-        loop = asyncio.get_running_loop()
-        _, here = await loop.create_connection(Side, sock=one)
-        _, there = await loop.create_connection(Side, sock=other)
+        here = Side.of(one)
+        there = Side.of(other)
         here.tls_role = roles[0]
         here.start_tls()
         there.write(b"no TLS at all")
@@ -161,9 +159,8 @@ def test_failure_is_told_and_ends(roles: tuple[TlsRole, TlsRole]) -> None:
 async def _joined(roles: tuple[TlsRole, TlsRole]) -> tuple[Side, Side]:
     """Two ends that have agreed on keys."""
     one, other = socket.socketpair()
-    loop = asyncio.get_running_loop()
-    _, here = await loop.create_connection(Side, sock=one)
-    _, there = await loop.create_connection(Side, sock=other)
+    here = Side.of(one)
+    there = Side.of(other)
     here.tls_role, there.tls_role = roles
     here.start_tls()
     there.start_tls()

@@ -14,6 +14,7 @@ import pytest
 from binlane.binlogs.routing.cut_group import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.makers import thread_of_raw
 from binlane.binlogs.routing.row_images import ImageCutter
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.store.live import LiveBinlog
 from binlane.binlogs.store.settings import StoreSettings
 from binlane.binlogs.store.store import Store
@@ -349,8 +350,8 @@ def test_statements_stand_in_the_places_of_their_rows(
 class ByReference(Substitution):
     """Makes every group by the reference."""
 
-    def read_run(self, run: RawRun, after: Position | None) -> OwnedGroups:
-        return replace(super().read_run(run, after), plans={})
+    def read_run(self, groups: RunGroups, after: Position | None) -> OwnedGroups:
+        return replace(super().read_run(groups, after), plans={})
 
     def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
         del gtid
@@ -772,7 +773,7 @@ def test_a_long_run_is_looked_at_as_each_of_its_groups_is(
             substitution = Substitution(attributions)
             substitution.connected(nothing_done(flavor.value), is_new=True)
             groups = {
-                number: ReadGroup(gtid, thread_of_raw(run, number))
+                number: ReadGroup(gtid, thread_of_raw(RunGroups(run), number))
                 for number in range(run.count)
                 if (gtid := run.gtid(number)) is not None
             }
@@ -787,5 +788,5 @@ def test_a_long_run_is_looked_at_as_each_of_its_groups_is(
             watch = attributions.watch()
             wanted = [number for number, one in groups.items() if attributions.wants(one, watch)]
             assert wanted
-            assert list(substitution.read_run(run, None).numbers) == wanted
+            assert list(substitution.read_run(RunGroups(run), None).numbers) == wanted
             attributions.close()

@@ -16,7 +16,7 @@ import pytest
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
-from binlane.live.port.journal import statement_journal
+from binlane.live.port.journal import record_log, statement_journal
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition
@@ -58,6 +58,7 @@ class _File:
         self._disk = disk
         self._file = file
         self.sync, self.close, self.truncate = file.sync, file.close, file.truncate
+        self.mapped = file.mapped
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
         if self._disk.is_full and position:
@@ -128,6 +129,7 @@ def test_on_a_full_disk_statements_go_as_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(statement_journal, "_RETRY_S", 0.0)
+    monkeypatch.setattr(record_log, "_ROOM_BYTES", 0)
     disk = FullDisk()
     attributions = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS, disk=disk)
     attributions.begin(at(0))
@@ -157,7 +159,10 @@ def test_on_a_full_disk_statements_go_as_rows(
     assert again.find(group(4)) == plan("4")
 
 
-def test_a_kill_while_the_disk_is_full_leaves_doubts(tmp_path: Path) -> None:
+def test_a_kill_while_the_disk_is_full_leaves_doubts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_log, "_ROOM_BYTES", 0)
     disk = FullDisk()
     attributions = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS, disk=disk)
     attributions.begin(at(0))

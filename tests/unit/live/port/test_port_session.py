@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 
@@ -32,6 +33,8 @@ from binlane.positions import Gtid, GtidPosition
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 from binlane.statements.session.group_plan import GroupPlan, RowsPart, TextPart
+from binlane.statements.session.plan_bytes import EncodedPlans
+from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.sql.servers import LoggingMode
 from tests.fake_source import Conversation, FakeClient, FakePort, FakeSource, result
 
@@ -41,6 +44,7 @@ STATEMENTS: Final = Definition(
     name="statements", scope=Scope.everything(), logging_mode=LoggingMode.STATEMENT, log_id=1
 )
 ROWS: Final = replace(STATEMENTS, name="rows", logging_mode=LoggingMode.ROW, log_id=2)
+MIXED: Final = replace(STATEMENTS, name="mixed", logging_mode=LoggingMode.MIXED, log_id=3)
 INSERT: Final = "INSERT INTO items (v) VALUES ('{}')"
 IN_TRANSACTION: Final = int(ServerStatus.IN_TRANSACTION)
 QUIET: Final = StatementReply()
@@ -153,6 +157,80 @@ async def test_a_session_is_followed_from_its_first_write_on() -> None:
         assert client.judge.hides_gtids
 
 
+@pytest.mark.parametrize("value", ["1", "ON", "true"])
+def test_a_session_that_turns_autocommit_on_is_not_followed(value: str) -> None:
+    @in_a_loop
+    async def run() -> None:
+        async with session() as (client, _):
+            assert await client.run(f"SET autocommit = {value}", QUIET) == PASS
+            assert client.client.statements == []
+
+    run()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SET autocommit = 0",
+        "SET autocommit = @@sql_log_bin",
+        "SET GLOBAL autocommit = 1",
+        "SET autocommit = 1, sql_log_bin = 1",
+    ],
+)
+def test_a_session_that_sets_more_is_followed(text: str) -> None:
+    @in_a_loop
+    async def run() -> None:
+        async with session() as (client, _):
+            assert isinstance(await client.run(text, QUIET), RunVerdict)
+            assert client.client.statements
+
+    run()
+
+
+@in_a_loop
+async def test_following_begins_with_one_question() -> None:
+    async with session() as (client, _):
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        own, told, telling = client.client.statements
+        assert own.startswith("SELECT DATABASE(), VERSION(), @@in_transaction, @@SESSION.")
+        assert "@@timestamp" in own
+        assert "gtid_binlog_pos" in told
+        assert telling.startswith("SET SESSION session_track_system_variables")
+
+
+@in_a_loop
+async def test_a_source_that_greets_as_another_one_is_asked_twice() -> None:
+    async with session() as (client, port):
+        client.client.values["VERSION()"] = "10.11.2-MariaDB-log"
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        assert [one.count("@@timestamp") for one in client.client.statements] == [1, 1, 0, 0]
+        assert texts_in(plan_of(port, 11)) == [INSERT.format(1)]
+
+
+@in_a_loop
+async def test_a_new_session_sets_what_others_have_set_before_it() -> None:
+    sets = ["SET NAMES utf8mb4", "SET sql_mode = ''", "SET SESSION TRANSACTION READ WRITE", "USE d"]
+    async with session() as (first, port):
+        other = FakeClient(8)
+        judge = PortSession(other, port.find_parts)
+        second = Conversation(judge, other, port.source)
+        for one in (first, second):
+            await one.run("SET autocommit = 0", QUIET)
+        for text in sets:
+            assert isinstance(await first.run(text, QUIET), RunVerdict)
+        for text in sets:
+            # At once: the model is not asked to carry it out.
+            assert isinstance(judge.judge([ClientStatement(text)]), RunVerdict)
+            await second.answer(QUIET)
+        await second.run("BEGIN", StatementReply(status=IN_TRANSACTION))
+        await second.run(
+            INSERT.format("x"), StatementReply(affected_rows=1, insert_id=5, status=IN_TRANSACTION)
+        )
+        await second.run("COMMIT", StatementReply(tracked={"last_gtid": port.source.logged()}))
+        assert texts_in(plan_of(port, 11, 8)) == [INSERT.format("x")]
+        await judge.ended()
+
+
 # Followed -----------------------------------------------------------------------------------------
 
 
@@ -172,6 +250,82 @@ async def test_writes_of_a_known_shape_are_judged_at_once() -> None:
         (part,) = plan.binlogs["statements"]
         assert isinstance(part, TextPart)
         assert part.events[0].body == b"\x02" + (9).to_bytes(8, "little")
+
+
+@in_a_loop
+async def test_a_shape_that_one_session_has_run_is_known_in_another_one() -> None:
+    async with session() as (client, port):
+        for number in range(3):
+            await client.run(INSERT.format(number), client.wrote(insert_id=number + 1))
+        other = FakeClient(thread_id=8)
+        other.values |= {"@@pseudo_thread_id": "8", "@@timestamp": "1800000001.5"}
+        talk = Conversation(PortSession(other, port.find_parts), other, port.source)
+        await talk.judge.start(is_reset=False)
+        await talk.run("UPDATE items SET v = 'x' WHERE id = 2")
+        text = INSERT.format("other")
+        # The state of the session is looked up first; from then on its statements are known.
+        await talk.run(INSERT.format("first"), talk.wrote(insert_id=8))
+        assert talk.judge.judge([ClientStatement(text)]) == AS_IT_IS
+        await talk.answer(talk.wrote(insert_id=9))
+        first, plan = plan_of(port, 15, thread_id=8), plan_of(port, 16, thread_id=8)
+        assert (texts_in(first), texts_in(plan)) == ([INSERT.format("first")], [text])
+        assert isinstance(plan, GroupPlan)
+        (part,) = plan.binlogs["statements"]
+        assert isinstance(part, TextPart)
+        assert part.events[0].body == b"\x02" + (9).to_bytes(8, "little")
+        assert part.events[1].body[:4] == (8).to_bytes(4, "little")
+        await talk.judge.ended()
+
+
+@in_a_loop
+async def test_begin_and_an_empty_commit_are_known() -> None:
+    async with session() as (client, port):
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        begun, read = (
+            StatementReply(status=IN_TRANSACTION, is_result_set=is_read)
+            for is_read in (False, True)
+        )
+        for _ in range(4):
+            await client.run("BEGIN", begun)
+            await client.run("SELECT v FROM items WHERE id = 2", read)
+            await client.run("COMMIT", QUIET)
+        statements = [
+            ("BEGIN", begun),
+            ("SELECT v FROM items WHERE id = 3", read),
+            ("COMMIT", QUIET),
+        ]
+        for text, reply in statements:
+            assert client.judge.judge([ClientStatement(text)]) == AS_IT_IS
+            await client.answer(reply)
+        await client.run("BEGIN", begun)
+        inserted = StatementReply(status=IN_TRANSACTION, affected_rows=1, insert_id=2)
+        await client.run(INSERT.format(2), inserted)
+        for _ in range(3):
+            await client.run("SELECT v FROM items WHERE id = 2", read)
+        await client.run("COMMIT", client.wrote(rows=0))
+        assert texts_in(plan_of(port, 12)) == [INSERT.format(2)]
+
+
+@in_a_loop
+async def test_a_read_that_ended_the_transaction_is_not_taken_for_a_known_one() -> None:
+    async with session() as (client, port):
+        begun, read = (
+            StatementReply(status=IN_TRANSACTION, is_result_set=is_read)
+            for is_read in (False, True)
+        )
+        inserted = StatementReply(status=IN_TRANSACTION, affected_rows=1, insert_id=2)
+        for _ in range(3):
+            await client.run("BEGIN", begun)
+            await client.run(INSERT.format(2), inserted)
+            await client.run("SELECT v FROM items WHERE id = 2", read)
+            await client.run("COMMIT", client.wrote(rows=0))
+        await client.run("BEGIN", begun)
+        await client.run(INSERT.format("rolled back"), inserted)
+        deadlock = StatementReply(errno=1213, message="Deadlock found")
+        await client.run("SELECT v FROM items WHERE id = 2", deadlock)
+        await client.run(INSERT.format("after"), client.wrote(insert_id=8))
+        plan = plan_of(port, 14)
+        assert isinstance(plan, Unattributed) or texts_in(plan) == [INSERT.format("after")]
 
 
 @in_a_loop
@@ -214,6 +368,78 @@ async def test_a_transaction_is_one_group() -> None:
             await client.run(INSERT.format(number), reply)
         await client.run("COMMIT", client.wrote(rows=0))
         assert texts_in(plan_of(port, 12)) == [INSERT.format(2), INSERT.format(3)]
+
+
+_BEGUN: Final = StatementReply(status=IN_TRANSACTION)
+_UPDATE: Final = "UPDATE items SET v = '{}' WHERE id = 2"
+_CHANGED: Final = StatementReply(
+    status=IN_TRANSACTION, affected_rows=1, info="Rows matched: 1  Changed: 1  Warnings: 0"
+)
+_UNCHANGED: Final = StatementReply(
+    status=IN_TRANSACTION, info="Rows matched: 1  Changed: 0  Warnings: 0"
+)
+_SPECIAL: Final[dict[str, list[tuple[str, StatementReply]]]] = {
+    "nothing": [],
+    "a read": [("SELECT v FROM items", _BEGUN._replace(is_result_set=True))],
+    "the same again": [("UPDATE items SET v = 'same' WHERE id = 2", _CHANGED)] * 2,
+    "a new shape": [("DELETE FROM items WHERE id = 1 AND v = 'x'", _CHANGED)],
+    "no changed row": [(_UPDATE.format("as it was"), _UNCHANGED)],
+    "an error": [(INSERT.format("twice"), StatementReply(status=IN_TRANSACTION, errno=1062))],
+    "a deadlock": [
+        (_UPDATE.format("late"), StatementReply(errno=1213, message="Deadlock found")),
+        ("BEGIN", _BEGUN),
+    ],
+    "a savepoint": [
+        ("SAVEPOINT here", _BEGUN),
+        (_UPDATE.format("undone"), _CHANGED),
+        ("ROLLBACK TO here", _BEGUN),
+    ],
+    "a table without transactions": [("INSERT INTO kept VALUES (1)", _CHANGED)],
+    "a unique value": [("UPDATE items SET v = UUID() WHERE id = 2", _CHANGED)],
+    "a text in other bytes": [(_UPDATE.format("größer"), _CHANGED)],
+    "an end and a beginning": [("ROLLBACK", QUIET), ("BEGIN", _BEGUN)],
+}
+
+
+async def _plans_of_transactions(
+    special: list[tuple[str, StatementReply]], end: str
+) -> tuple[list[GroupPlan | Unattributed], list[bool]]:
+    """The plans of transactions, some with something special, and whether each end was known."""
+    plans: list[GroupPlan | Unattributed] = []
+    are_known: list[bool] = []
+    async with session(STATEMENTS, ROWS, MIXED) as (client, port):
+        intend = port.attributions.intend
+        port.attributions.intend = heard = Mock(wraps=intend)  # type: ignore[method-assign]
+        await client.run(INSERT.format("first"), client.wrote(insert_id=1))
+        plans.append(plan_of(port, 11))
+        for number in range(12):
+            await client.run("BEGIN", _BEGUN)
+            inserted = _BEGUN._replace(affected_rows=1, insert_id=10 + 2 * number)
+            await client.run(INSERT.format(f"{number}"), inserted)
+            for text, reply in special if number % 3 else ():
+                await client.run(text, reply)
+            await client.run(_UPDATE.format(f"of {number}"), _CHANGED)
+            last = _BEGUN._replace(affected_rows=1, insert_id=11 + 2 * number)
+            await client.run(INSERT.format(f"more of {number}"), last)
+            is_logged = end == "COMMIT"
+            await client.run(end, client.wrote(rows=0) if is_logged else QUIET)
+            if is_logged:
+                plans.append(plan_of(port, 12 + number))
+                are_known.append(isinstance(heard.call_args.args[2], EncodedPlans))
+    return plans, are_known
+
+
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("special", _SPECIAL)
+def test_known_transactions_have_the_plans_of_first_ones(
+    special: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, are_known = asyncio.run(_plans_of_transactions(_SPECIAL[special], end))
+    monkeypatch.setattr(PlanningSession, "plain", lambda *_: None)
+    first, are_first_known = asyncio.run(_plans_of_transactions(_SPECIAL[special], end))
+    assert known == first
+    assert not any(are_first_known)
+    assert not are_known or are_known[-3], "that of the last transaction without anything special"
 
 
 @in_a_loop
@@ -467,6 +693,132 @@ async def test_values_of_prepared_statements_that_are_not_known_go_as_rows() -> 
         verdict = await client.judge.judge_later([bulk])
         assert isinstance(verdict, Refuse)
         assert verdict.error.errno == 4033
+
+
+@in_a_loop
+async def test_prepared_writes_pass_without_their_values_where_all_binlogs_log_rows() -> None:
+    async with session(ROWS) as (client, port):
+        assert isinstance(await client.run("BEGIN"), Pass)
+        prepared = ClientStatement("INSERT INTO items (v) VALUES (?)", True, False)
+        assert client.judge.judge([prepared]) is PASS
+        assert client.client.statements == []
+        port.definitions = (ROWS, STATEMENTS)
+        assert client.judge.judge([prepared]) is None
+
+
+@in_a_loop
+async def test_plain_statements_pass_unseen_as_long_as_binlogs_have_all_rows() -> None:
+    async with session(ROWS) as (client, port):
+        assert client.judge.unseen() is None
+        await client.judge.learn()
+        unseen = client.judge.unseen()
+        assert unseen is not None
+        assert unseen.is_plain
+        assert unseen.terms is not None
+        assert client.judge.reading is None
+        assert client.client.statements == []
+        assert unseen.terms()
+        port.global_values["binlog_format"] = "STATEMENT"
+        assert not unseen.terms()
+        port.global_values.clear()
+        port.definitions = (ROWS, STATEMENTS)
+        assert not unseen.terms()
+        assert client.judge.unseen() is None
+        port.definitions = (ROWS,)
+        # What has to be known in any case is asked for, and then each statement is judged.
+        await client.judge.learn()
+        assert client.client.statements
+        assert client.judge.unseen() is None
+    async with session(is_set_up=False) as (client, _):
+        await client.run(INSERT.format(1))
+        unseen = client.judge.unseen()
+        assert unseen is not None
+        assert not unseen.is_plain
+    async with session() as (client, _):
+        await client.judge.learn()
+        assert client.judge.reading is not None
+        assert client.judge.unseen() is None
+
+
+@in_a_loop
+async def test_known_reads_pass_unseen_where_they_change_nothing_of_the_session() -> None:
+    async with session() as (client, port):
+        read = "SELECT v FROM items WHERE id = {}"
+        begun = StatementReply(is_result_set=True, status=2 | IN_TRANSACTION)
+
+        async def reads(number: int, reply: StatementReply = ROWS_REPLY) -> bool:
+            statement = ClientStatement(read.format(number), is_prepared=True)
+            verdict = client.judge.judge([statement])
+            if verdict is None:
+                verdict = await client.judge.judge_later([statement])
+            assert verdict == AS_IT_IS
+            await client.answer(reply)
+            return client.judge.unseen() is not None
+
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        assert [await reads(number) for number in range(1, 4)] == [False, False, True]
+        outside = client.judge.unseen()
+        assert outside is not None
+        assert outside.terms is not None
+        assert not outside.is_plain
+        assert await reads(3)
+        assert client.judge.unseen() == outside
+        # A write is not followed by reads that are known, and a text is as an execution.
+        await client.run(INSERT.format(2), client.wrote(insert_id=2))
+        assert client.judge.unseen() is None
+        await client.run(read.format(5), ROWS_REPLY)
+        assert client.judge.unseen() == outside
+        # The first read in a transaction is none of them: it begins to work.
+        for number in range(2):
+            await client.run("BEGIN", begun._replace(is_result_set=False))
+            assert client.judge.unseen() is None
+            assert not await reads(6, begun)
+            passes = [await reads(7, begun) for _ in range(3)]
+            assert passes == [bool(number)] * 2 + [True]
+            written = StatementReply(affected_rows=1, status=begun.status, insert_id=3 + number)
+            await client.run(INSERT.format(8 + number), written)
+            await reads(10, begun)
+            await client.run("COMMIT", client.wrote(rows=0))
+            plan = plan_of(port, 13 + number)
+            assert texts_in(plan) == ["BEGIN", INSERT.format(8 + number), "COMMIT"][1:2]
+        assert await reads(11)
+        assert client.judge.unseen() == outside
+        assert outside.terms()
+        port.definitions = (replace(STATEMENTS, name="other"),)
+        assert not outside.terms()
+        assert client.judge.unseen() is None
+
+
+@in_a_loop
+async def test_a_read_that_passed_unseen_is_followed_where_it_came_otherwise() -> None:
+    async with session() as (client, port):
+        statement = ClientStatement("SELECT v FROM items WHERE id = 1", is_prepared=True)
+        begun = StatementReply(status=2 | IN_TRANSACTION)
+        await client.run(INSERT.format(1), client.wrote(insert_id=1))
+        await client.run("BEGIN", begun)
+        await client.run(INSERT.format(2), begun._replace(affected_rows=1, insert_id=2))
+        for _ in range(3):
+            if client.judge.judge([statement]) is None:
+                await client.judge.judge_later([statement])
+            await client.answer(begun._replace(is_result_set=True))
+        assert client.judge.unseen() is not None
+        # A deadlock takes the transaction back.
+        client.judge.go_on("SELECT v FROM items WHERE id = ?")
+        assert client.judge.unseen() is None
+        await client.answer(StatementReply(errno=1213, status=2))
+        await client.run(INSERT.format(3), client.wrote(insert_id=3))
+        assert texts_in(plan_of(port, 12)) == [INSERT.format(3)]
+
+
+@in_a_loop
+async def test_writes_that_go_as_rows_leave_the_character_set_known() -> None:
+    scoped = replace(ROWS, scope=Scope.nothing().with_tables([TableName("d", "items")]))
+    async with session(scoped) as (client, _):
+        for number in range(2):
+            await client.run(INSERT.format(number), client.wrote(insert_id=number + 1))
+            await client.run("UPDATE items SET v = 'x'", client.wrote(rows=2))
+            # Else prepared statements ask the source again and again.
+            assert client.judge.reading is not None
 
 
 @in_a_loop

@@ -73,9 +73,21 @@ def test_defaults(tmp_path: Path) -> None:
     settings = load(written(tmp_path, '[source]\nurl = "mariadb://binlane@127.0.0.1"'))
     assert settings.source.start is StartAt.NOW
     assert settings.listen.port == 3307
-    assert settings.port == PortSettings(enabled=True, workers=1, bypass=Bypass.ROWS)
+    assert settings.port == PortSettings(enabled=True, workers=None, bypass=Bypass.ROWS)
     assert settings.http is None
     assert settings.archive is None
+
+
+@pytest.mark.parametrize(("word", "workers"), [("auto", None), ("0", 0), ("3", 3)])
+def test_workers_by_the_cores_or_as_many_as_are_named(
+    tmp_path: Path, word: str, workers: int | None
+) -> None:
+    value = f'"{word}"' if workers is None else word
+    settings = load(written(tmp_path, FULL.replace("workers = 4", f"workers = {value}")))
+    assert settings.port.workers == workers
+    from_variable = from_environment(tmp_path, FULL, BINLANE_GATEWAY_WORKERS=word).settings
+    assert from_variable.port.workers == workers
+    assert str(effective(settings)["gateway"]["workers"]) == word
 
 
 @pytest.mark.parametrize(
@@ -92,7 +104,8 @@ def test_defaults(tmp_path: Path) -> None:
         (FULL.replace("= 3307", "= 70000"), "listen.port", "65535"),
         (FULL.replace("= 8080", "= -1"), "http.port", "65535"),
         (FULL.replace("s3://bucket", "/mnt/bucket"), "archive.uri", "file:///mnt"),
-        (FULL.replace("workers = 4", "workers = 0"), "gateway.workers", "64"),
+        (FULL.replace("workers = 4", "workers = -1"), "gateway.workers", "64"),
+        (FULL.replace("workers = 4", 'workers = "all"'), "gateway.workers", '"auto" or'),
         (FULL.replace("enabled = false", 'enabled = "no"'), "gateway.enabled", ""),
         (FULL.replace('"stop"', '"halt"'), "gateway.bypass", '"rows", "mark", "stop"'),
         (FULL.replace('"64M"', '"1K"'), "gateway.journal_max_size", "1048576"),
@@ -217,6 +230,9 @@ def test_every_key_can_be_a_variable(tmp_path: Path, section: str) -> None:
         "expire_logs_days": "1",
         "binlog_expire_logs_seconds": "86400",
         "uri": "s3://c",
+        "every": "15m",
+        "replicas": "mariadb://a@b#orders",
+        "replica_password_file": "/r",
         "level": "error",
         "format": "json",
     }
@@ -246,7 +262,7 @@ def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
         "[htp]\n[binlog]\nsync_binlog = -1\n[log]\nlevel = 'loud'\n"
     )
     with pytest.raises(ConfigError) as raised:
-        from_environment(tmp_path, text, BINLANE_GATEWAY_WORKERS="0", BINLANE_LOG_FORMAT="xml")
+        from_environment(tmp_path, text, BINLANE_GATEWAY_WORKERS="-1", BINLANE_LOG_FORMAT="xml")
     told = {error.key: error.hint for error in (raised.value, *raised.value.others)}
     assert set(told) == {
         "listen",

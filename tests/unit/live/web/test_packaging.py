@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from binlane.live.web.metrics import render_metrics
+from binlane.live.web.status_values import CheckStatus
 from tests.prometheus_text import MetricSample, read_metrics
 from tests.rules import ROOT
 from tests.shown import BINLOG, status
@@ -26,7 +27,8 @@ SELECTOR = re.compile(r"\b(up|(?:binlane|process)_[a-z_]+)\b(?:\{([^}]*)\})?")
 
 
 def rendered() -> list[MetricSample]:
-    shown = status(replace(BINLOG, archived_files=1, archive_pending_files=0))
+    check = CheckStatus(table="shop.t", server="source", finding="equal", text="", at_s=1.0)
+    shown = status(replace(BINLOG, archived_files=1, archive_pending_files=0, checks=[check]))
     return read_metrics(render_metrics(shown)).samples
 
 

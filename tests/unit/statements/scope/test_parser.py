@@ -17,6 +17,8 @@ from binlane.statements.scope.statements import (
     AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
+    CancelRows,
+    CompactBinlog,
     CreateBinlog,
     DefaultFormat,
     DropBinlog,
@@ -65,6 +67,18 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
         ),
         ("CREATE BINLOG 'b' ROW_IMAGE='default'", CreateBinlog("b", row_image=RowImage.FULL)),
         ("ALTER BINLOG 'b' ROW_IMAGE='NOBLOB'", AlterBinlog("b", row_image=RowImage.NOBLOB)),
+        ("CREATE BINLOG 'b' WITH ROWS", CreateBinlog("b", with_rows=True)),
+        (
+            "CREATE BINLOG 'b' LOG(test) FORMAT=ROW WITH ROWS",
+            CreateBinlog("b", (LOG_TEST,), LoggingMode.ROW, with_rows=True),
+        ),
+        (
+            "ALTER BINLOG 'b' ADD LOG(test) WITH ROWS",
+            AlterBinlog("b", (Directive(Action.ADD, ScopeList.LOG, ("test",)),), with_rows=True),
+        ),
+        ("ALTER BINLOG 'b' COMPACT", CompactBinlog("b")),
+        ("ALTER BINLOG 'b' WITHOUT ROWS", CancelRows("b")),
+        ("ALTER BINLOG IF EXISTS 'b' COMPACT;", CompactBinlog("b", if_exists=True)),
         ("CREATE BINLOG 'b' FORMAT=mixed", CreateBinlog("b", (), LoggingMode.MIXED)),
         ("CREATE BINLOG 'b' FORMAT='default'", CreateBinlog("b", (), DefaultFormat.DEFAULT)),
         (
@@ -168,11 +182,11 @@ def test_not_ours(text: str) -> None:
         (
             "CREATE BINLOG 'b' ADD LOG(a)",
             "ADD LOG(a)",
-            "LOG, IGNORE, FORMAT, ROW_IMAGE or COMPRESS",
+            "LOG, IGNORE, FORMAT, ROW_IMAGE, COMPRESS or FOLLOW CASCADES",
         ),
         ("CREATE BINLOG 'b' FORMAT='x'", "'x'", "'ROW', 'STATEMENT', 'MIXED' or 'default'"),
         ("CREATE BINLOG 'b' FORMAT=ROW FORMAT=ROW", "=ROW", "FORMAT only once"),
-        ("CREATE BINLOG 'b',", "", "LOG, IGNORE, FORMAT, ROW_IMAGE or COMPRESS"),
+        ("CREATE BINLOG 'b',", "", "LOG, IGNORE, FORMAT, ROW_IMAGE, COMPRESS or FOLLOW CASCADES"),
         ("CREATE BINLOG 'b' COMPRESS='x'", "'x'", "'ON', 'OFF' or 'default'"),
         ("CREATE BINLOG 'b' COMPRESS=ON COMPRESS=ON", "=ON", "COMPRESS only once"),
         ("CREATE BINLOG 'b' 'c'", "'c'", "the end of the statement"),
@@ -185,12 +199,32 @@ def test_not_ours(text: str) -> None:
             "'SMALL'",
             "'FULL', 'MINIMAL', 'NOBLOB', 'FULL_NODUP' or 'default'",
         ),
-        ("ALTER BINLOG 'b'", "", "LOG, IGNORE, ADD, DROP, FORMAT, ROW_IMAGE or COMPRESS"),
+        (
+            "ALTER BINLOG 'b'",
+            "",
+            "LOG, IGNORE, ADD, DROP, COMPACT, FORMAT, ROW_IMAGE, COMPRESS or FOLLOW CASCADES",
+        ),
+        (
+            "ALTER BINLOG 'b' WITH ROWS",
+            "",
+            "LOG, IGNORE, ADD, DROP, COMPACT, FORMAT, ROW_IMAGE, COMPRESS or FOLLOW CASCADES",
+        ),
+        (
+            "ALTER BINLOG 'b' LOG(test) WITH ROWS",
+            "",
+            "ADD LOG(list) and nothing else where WITH ROWS stands",
+        ),
+        (
+            "ALTER BINLOG 'b' ADD LOG(test) FORMAT=ROW WITH ROWS",
+            "",
+            "ADD LOG(list) and nothing else where WITH ROWS stands",
+        ),
+        ("CREATE BINLOG 'b' WITH", "", "ROWS"),
         ("ALTER BINLOG 'b' ADD LOG ALL", "ALL", "a list in parentheses: ADD changes lists"),
         (
             "ALTER BINLOG 'b' ADD FORMAT=ROW",
             "FORMAT=ROW",
-            "LOG, IGNORE, FORMAT, ROW_IMAGE or COMPRESS",
+            "LOG, IGNORE, FORMAT, ROW_IMAGE, COMPRESS or FOLLOW CASCADES",
         ),
         ("SHOW BINLOGS LIKE 'a'", "LIKE 'a'", "the end of the statement"),
         ("ACKNOWLEDGE BINLOG INCIDENTS", "", "FOR"),
@@ -260,3 +294,12 @@ def test_grants_name_binlogs_and_accounts() -> None:
 )
 def test_grants_of_the_source_are_its_own(text: str) -> None:
     assert parse_binlog_statement(text) is None
+
+
+def test_what_an_added_list_says_is_read_again() -> None:
+    names = ", ".join(f"`d``b`.`table {number}`" for number in range(30))
+    statement = parse_binlog_statement(f"ALTER BINLOG 'it''s' ADD LOG({names}, test) WITH ROWS")
+    assert isinstance(statement, AlterBinlog)
+    again = parse_binlog_statement(statement.scope_text)
+    assert isinstance(again, AlterBinlog)
+    assert (again.name, again.directives) == (statement.name, statement.directives)

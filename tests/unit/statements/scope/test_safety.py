@@ -63,6 +63,7 @@ def _changes(statement: str, *, database: str = "test") -> Changes:
         kind=effects.kind,
         writes=(*writes, *changed_databases(effects)),
         needs=tuple(UsedObject(name=name) for name in needed_tables(effects)),
+        drops_databases=bool(effects.dropped_databases),
         stopped_near="" if stopped is None else stopped.text,
     )
 
@@ -183,11 +184,13 @@ def test_what_is_not_understood_is_not_guessed_safe() -> None:
 
 
 def test_drop_database_counts_the_tables_that_the_scope_names() -> None:
-    with pytest.raises(PartialWriteError, match=r"both `test` and `test`\.`foo`"):
-        _check("DROP DATABASE test", BINNY)
+    for drop in ("DROP", "CREATE OR REPLACE"):
+        with pytest.raises(PartialWriteError, match=r"both `test` and `test`\.`foo`"):
+            _check(f"{drop} DATABASE test", BINNY)
     with pytest.raises(PartialWriteError, match=r"both `test` and `test`\.`foo`"):
         _check("DROP DATABASE test", _define("b LOG(test), IGNORE(test.foo)"))
     _check("DROP DATABASE test", _define("b LOG(test)"), _define("c LOG(other.foo)"))
+    _check("CREATE DATABASE test", BINNY)
 
 
 @pytest.mark.rule("000:writes-in-scope")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -85,6 +86,10 @@ _OFTEN: Final = (
     "INSERT ids SET id = 7", "UPDATE n SET a = 7 WHERE '7'"),
     *("INSERT INTO t VALUES (7, 7) /*!50000 , (77, 7) */", "INSERT INTO t VALUES (7, UUID())"),
     *("DELETE FROM ids WHERE id IS NULL", "INSERT INTO e.t VALUES (7, 7)", "INSERT INTO t VALUES (7, @x)"),
+    *("SET autocommit = 0", "SET autocommit = 1", "SET NAMES utf8mb4", "SET SESSION TRANSACTION READ ONLY"),
+    *("SET SESSION TRANSACTION READ WRITE", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "USE d", "USE e"),
+    *("SHOW TABLES", "SELECT CAST(a AS CHAR(7)) FROM t", "SET foreign_key_checks = 0", "SET sql_mode = @@sql_mode"),
+    *("SET @@session.lock_wait_timeout = 7, NAMES latin1 COLLATE latin1_bin", "SET character_set_results = NULL"),
 )  # fmt: skip
 _SELDOM: Final = (
     *("SAVEPOINT s", "ROLLBACK TO s", "RELEASE SAVEPOINT s", "COMMIT AND CHAIN"),
@@ -140,7 +145,7 @@ _STATE: Final = {
         " host prepared_xa sequence_values programs execution null_is_insert_id account_name number"
         " handlers"
     ),
-    Variables: "server values global_values is_format_set connection _settings",
+    Variables: "server values global_values is_format_set connection settings",
     Transaction: ("is_begun is_active own coming changes savepoints xid xa_phase unknown created"),
     EngineChanges: (
         "engines changed_nontransactional changed_nontransactional_temporary"
@@ -153,7 +158,7 @@ _STATE: Final = {
         # Numbers alone.
         " written_marks"
     ),
-    Cache: "counts_maps events before_statement open_rows marks",
+    Cache: "counts_maps events before_statement open_rows closed_rows marks",
     ProgramState: "user_variables variable_names prepared remembered tables effort ways expected"
     " possible hides_prepared",
 }
@@ -275,6 +280,70 @@ def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert events in ([], [text], texts)
         kept = [len(place.templates) for place in known.places.values()]
         assert sum(kept) + len(kept) <= 10
+
+
+def test_texts_that_are_kept_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recurring, "TEXTS_MAX", 5)
+    monkeypatch.setattr(recurring, "_known", known := recurring._Known())
+    session = Session(server=Server.parse("mariadb"), objects=SchemaCatalog(), database="d")
+    for value in (*range(9), 1, 2, 3):
+        session.execute(f"SET lock_wait_timeout = {value}")
+        session.execute(f"SELECT CAST('{value}' AS CHAR({value}))")
+        assert sum(len(place.texts) for place in known.places.values()) <= 5
+    session.execute(f"SET lock_wait_timeout = '{'9' * 2000}'")
+    assert not any(len(key[0]) > 2000 for place in known.places.values() for key in place.texts)  # type: ignore[arg-type]  # none has an outcome
+    assert session.system_variable("lock_wait_timeout") == int("9" * 2000)
+
+
+_OPENING: Final = (
+    *("SET NAMES utf8mb4", "SET autocommit = 0", "SET SESSION TRANSACTION READ ONLY", "USE e"),
+    *("SHOW TABLES", "SET sql_mode = 'ANSI_QUOTES'", "SELECT CAST('x' AS CHAR(60))"),
+    "SET autocommit = 1",
+)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_the_opening_of_a_session_is_carried_out_in_the_first_one(
+    flavor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load(_SCHEMA)
+    sessions = [
+        Session(server=Server.parse(flavor), objects=objects.copy(), database="d") for _ in range(2)
+    ]
+    told = [sessions[0].execute(text) for text in _OPENING]
+    carried_out: list[SessionStatement] = []
+    monkeypatch.setattr(Session, "_carry_out", lambda _, statement: carried_out.append(statement))
+    assert [sessions[1].execute(text) for text in _OPENING] == told
+    assert carried_out == []
+    assert _left(sessions[1]) == _left(sessions[0])
+
+
+_VALUES_SHOWN: Final = {
+    "autocommit": ("ON", "OFF"),
+    "sql_mode": ("", "STRICT_TRANS_TABLES", "ANSI_QUOTES,STRICT_ALL_TABLES"),
+    "character_set_client": ("utf8mb4", "gbk"),
+    "default_storage_engine": ("InnoDB", "MyISAM"),
+    "foreign_key_checks": ("ON", "OFF"),
+    "tx_isolation": ("REPEATABLE-READ", "READ-COMMITTED"),
+}
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_session_begins_as_if_its_variables_had_been_set(flavor: str) -> None:
+    for values in itertools.product(*_VALUES_SHOWN.values()):
+        shown = dict(zip(_VALUES_SHOWN, values, strict=True))
+        begun, sets = (
+            Session(server=Server.parse(flavor), objects=SchemaCatalog(), definitions=())
+            for _ in range(2)
+        )
+        for name, value in shown.items():
+            sets.execute(f"SET SESSION {name} = '{value}'")
+        sets.begin_with({"binlog_format": "MIXED"})
+        begun.begin_with({"binlog_format": "MIXED"}, shown=shown)
+        assert begun.state.variables == sets.state.variables
+        assert begun.state.variables.settings == sets.state.variables.settings
+        assert begun.state.transaction == sets.state.transaction
 
 
 def test_objects_that_others_change_are_those_of_now() -> None:

@@ -16,7 +16,8 @@ from binlane.statements.scope.changes import Changes, ObjectKind
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.parser import parse_binlog_statement
 from binlane.statements.scope.statements import CreateBinlog, create
-from binlane.statements.session.safety import ScopeSafety, changes_of
+from binlane.statements.session.safety import ScopeSafety
+from binlane.statements.session.statement_changes import changes_of
 from binlane.statements.sql.catalog import SchemaCatalog
 from binlane.statements.sql.facts import RowChange
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode

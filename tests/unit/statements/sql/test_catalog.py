@@ -16,6 +16,7 @@ from binlane.log.codec.types import ColumnType, Flavor
 from binlane.names import TableName
 from binlane.statements.sql.catalog import ToldStatement
 from binlane.statements.sql.logged_objects import LoggedObjects
+from binlane.statements.sql.logged_statements import LoggedStatement
 from tests.build import event, table_map
 
 INT = ColumnType.LONG
@@ -143,8 +144,45 @@ def test_tables_follow_the_statements() -> None:
         TableName("crm", "t"),
         TableName("shop", "s"),
     }
+    made.apply("CREATE DATABASE IF NOT EXISTS crm", database="shop")
+    assert TableName("crm", "t") in made.tables
     made.apply("DROP DATABASE crm", database="shop")
     assert TableName("crm", "t") not in made.tables
+    made.apply("CREATE OR REPLACE DATABASE shop", database="shop")
+    assert made.tables == ()
+
+
+def test_foreign_keys_follow_the_columns_of_both_tables() -> None:
+    made = catalog(
+        "CREATE TABLE p (id INT PRIMARY KEY, code INT UNIQUE)",
+        "CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (id))",
+        "CREATE TABLE t (id INT PRIMARY KEY, above INT, FOREIGN KEY (above) REFERENCES t (id))",
+        "ALTER TABLE p RENAME COLUMN id TO code, CHANGE code id INT",
+        "ALTER TABLE c CHANGE a b INT",
+        "ALTER TABLE t RENAME COLUMN id TO above, RENAME COLUMN above TO id",
+    )
+    found = [
+        key
+        for name in ("c", "t")
+        for key in made.store.tables[TableName("shop", name)].foreign_keys
+    ]
+    assert [(key.columns, key.parent_columns) for key in found] == [
+        (("b",), ("code",)),
+        (("id",), ("above",)),
+    ]
+
+
+def test_triggers_go_on_with_tables_that_change_their_names() -> None:
+    made = LoggedObjects()
+    for text in (
+        "CREATE TABLE t (a INT)",
+        "CREATE TABLE u (a INT)",
+        "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1",
+        "RENAME TABLE t TO x, u TO t, x TO u",
+    ):
+        made.follow(LoggedStatement(text=text, database="shop", sql_mode=0))
+    assert made.is_told(TableName("shop", "u"))
+    assert not made.is_plain(TableName("shop", "u"))
 
 
 def test_a_statement_that_is_not_understood_makes_its_table_unknown() -> None:

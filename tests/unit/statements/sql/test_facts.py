@@ -330,7 +330,7 @@ def test_names_and_options(statement: str, name: str, options: set[str] | None) 
 
 def test_creates() -> None:
     facts = _read("CREATE OR REPLACE TABLE t (a INT) ENGINE 'Aria' IGNORE AS SELECT 1")
-    assert (facts.is_or_replace, facts.is_ignore, facts.is_replace) == (True, True, False)
+    assert (facts.effects.is_or_replace, facts.is_ignore, facts.is_replace) == (True, True, False)
     assert facts.engine == "ARIA"
     statement = "CREATE TRIGGER g BEFORE UPDATE ON t FOR EACH ROW SET NEW.a = 1"
     assert _read(statement).body_offset == statement.index("SET")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from binlane.tables.columnar.selection import file_number
+from binlane.positions import file_number
 from binlane.tables.columnar.table_schema import JSON_COLUMN, TABLE, ReadOptions
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.ranges.read import read_range

@@ -8,11 +8,10 @@ from binlane.errors import ConfigError
 from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
-from binlane.positions import FilePosition, GtidPosition
+from binlane.positions import FilePosition, GtidPosition, file_number
 from binlane.tables.columnar.selection import (
     Bound,
     Selection,
-    file_number,
     parse_bound,
     parse_tables,
 )

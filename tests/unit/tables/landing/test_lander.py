@@ -246,13 +246,15 @@ def test_truncate_and_drop(tmp_path: Path) -> None:
     assert (tmp_path / "changes/shop/items").exists()
 
 
-def test_drop_database_drops_its_tables_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("drop", ["DROP", "CREATE OR REPLACE"])
+def test_drop_database_drops_its_tables_only(tmp_path: Path, drop: str) -> None:
     log = ShopLog()
     log.insert(ORDERS, (1, "a"))
-    log.statement("DROP DATABASE other")
+    log.statement(f"{drop} DATABASE other")
+    log.statement("CREATE DATABASE IF NOT EXISTS shop")
     landed(tmp_path, log)
     assert current(tmp_path) == [(1, "a")]
-    log.statement("DROP DATABASE shop")
+    log.statement(f"{drop} DATABASE shop")
     new_lander(tmp_path).land([log.file()])
     assert not (tmp_path / "current/shop/orders").exists()
 

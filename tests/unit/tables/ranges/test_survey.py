@@ -28,7 +28,7 @@ from tests.fixture_sets import fixture_names, fixture_set
 class Told:
     """What a file holds, told group by group."""
 
-    groups: list[tuple[int, str, frozenset[TableName], int]]
+    groups: list[tuple[int, str, frozenset[TableName], int, tuple[int, int]]]
     statements: list[tuple[int, bytes, str]]
     xa: list[tuple[str, int, int, bool]]
     incidents: list[int]
@@ -46,7 +46,9 @@ def by_reference(path: Path) -> tuple[Told, bool]:
                 continue
             tables = set()
             maps: dict[int, TableMapEvent] = {}
+            times = []
             for event in expanded_all(group.events, file=str(path), format_=format_):
+                times.append(event.header.timestamp)
                 if isinstance(event.body, TableMapEvent):
                     maps[event.body.table_id] = event.body
                 elif isinstance(event.body, RowsEvent) and event.body.table_id in maps:
@@ -54,7 +56,10 @@ def by_reference(path: Path) -> tuple[Told, bool]:
                     tables.add(TableName(table.database, table.table))
             note_special(told, group)
             gtid = "" if group.gtid is None else str(group.gtid)
-            told.groups.append((group.next_position, gtid, frozenset(tables), group.timestamp))
+            ends = min(times), max(times)
+            told.groups.append(
+                (group.next_position, gtid, frozenset(tables), group.timestamp, ends)
+            )
     except CodecError:
         return told, True
     return told, False
@@ -89,7 +94,8 @@ def by_survey(facts: LogFileFacts) -> Told:
         assert piece.groups == 1
         assert tables is not None
         assert piece.first_timestamp == piece.last_timestamp
-        groups.append((piece.stop, piece.gtids, tables, piece.first_timestamp))
+        ends = piece.least_event_time, piece.greatest_event_time
+        groups.append((piece.stop, piece.gtids, tables, piece.first_timestamp, ends))
     statements = [
         (query.event.position, query.event.body.query, query.gtid)
         for query in facts.queries

@@ -21,6 +21,7 @@ from binlane.tables.spark.source_options import SourceOptions
 from binlane.tables.spark.stream import BinlogStreamReader
 from tests.fixture_sets import fixture_set
 from tests.routed_files import written
+from tests.shop_log import ShopLog
 
 NAME = "md1011_ddl"
 NOTE = "binlane: binlog.000001:2481: a change of shop.t1 is left out"
@@ -97,3 +98,17 @@ def test_a_stream_logs_what_each_batch_leaves_out(
     assert batches > 4
     assert told(caplog.messages) == lost("shop.t1")
     assert [text.startswith(NOTE) for text in caplog.messages].count(True) == 1
+
+
+def test_ddl_that_drops_a_wanted_table_with_its_database_is_told(tmp_path: Path) -> None:
+    log = ShopLog()
+    made = ("CREATE TABLE orders (id INT)", "CREATE DATABASE IF NOT EXISTS shop")
+    drops = ("DROP DATABASE other", "DROP DATABASE shop", "CREATE OR REPLACE DATABASE shop")
+    for statement in (*made, *drops):
+        log.statement(statement)
+    name, data = log.file()
+    (tmp_path / name).write_bytes(data)
+    batch = reader(tmp_path, tables="shop.orders")
+    found = [table for part in batch.partitions() for table in batch.read(part)]
+    told = [row["statement"] for table in found for row in table.to_pylist()]
+    assert told == [made[0], *drops[1:]]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from binlane.errors import ConfigError
-from binlane.tables.columnar.selection import file_number
+from binlane.positions import file_number
 from binlane.tables.ranges.cutting import Cuts
 from binlane.tables.ranges.log_range import LogRange
 from binlane.tables.spark.range_reader import new_planner

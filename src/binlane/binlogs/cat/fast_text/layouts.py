@@ -24,7 +24,6 @@ from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType, Flavor
 from binlane.log.kernels import text_layout as lay
-from binlane.names import TableName
 
 _Number = TypeVar("_Number", bound=np.generic)
 Bytes = npt.NDArray[np.uint8]
@@ -213,7 +212,7 @@ def _grown(array: npt.NDArray[_Number], size: int) -> npt.NDArray[_Number]:
 
 
 def _name(table_map: TableMapEvent) -> str:
-    return one_line(str(TableName(table_map.database, table_map.table)))
+    return one_line(str(table_map.name))
 
 
 def _columns(table_map: TableMapEvent, flavor: Flavor) -> tuple[Column, ...] | None:

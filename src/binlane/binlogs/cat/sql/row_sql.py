@@ -11,7 +11,7 @@ from binlane.log.codec.columns import ABSENT, Column, RowChange, RowImage, decod
 from binlane.log.codec.rows import RowsEvent, TableMapEvent
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import Flavor
-from binlane.names import TableName, quote
+from binlane.names import quote
 
 if TYPE_CHECKING:
     from binlane.statements.sql.logged_objects import LoggedObjects
@@ -33,7 +33,7 @@ class RowSql:
     def __init__(
         self, table_map: TableMapEvent, *, flavor: Flavor, catalog: LoggedObjects | None
     ) -> None:
-        self._name = TableName(table_map.database, table_map.table)
+        self._name = table_map.name
         self._flavor = flavor
         self._columns: tuple[Column, ...] = (
             table_columns(table_map, flavor=flavor)

@@ -122,7 +122,7 @@ class Summary:
 
     def table(self, table_map: TableMapEvent) -> TableCount:
         """The figures of a table."""
-        name = TableName(table_map.database, table_map.table)
+        name = table_map.name
         return self.tables.setdefault(name, TableCount())
 
     def rows_of(self, event: Event, table_map: TableMapEvent, *, file: str) -> int:

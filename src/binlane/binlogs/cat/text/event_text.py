@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from binlane.binlogs.cat.text.load_files import LoadFiles
 from binlane.binlogs.cat.text.row_text import row_lines
@@ -23,7 +23,7 @@ from binlane.log.codec.types import EventType, Flavor, HeaderFlag
 from binlane.log.grouping.table_maps import TableMaps
 
 if TYPE_CHECKING:
-    from binlane.log.codec.control import IncidentEvent
+    from binlane.log.codec.control import IncidentEvent, RotateEvent
     from binlane.log.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, FileBlockEvent
     from binlane.log.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 
@@ -52,6 +52,17 @@ class EventText(ABC):
         self._progress = Progress()
         self._format: Format | None = None
         self._file = ""
+        # Those of both flavors; subclasses add theirs.
+        self._renderers: dict[int, Callable[[Event, Any], Iterator[str]]] = {
+            EventType.ROTATE: self._rotate,
+            EventType.STOP: self._stop,
+            EventType.INTVAR: self._intvar,
+            EventType.RAND: self._rand,
+            EventType.USER_VAR: self._user_var,
+            EventType.INCIDENT: self._incident,
+            EventType.DELETE_FILE: self._delete_file,
+            **dict.fromkeys(LOAD_BLOCKS, self._file_block),
+        }
 
     def _new_session(self) -> WrittenSettings:
         options = self._options
@@ -204,6 +215,14 @@ class EventText(ABC):
         )
         is_thread_told = self.flavor is Flavor.MARIADB or not self._options.require_row_format
         yield from self._session.set_query(event, body, tells_thread=is_thread_told)
+
+    def _rotate(self, event: Event, body: RotateEvent) -> Iterator[str]:
+        yield from self._event_line(
+            event, f"\tRotate to {one_line(body.file)}  pos: {body.position}"
+        )
+
+    def _stop(self, event: Event, _: object) -> Iterator[str]:
+        yield from self._event_line(event, "\tStop")
 
     def _intvar(self, event: Event, body: IntvarEvent) -> Iterator[str]:
         from binlane.log.codec.variables import IntvarKind  # noqa: PLC0415  # as the event was

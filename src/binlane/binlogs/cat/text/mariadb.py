@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from binlane.binlogs.cat.text.event_text import (
-    LOAD_BLOCKS,
     UNFINISHED,
     EventText,
     base64_text,
@@ -37,10 +35,9 @@ from binlane.log.codec.rows import (
 from binlane.log.codec.status_vars import decode_status_vars
 from binlane.log.codec.types import EventType, Flavor, GtidExtraFlag, GtidFlag, HeaderFlag
 from binlane.log.grouping.table_maps import TableMaps
-from binlane.names import TableName
 
 if TYPE_CHECKING:
-    from binlane.log.codec.control import BinlogCheckpointEvent, RotateEvent, StopEvent
+    from binlane.log.codec.control import BinlogCheckpointEvent
     from binlane.log.codec.encryption import StartEncryptionEvent
     from binlane.log.codec.load_data import ExecuteLoadQueryEvent
     from binlane.log.codec.transaction import GtidEvent, GtidListEvent, XaPrepareEvent, XidEvent
@@ -76,28 +73,18 @@ class MariadbText(EventText):
         self._has_begun = False
         self._annotate: Event | None = None
         self._skips_replication = False
-        self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
-            {
-                EventType.FORMAT_DESCRIPTION: self._format_description,
-                EventType.ROTATE: self._rotate,
-                EventType.STOP: self._stop,
-                EventType.BINLOG_CHECKPOINT: self._checkpoint,
-                EventType.GTID_LIST: self._gtid_list,
-                EventType.GTID: self._gtid,
-                EventType.QUERY: self._query,
-                EventType.QUERY_COMPRESSED: self._query,
-                EventType.XID: self._xid,
-                EventType.INTVAR: self._intvar,
-                EventType.RAND: self._rand,
-                EventType.USER_VAR: self._user_var,
-                EventType.INCIDENT: self._incident,
-                EventType.XA_PREPARE_LOG: self._xa_prepare,
-                EventType.START_ENCRYPTION: self._start_encryption,
-                EventType.DELETE_FILE: self._delete_file,
-                EventType.EXECUTE_LOAD_QUERY: self._execute_load_query,
-                **dict.fromkeys(LOAD_BLOCKS, self._file_block),
-            }
-        )
+        self._renderers |= {
+            EventType.FORMAT_DESCRIPTION: self._format_description,
+            EventType.BINLOG_CHECKPOINT: self._checkpoint,
+            EventType.GTID_LIST: self._gtid_list,
+            EventType.GTID: self._gtid,
+            EventType.QUERY: self._query,
+            EventType.QUERY_COMPRESSED: self._query,
+            EventType.XID: self._xid,
+            EventType.XA_PREPARE_LOG: self._xa_prepare,
+            EventType.START_ENCRYPTION: self._start_encryption,
+            EventType.EXECUTE_LOAD_QUERY: self._execute_load_query,
+        }
 
     def head(self) -> Iterator[str]:
         """Return the statements that set the session."""
@@ -168,14 +155,6 @@ class MariadbText(EventText):
         if skips != self._skips_replication:
             self._skips_replication = skips
             yield f"/*!50521 SET skip_replication={int(skips)}*/{END}"
-
-    def _rotate(self, event: Event, body: RotateEvent) -> Iterator[str]:
-        yield from self._event_line(
-            event, f"\tRotate to {one_line(body.file)}  pos: {body.position}"
-        )
-
-    def _stop(self, event: Event, _: StopEvent) -> Iterator[str]:
-        yield from self._event_line(event, "\tStop")
 
     def _checkpoint(self, event: Event, body: BinlogCheckpointEvent) -> Iterator[str]:
         yield from self._event_line(event, f"\tBinlog checkpoint {one_line(body.file)}")
@@ -266,7 +245,7 @@ class MariadbText(EventText):
         yield from self._take_row_heads()
         yield from self._kept_annotate()
         options = self._options
-        name = one_line(str(TableName(body.database, body.table)))
+        name = one_line(str(body.name))
         triggers = " (has triggers)" if body.flags & _HAS_TRIGGERS else ""
         yield from self._event_line(
             event, f"\tTable_map: {name} mapped to number {body.table_id}{triggers}"

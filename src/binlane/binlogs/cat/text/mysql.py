@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from binlane.binlogs.cat.text.event_text import (
     LOAD_BLOCKS,
@@ -36,10 +35,8 @@ from binlane.log.codec.rows import (
 from binlane.log.codec.status_vars import decode_status_vars
 from binlane.log.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
 from binlane.log.grouping.table_maps import TableMaps
-from binlane.names import TableName
 
 if TYPE_CHECKING:
-    from binlane.log.codec.control import RotateEvent, StopEvent
     from binlane.log.codec.load_data import ExecuteLoadQueryEvent
     from binlane.log.codec.mysql_transaction import MysqlGtidEvent, PreviousGtidsEvent
     from binlane.log.codec.payload import TransactionPayloadEvent
@@ -98,27 +95,17 @@ class MysqlText(EventText):
         self._has_begun_log = False
         # True if a transaction has begun whose statements have to be rows.
         self._is_inside = False
-        self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
-            {
-                EventType.FORMAT_DESCRIPTION: self._start,
-                EventType.ROTATE: self._rotate,
-                EventType.STOP: self._stop,
-                EventType.PREVIOUS_GTIDS_LOG: self._previous_gtids,
-                **dict.fromkeys(_GTID_TYPES, self._gtid),
-                EventType.QUERY: self._query,
-                EventType.ROWS_QUERY: self._rows_query,
-                EventType.TRANSACTION_PAYLOAD: self._payload,
-                EventType.XID: self._xid,
-                EventType.INTVAR: self._intvar,
-                EventType.RAND: self._rand,
-                EventType.USER_VAR: self._user_var,
-                EventType.INCIDENT: self._incident,
-                EventType.XA_PREPARE_LOG: self._xa_prepare,
-                EventType.DELETE_FILE: self._delete_file,
-                EventType.EXECUTE_LOAD_QUERY: self._execute_load_query,
-                **dict.fromkeys(LOAD_BLOCKS, self._file_block),
-            }
-        )
+        self._renderers |= {
+            EventType.FORMAT_DESCRIPTION: self._start,
+            EventType.PREVIOUS_GTIDS_LOG: self._previous_gtids,
+            **dict.fromkeys(_GTID_TYPES, self._gtid),
+            EventType.QUERY: self._query,
+            EventType.ROWS_QUERY: self._rows_query,
+            EventType.TRANSACTION_PAYLOAD: self._payload,
+            EventType.XID: self._xid,
+            EventType.XA_PREPARE_LOG: self._xa_prepare,
+            EventType.EXECUTE_LOAD_QUERY: self._execute_load_query,
+        }
 
     def head(self) -> Iterator[str]:
         """Return the statements that set the session."""
@@ -235,14 +222,6 @@ class MysqlText(EventText):
         if options.skip_gtids and has_text and not is_relay:
             yield f"/*!50616 SET @@SESSION.GTID_NEXT='AUTOMATIC'*/{END}"
 
-    def _rotate(self, event: Event, body: RotateEvent) -> Iterator[str]:
-        yield from self._event_line(
-            event, f"\tRotate to {one_line(body.file)}  pos: {body.position}"
-        )
-
-    def _stop(self, event: Event, _: StopEvent) -> Iterator[str]:
-        yield from self._event_line(event, "\tStop")
-
     def _previous_gtids(self, event: Event, body: PreviousGtidsEvent) -> Iterator[str]:
         if self._options.skip_gtids:
             return
@@ -353,7 +332,7 @@ class MysqlText(EventText):
                 "since without BINLOG statements the text would lose them",
                 hint="use --base64-output=decode-rows with -v to read them as comments",
             ).at(self._file, event.position)
-        name = one_line(str(TableName(body.database, body.table)))
+        name = one_line(str(body.name))
         yield from self._event_line(event, f"\tTable_map: {name} mapped to number {body.table_id}")
         if not options.short_form:
             if _GENERATED_KEYS_SINCE <= self._progress.server_version < _UNKNOWN_VERSION:

@@ -21,7 +21,6 @@ from binlane.log.codec.rows import (
 )
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import ColumnType, Flavor
-from binlane.names import TableName
 
 _PARTIAL_JSON: Final = 1
 _EXTRA_NDB: Final = 0
@@ -58,7 +57,7 @@ def row_lines(
     columns = table_columns(table_map, flavor=flavor)
     lines = _column_lines(columns, flavor, with_types=with_types)
     # A line end in a name would end the comment.
-    name = str(TableName(table_map.database, table_map.table)).replace("\n", "\\n")
+    name = str(table_map.name).replace("\n", "\\n")
     yield from extra_lines(body)
     yield from whole_or_unsupported(_row_texts(body, columns, lines, name), columns)
 

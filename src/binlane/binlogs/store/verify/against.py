@@ -23,13 +23,13 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.binlogs.routing.statement_verdicts import names_only
+from binlane.binlogs.routing.table_births import COMING
 from binlane.binlogs.store.verify.contents import ChangeKind, GroupChanges, LoggedChange, contents
 from binlane.binlogs.store.verify.cursors import ScopedLog
 from binlane.binlogs.store.verify.faults import Fault
-from binlane.binlogs.store.verify.log import LogFiles
+from binlane.binlogs.store.verify.log import LogFiles, Options
 from binlane.binlogs.store.verify.statement_parts import is_part, names_in
 from binlane.errors import CodecError, StoreError
-from binlane.log.codec.encryption import KeyRing
 from binlane.names import TableName
 from binlane.positions import AnyGtid, Gtid, MysqlGtid, Position, nothing_done
 from binlane.statements.scope.changes import changes_in_text
@@ -64,7 +64,7 @@ def differences(
     span: tuple[Position | None, Position | None],
     scopes: Mapping[str, Scope] | None = None,
     changes: Sequence[ScopeChange] = (),
-    keys: KeyRing | None = None,
+    options: Options,
 ) -> Iterator[Fault]:
     """Compare scoped binlogs with the full log.
 
@@ -75,38 +75,49 @@ def differences(
             it has GTIDs.
         scopes: Scope of each binlog by its name; None where scopes are to be learned.
         changes: Scope changes that hold behind event groups, in the order of the log.
-        keys: Keys of files that are encrypted.
+        options: Keys of files that are encrypted, and the tally that takes notes.
 
     Yields:
         Each difference, where it stands: something missing in the full log, something too many in
         the scoped one. A file that cannot be read ends the comparison.
     """
     try:
-        cursors = [ScopedLog(log, span, keys) for log in binlogs]
+        cursors = [ScopedLog(log, span, options.keys) for log in binlogs]
         comparison = _Comparison([log.name for log in binlogs], scopes)
-        done = None if span[1] is None else nothing_done(span[1].flavor)
-        before, left = done if span[0] is None else span[0], list(changes)
-        for group in contents(full.paths, keys=keys, is_live=full.is_live, is_full=True):
+        done: Position | None = None if span[1] is None else nothing_done(span[1].flavor)
+        before: Position | None = done if span[0] is None else span[0]
+        left = list(changes)
+        for group in contents(full.paths, keys=options.keys, is_live=full.is_live, is_full=True):
             while left and before is not None and before.covers(left[0][0]):
                 comparison.scopes = left.pop(0)[1]
-            # GTIDs of two kinds in one log were told of before.
-            if done is not None and isinstance(group.gtid, _KINDS[done.flavor]):
-                done = done.advance(group.gtid)
-                before = None if before is None else before.advance(group.gtid)
+            done, before = _advanced(done, group.gtid), _advanced(before, group.gtid)
             found: dict[str, GroupChanges] = {}
             for cursor in cursors:
                 yield from cursor.skip_strangers(group, done)
                 part = cursor.part_of(group)
                 if part is not None:
                     found[cursor.name] = part
-            yield from comparison.compare(group, found)
+            arrived = {name for name, part in found.items() if _brings_table_in(part)}
+            absent = {each.name for each in cursors if not each.has_begun(group)} | arrived
+            for cursor in cursors:
+                if cursor.name in arrived:
+                    cursor.note_arrival(found.pop(cursor.name))
+            yield from comparison.compare(group, found, absent)
         for cursor in cursors:
             yield from cursor.rest()
+            options.tally.notes.extend(cursor.notes())
     except CodecError as error:
         what = f"cannot be compared: {error.message}"
         yield Fault(error.file or full.name, error.position or 0, what)
     except StoreError as error:
         yield Fault(full.name, 0, f"cannot be compared: {error}")
+
+
+def _advanced(position: Position | None, gtid: AnyGtid | None) -> Position | None:
+    """A position behind a group; GTIDs of two kinds in one log were told of before."""
+    if position is None or not isinstance(gtid, _KINDS[position.flavor]):
+        return position
+    return position.advance(gtid)
 
 
 class _Comparison:
@@ -124,12 +135,22 @@ class _Comparison:
         self._names = names
         self.scopes = scopes
         self._members: dict[TableName, set[str]] = {}
+        self._late: set[str] = set()
 
-    def compare(self, full: GroupChanges, found: Mapping[str, GroupChanges]) -> Iterator[Fault]:
-        """Compare an event group with the parts of it that binlogs have."""
+    def compare(
+        self, full: GroupChanges, found: Mapping[str, GroupChanges], absent: set[str]
+    ) -> Iterator[Fault]:
+        """Compare an event group with the parts of it that binlogs have.
+
+        Args:
+            full: The group of the full log.
+            found: The parts of it, by the binlog.
+            absent: The binlogs that began behind the group, and need no part.
+        """
+        self._late |= absent
         owners: list[set[str]] = [set() for _ in full.changes]
         rewritten: dict[str, list[LoggedChange]] = defaultdict(list)
-        stopped = set()
+        stopped = set(absent)
         others = [
             (name, change)
             for name, part in found.items()
@@ -174,6 +195,8 @@ class _Comparison:
         members = self._members.setdefault(table, set(has))
         for name in sorted(has - members):
             members.add(name)
+            if name in self._late:
+                continue
             what = f"{change.text} is in binlog {name}, which lacks those of {table} before it"
             yield _fault(change, what)
 
@@ -274,6 +297,13 @@ def _place_of_cut(change: LoggedChange, full: Sequence[LoggedChange], start: int
     """The place in the full log of rows of which a binlog has smaller images; None for nowhere."""
     places = (at for at in range(start, len(full)) if change.may_be(full[at]))
     return next(places, None)
+
+
+def _brings_table_in(part: GroupChanges) -> bool:
+    """True for the group in which a table comes into the scope with its rows, which are its own."""
+    effects = [change.effects for change in part.changes if change.effects]
+    names = {name for each in effects for name in (*each.drops, *dict(each.net_renames))}
+    return any(name.table.startswith(COMING) for name in names)
 
 
 def _tables_of(change: LoggedChange) -> tuple[TableName, ...]:

@@ -96,7 +96,14 @@ def verify_against(
         yield from log.file(path, may_be_cut=False)
     begin = _begin_of(whole.paths[0], keys) if whole.paths else None
     span = begin, log.position
-    yield from differences(logs, whole, span=span, scopes=scopes, changes=later, keys=keys)
+    yield from differences(
+        logs,
+        whole,
+        span=span,
+        scopes=scopes,
+        changes=later,
+        options=options,
+    )
 
 
 def _scopes(logs: Iterable[LogFiles], definitions: Iterable[Definition]) -> dict[str, Scope]:

@@ -30,7 +30,7 @@ from binlane.log.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, 
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent, TableMapEvent, WriteRowsEvent, uncompressed
 from binlane.log.codec.status_vars import decode_status_vars, is_undone
-from binlane.log.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
+from binlane.log.codec.types import EventType, Flavor, RowsFlag
 from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, GroupTracker
 from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.table_maps import TableMaps
@@ -258,7 +258,7 @@ class _Reader:
             self._add(event, ChangeKind.INCIDENT, repr(body).encode(), f"INCIDENT: {message}")
         elif code == EventType.XA_PREPARE_LOG:
             self._add(event, ChangeKind.SHARED, repr(body).encode(), event.header.type_name)
-        elif code not in _WITHOUT_EFFECT and not _is_ignorable(event):
+        elif code not in _WITHOUT_EFFECT and not event.header.is_ignorable:
             text = f"{event.header.type_name} (type {code})"
             self._add(event, ChangeKind.OTHER, repr(body).encode(), text)
 
@@ -276,7 +276,7 @@ class _Reader:
                 known = mapped.cut_digests()
             else:
                 rows = mapped
-        table = TableName(table_map.database, table_map.table)
+        table = table_map.name
         change = LoggedChange(
             kind=ChangeKind.ROWS,
             digest=_rows_digest(plain, table_map),
@@ -378,8 +378,3 @@ def _variables(body: QueryEvent) -> object:
 def _short(query: bytes) -> str:
     text = " ".join(query.decode("utf-8", "replace").split())
     return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 1]}…"
-
-
-def _is_ignorable(event: Event) -> bool:
-    is_unknown = event.header.type_name == "UNKNOWN"
-    return is_unknown and bool(event.header.flags & HeaderFlag.IGNORABLE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,10 +14,17 @@ from binlane.log.codec.encryption import KeyRing
 from binlane.positions import AnyGtid, GtidSet, Position
 
 _AHEAD_MAX: Final = 16
+_SEEDS: Final = "rows of its tables as they were, which no other log has"
+_ARRIVED: Final = "a table came into the scope with its rows"
 
 
 class ScopedLog:
-    """The event groups of a scoped binlog, as far as the full log has come."""
+    """The event groups of a scoped binlog, as far as the full log has come.
+
+    Attributes:
+        name: Name that faults give the binlog.
+        beside: By reason, the GTIDs that the binlog rightly has and no other log.
+    """
 
     def __init__(
         self,
@@ -26,12 +33,46 @@ class ScopedLog:
         keys: KeyRing | None,
     ) -> None:
         self.name = log.name
+        self.beside: dict[str, list[AnyGtid]] = defaultdict(list)
+        self._log_begin = log.begin
+        self._seeds = tuple(
+            (each.whole, _ARRIVED if each.is_arrival else _SEEDS) for each in log.seedings
+        )
         self._begin, self._end = span
         # Others cannot be found, neither by a GTID nor by what they do.
         groups = contents(log.paths, keys=keys, is_live=log.is_live)
-        self._groups = (group for group in groups if group.gtid or group.changes)
+        self._groups = (
+            group
+            for group in groups
+            if (group.gtid or group.changes) and not self._is_beside(group.gtid)
+        )
         self._ahead: deque[GroupChanges] = deque()
         self._see(1)
+
+    def has_begun(self, group: GroupChanges) -> bool:
+        """True unless a group of the full log was done before the binlog began."""
+        begin = self._log_begin
+        return begin is None or group.gtid is None or not begin.covers(group.gtid)
+
+    def note_arrival(self, group: GroupChanges) -> None:
+        """Note a group in which a table comes into the scope with its rows."""
+        if group.gtid is not None:
+            self.beside[_ARRIVED].append(group.gtid)
+
+    def notes(self) -> Iterator[str]:
+        """Describe the groups that the binlog rightly has beside the full log, a line each."""
+        for reason, gtids in self.beside.items():
+            more = f", the first of {len(gtids)} event groups" if len(gtids) > 1 else ""
+            yield f"binlog {self.name}: GTID {gtids[0]}{more}: {reason}"
+
+    def _is_beside(self, gtid: AnyGtid | None) -> bool:
+        if gtid is None:
+            return False
+        for seeds, reason in self._seeds:
+            if seeds.covers(gtid):
+                self.beside[reason].append(gtid)
+                return True
+        return False
 
     def _see(self, count: int) -> None:
         """Have so many groups in sight, if there are."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -37,8 +38,29 @@ def verify_directory(directory: Path, options: Options) -> Iterator[Fault]:
 
 def logs_in(directory: Path) -> list[LogFiles]:
     """The binlogs that `verify_directory` checks."""
-    is_binlog = not Catalog.path_in(directory).exists() and index_path(directory).exists()
+    if Catalog.path_in(directory).exists():
+        return _logs_of_store(directory)
+    is_binlog = index_path(directory).exists()
     return list(map(_binlog_files, [directory] if is_binlog else _binlogs_in(directory)))
+
+
+def _logs_of_store(data_dir: Path) -> list[LogFiles]:
+    """The binlogs of a store, with what its catalog says of how they begin."""
+    with Catalog.open_read_only(Catalog.path_in(data_dir)) as catalog:
+        records = {each.definition.name: each for each in catalog.binlogs() if each.is_live}
+        seedings = catalog.fills.seedings()
+    found = []
+    for files in map(_binlog_files, _binlogs_in(data_dir)):
+        record = records.get(files.name)
+        if record is None:
+            found.append(files)
+            continue
+        log_id, begin = record.definition.log_id, record.begin
+        own = tuple(each for each in seedings if each.log_id == log_id)
+        for seeding in own:
+            begin = begin.union(seeding.place) if seeding.is_beginning else begin
+        found.append(replace(files, begin=begin, seedings=own))
+    return found
 
 
 def _binlogs_in(directory: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,11 @@ class CheckCounts:
         events: Events in the files; those inside of a TRANSACTION_PAYLOAD do not count.
         groups: Event groups, without single events of the log itself.
         size_bytes: Bytes of whole events, not compressed.
+        notes: What a binlog has beside the full log, and rightly so, a line each.
     """
 
     files: int = 0
     events: int = 0
     groups: int = 0
     size_bytes: int = 0
+    notes: list[str] = field(default_factory=list)

@@ -19,7 +19,6 @@ from binlane.binlogs.store.verify.checks import Checks, GroupPlace
 from binlane.binlogs.store.verify.faults import CheckCounts, Fault
 from binlane.binlogs.store.verify.gtid_columns import gtid_columns
 from binlane.binlogs.store.verify.payloads import PayloadPath
-from binlane.binlogs.store.verify.records import check_record
 from binlane.binlogs.store.verify.reference import ReferencePath
 from binlane.errors import BinlaneError, CodecError
 from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
@@ -28,6 +27,7 @@ from binlane.log.codec.format import HEADER_LENGTH, Format
 from binlane.log.codec.types import EventType, HeaderFlag
 from binlane.log.grouping.event_group import CONTROL_TYPES
 from binlane.log.grouping.first_event import description_in
+from binlane.log.grouping.inflated_records import inflated_record
 from binlane.log.grouping.scanner import Scanner, is_fast
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.walk import Walker
@@ -224,7 +224,8 @@ class KernelPath:
         events = scanner.events[:, : int(scanner.state[layout.EVENTS])]
         is_compressed = np.isin(events[layout.EVENT_TYPE], _COMPRESSED)
         for start, end in events[[layout.EVENT_IMAGES, layout.EVENT_END]][:, is_compressed].T:
-            check_record(data[start:end].data)
+            for _ in inflated_record(data[start:end].data):
+                pass
 
     def _check_groups(self, groups: Numbers) -> Iterator[Fault]:
         """Check the GTIDs of groups, together if they come one after the other."""

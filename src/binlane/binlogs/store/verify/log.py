@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from binlane.binlogs.store.byte_source import ChunkBytes, is_large
 from binlane.binlogs.store.chunks import open_chunks
+from binlane.binlogs.store.fills import Seeding
 from binlane.binlogs.store.verify.checks import Checks
 from binlane.binlogs.store.verify.faults import CheckCounts, Fault
 from binlane.binlogs.store.verify.reference import ReferencePath
@@ -31,11 +32,16 @@ class LogFiles:
     Attributes:
         paths: Paths of the files, oldest first.
         is_live: True if the last file may still be written.
+        begin: The source's position at which the binlog began, if a store tells; the binlog has
+            nothing of what was done before.
+        seedings: The rows of tables in it, whose GTIDs no other log has.
     """
 
     name: str
     paths: tuple[str, ...]
     is_live: bool = False
+    begin: Position | None = None
+    seedings: tuple[Seeding, ...] = ()
 
 
 class _Path(Protocol):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from binlane.binlogs.routing.judging import judge_statement
+from binlane.binlogs.routing.outside_references import without_outside_keys
+from binlane.binlogs.routing.routing_memory import NOTHING
 from binlane.binlogs.routing.statement_verdicts import MOVING
 from binlane.binlogs.store.verify.contents import GroupChanges, LoggedChange
 from binlane.names import TableName
+from binlane.statements.scope.scope import Scope, ScopeList
 from binlane.statements.sql.facts import StatementEffects
+from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.statement_kinds import StatementKind
 
 _REWRITTEN: Final = frozenset(
@@ -40,18 +45,32 @@ def is_part(part: LoggedChange, whole: LoggedChange) -> bool:
     kind = part.effects.kind
     comes_in = kind is StatementKind.CREATE_TABLE and bool(whole.effects.renames)
     is_left = kind is StatementKind.ALTER_TABLE and _moves_partition(whole.effects)
+    if _has_fewer_keys(part, whole):
+        return True
     if kind not in _REWRITTEN and not comes_in and not is_left:
         return False
-    if whole.effects.kind is StatementKind.DROP_DATABASE:
-        return {table.database for table in names_in(part.effects)} <= set(whole.effects.databases)
+    if dropped := set(whole.effects.dropped_databases):
+        return {table.database for table in names_in(part.effects)} <= dropped
     return names_in(part.effects) <= names_in(whole.effects)
+
+
+def _has_fewer_keys(part: LoggedChange, whole: LoggedChange) -> bool:
+    """True if a statement on a child is another one without the foreign keys of some parents."""
+    if part.query is None or whole.query is None or part.effects is None or whole.effects is None:
+        return False
+    parents = set(whole.effects.reads).difference(part.effects.reads)
+    if not parents or part.effects.writes != whole.effects.writes:
+        return False
+    scope = Scope.everything().with_list(ScopeList.IGNORE, parents)
+    judged = judge_statement(logged_statement(whole.query), scope, NOTHING)
+    left = without_outside_keys(whole.query, judged, scope, NOTHING)
+    return left is not None and left.query.query == part.query.query
 
 
 def names_in(effects: StatementEffects) -> set[TableName]:
     """Give all names that a statement changes, drops or renames."""
-    names = {name for pair in effects.renames for name in pair}
-    renamed = {name for name in names if not name.table.startswith(MOVING)}
-    return {*effects.writes, *effects.drops, *effects.objects, *renamed}
+    tables = {name for name in effects.changed_tables if not name.table.startswith(MOVING)}
+    return tables.union(effects.objects)
 
 
 def _moves_partition(effects: StatementEffects) -> bool:

@@ -55,11 +55,39 @@ class ReplicaFacts:
     connection_id: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFacts:
+    """The last comparison of a table with a server.
+
+    Attributes:
+        binlog: Name of the table's binlog.
+        table: The table's name as `database.table`.
+        server: `source`, or a replica's address.
+        finding: The words `equal`, `different` or `not compared`.
+        gtid: The position as of which the table was compared.
+        since: The position from which on changes were compared; empty of a whole table.
+        rows: The number of rows on the server.
+        checked: The time of the comparison, in UTC; None if there was none.
+        outcome: The outcome in one line for people.
+    """
+
+    binlog: str
+    table: str
+    server: str
+    finding: str
+    gtid: str
+    since: str
+    rows: int
+    checked: str | None
+    outcome: str
+
+
 def snapshot(
     binlogs: Sequence[BinlogFacts],
     history: Iterable[ScopeChange],
     replicas: Iterable[ReplicaFacts],
     grants: Iterable[ReadGrant] = (),
+    checks: Iterable[CheckFacts] = (),
 ) -> Snapshot:
     """The rows of all tables, one cell a column of `schema.TABLES`."""
     history = list(history)
@@ -109,6 +137,13 @@ def snapshot(
             for binlog in binlogs
             for each in binlog.incidents
         ],
+        "binlog_checks": [
+            (
+                *(each.binlog, ids.get(each.binlog), each.table, each.server, each.finding),
+                *(each.gtid, each.since, each.rows, each.checked, each.outcome),
+            )
+            for each in checks
+        ],
         "binlog_grants": [
             (names[each.log_id], each.log_id, *each.account, utc(each.granted))
             for each in grants
@@ -132,6 +167,7 @@ def _binlog(facts: BinlogFacts, made: int | None) -> Row:
         facts.problem,
         definition.row_image.value,
         "ON" if definition.is_compressed else "OFF",
+        "FOLLOW" if definition.follows_cascades else "NOFOLLOW",
     )
 
 

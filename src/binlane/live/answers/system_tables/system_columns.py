@@ -22,7 +22,7 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = MappingProxyType(
             *(_NAME, _ID, ("log_all_dbs", "int"), ("format", "varchar(9)"), ("state", "text")),
             *(("file", "varchar(255)"), ("position", "bigint"), ("gtid_complete", "text")),
             *(("created", "datetime"), ("problem", "text"), ("row_image", "varchar(10)")),
-            ("compress", "varchar(3)"),
+            *(("compress", "varchar(3)"), ("cascades", "varchar(8)")),
         ),
         "binlog_log_databases": (_ID, _DATABASE),
         "binlog_log_tables": (_ID, _DATABASE, _TABLE),
@@ -40,6 +40,11 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = MappingProxyType(
         "binlog_incidents": (
             *(("binlog", "varchar(64)"), _ID, ("file", "varchar(255)"), ("position", "bigint")),
             *(("gtid", "text"), ("happened", "datetime"), ("reason", "text"), ("count", "bigint")),
+        ),
+        "binlog_checks": (
+            *(("binlog", "varchar(64)"), _ID, ("table", "varchar(129)"), ("server", "text")),
+            *(("state", "varchar(12)"), ("gtid", "text"), ("since", "text"), ("rows", "bigint")),
+            *(("checked", "datetime"), ("outcome", "text")),
         ),
         "binlog_grants": (
             *(("binlog", "varchar(64)"), _ID, ("user", "varchar(128)"), ("host", "varchar(255)")),

@@ -99,15 +99,13 @@ class StatementRecord(NamedTuple):
     def statement(self) -> SentStatement:
         """Give the statement of an OPEN, without its plans."""
         bits = self.bits
-        return SentStatement(
-            self.number,
-            self.plan_count or 0,
-            is_answered=bool(bits & IS_ANSWERED),
-            is_lost=bool(bits & IS_LOST),
-            last=tuple(GroupSpan(*span) for span in loads(self.text)),
-            is_bound=bool(bits & IS_BOUND),
-            doubt=RowsReason.FORGOTTEN if bits & IS_DOUBTED else None,
-        )
+        statement = SentStatement(self.number, self.plan_count or 0)
+        statement.is_answered = bool(bits & IS_ANSWERED)
+        statement.is_lost = bool(bits & IS_LOST)
+        statement.last = tuple(GroupSpan(*span) for span in loads(self.text))
+        statement.is_bound = bool(bits & IS_BOUND)
+        statement.doubt = RowsReason.FORGOTTEN if bits & IS_DOUBTED else None
+        return statement
 
 
 class FoundGroup(NamedTuple):

@@ -147,9 +147,8 @@ class Recovery:
         statement = groups.unanswered.get(answer.number)
         if statement is None:
             # The journal does not tell which of the statement's groups were read before it was known.
-            statement = SentStatement(
-                answer.number, 0, is_answered=True, doubt=RowsReason.FORGOTTEN
-            )
+            statement = SentStatement(answer.number, 0)
+            statement.is_answered, statement.doubt = True, RowsReason.FORGOTTEN
             groups.add(statement)
         if answer.plan_count is not None:
             statement.plans, statement.place = None, place

@@ -78,6 +78,7 @@ def _land(source: str, target: str) -> Landed | None:
         counted = {
             f"{row['_database']}.{row['_table']}": row["count"]
             for row in changes.groupBy("_database", "_table").count().collect()
+            if row["_table"] is not None
         }
         report = land(source, target, engine=SparkEngine(spark))
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import wraps
@@ -36,9 +38,11 @@ class RemoteSession(SessionFacts):
 
     Attributes:
         link: The link to the worker.
+        connection: The client's connection, if the worker has passed it on for a dump.
     """
 
     link: ProcessLink
+    connection: socket.socket | None = None
 
     query_source = _asked(HandlerSession.query_source)
     run_at_source = _asked(HandlerSession.run_at_source)
@@ -56,4 +60,14 @@ class RemoteSession(SessionFacts):
 
     async def send(self, data: bytes | memoryview) -> None:
         """Send the client some bytes of a dump; returns when it takes more."""
-        await self.link.call("send", self.number, bytes(data))
+        if self.connection is None:
+            await self.link.call("send", self.number, bytes(data))
+            return
+        try:
+            sent = self.connection.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            # Another dump may use the buffer behind a view meanwhile.
+            rest = bytes(data[sent:])
+            await asyncio.get_running_loop().sock_sendall(self.connection, rest)

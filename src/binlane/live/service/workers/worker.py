@@ -37,19 +37,29 @@ from binlane.statements.sql.servers import Dialect
 _REPORT_S: Final = 0.25
 
 
+def _soon(call: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(call)
+
+
 class Worker:
     """The parts of the process.
 
     Args:
         sayings: The socket to which sessions' plans are sent.
+        passing: Takes connections of clients to the other process.
         listening: Sockets that listen for clients.
         memory: The memory that `ClientCounts` shares between workers.
     """
 
     def __init__(
-        self, sayings: socket.socket, listening: Sequence[socket.socket], memory: memoryview
+        self,
+        sayings: socket.socket,
+        passing: socket.socket,
+        listening: Sequence[socket.socket],
+        memory: memoryview,
     ) -> None:
-        self._sayings = AttributionSender(sayings)
+        self._passing = passing
+        self._sayings = AttributionSender(sayings, _soon)
         self._listening = listening
         self._memory = memory
         self._link: ProcessLink | None = None
@@ -103,7 +113,7 @@ class Worker:
         settings, link = beginning.settings, self._link
         logs.log_to_stderr(settings.log, os.environ)
         self._binlogs = KnownBinlogs(link, beginning.binlogs)
-        self._handler = handler = WorkerHandler(link, self._binlogs)
+        self._handler = handler = WorkerHandler(link, self._binlogs, self._passing)
         if settings.port.enabled:
             self._catalog = LiveCatalog(CatalogConnections(settings.source))
             self._catalog.on_changed = self._tell_changed
@@ -202,12 +212,13 @@ def work(descriptors: Sequence[int]) -> None:
     """Run a worker until it ends.
 
     Args:
-        descriptors: Link, sayings, memory, listening sockets.
+        descriptors: Link, sayings, passing, memory, listening sockets.
     """
-    link, sayings, memory, *listening = descriptors
+    link, sayings, passing, memory, *listening = descriptors
     faulthandler.enable()
     worker = Worker(
         socket.socket(fileno=sayings),
+        socket.socket(fileno=passing),
         [socket.socket(fileno=each) for each in listening],
         memoryview(mmap.mmap(memory, 0)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -17,6 +18,7 @@ from binlane.live.gateway.judge import Judge
 from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import BinlogsNow, RowsToCome, SessionFacts
+from binlane.live.service.workers.passed_connections import pass_on
 from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.log.codec.packets.results import Cell
 from binlane.statements.scope.definition import Definition
@@ -87,10 +89,12 @@ class WorkerHandler:
     Args:
         link: The link to the process that keeps the binlogs.
         binlogs: The binlogs as that process has told.
+        passing: Takes connections of clients to that process.
     """
 
-    def __init__(self, link: ProcessLink, binlogs: KnownBinlogs) -> None:
+    def __init__(self, link: ProcessLink, binlogs: KnownBinlogs, passing: socket.socket) -> None:
         self._link = link
+        self._passing = passing
         self._binlogs = binlogs
         self._loop = asyncio.get_running_loop()
         self._last = 0
@@ -141,6 +145,8 @@ class WorkerHandler:
     ) -> bytes:
         """Serve a dump; return its last packet."""
         number = self._number(session)
+        if session.connection is not None:
+            pass_on(self._passing, number, session.connection)
         self._sends[number] = send
         try:
             return cast("bytes", await self.handle(session, "dump", command))

@@ -21,6 +21,7 @@ from binlane.live.answers.port_answers import PortAnswers
 from binlane.live.answers.session_judges import Port
 from binlane.live.gateway.answers import RowsInParts
 from binlane.live.gateway.client_counts import ClientCounts
+from binlane.live.gateway.listening import bound
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.transport import cannot_listen
@@ -29,7 +30,7 @@ from binlane.live.port.attribution_messages import AttributionListener
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import changes_in
 from binlane.live.service.config import ServeSettings
-from binlane.live.service.process import cpu_and_memory
+from binlane.live.service.process import cpu_and_memory, worker_count
 from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import (
     Beginning,
@@ -38,6 +39,7 @@ from binlane.live.service.workers.messages import (
     SessionFacts,
     WorkerReport,
 )
+from binlane.live.service.workers.passed_connections import passed
 from binlane.live.service.workers.remote_session import RemoteSession
 from binlane.live.service.workers.spares import Spares
 from binlane.live.web.status_values import WorkerStatus
@@ -46,6 +48,8 @@ from binlane.statements.sql.servers import Dialect
 
 _LOOK_S: Final = 0.05
 """Interval of looks if binlogs have changed by themselves."""
+_DEAF_S: Final = 0.002
+"""Pause in hearing what a process says: many messages are heard at once."""
 _AGAIN_S: Final = 1.0
 _BIND_S: Final = 5.0
 """Longest time for which the workers of a process that was killed may still have the port."""
@@ -103,6 +107,7 @@ class _Worker:
         before: Counts of the processes that were this number before.
         restarts: The number of processes that were this number before.
         rows: Result sets that it fetches, by key.
+        passing: The process passes connections of clients on by this; None while there is no process.
     """
 
     number: int
@@ -114,6 +119,7 @@ class _Worker:
     before: PortCounts = field(default_factory=PortCounts)
     restarts: int = 0
     rows: dict[int, RowsInParts] = field(default_factory=dict)
+    passing: socket.socket | None = None
 
 
 class ServingParts(NamedTuple):
@@ -158,7 +164,7 @@ class Workers:
         self._hearing = (
             None if parts.attributions is None else AttributionListener(parts.attributions)
         )
-        self._workers = [_Worker(number) for number in range(settings.port.workers)]
+        self._workers = [_Worker(number) for number in range(worker_count(settings.port))]
         self._memory = os.memfd_create("binlane-workers")
         os.ftruncate(self._memory, ClientCounts.bytes_for(len(self._workers)))
         self._sockets: Sequence[socket.socket] = ()
@@ -311,7 +317,8 @@ class Workers:
         """
         link_here, link_there = socket.socketpair()
         says_here, says_there = socket.socketpair()
-        there = (link_there, says_there)
+        worker.passing, passing_there = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        there = (link_there, says_there, passing_there)
         descriptors = [
             *(each.fileno() for each in there),
             self._memory,
@@ -323,7 +330,7 @@ class Workers:
         link = worker.link = await ProcessLink.over(link_here, partial(self._serve, worker))
         if self._hearing is not None:
             self._hearing.add(says_here)
-            asyncio.get_running_loop().add_reader(says_here, self._hearing.hear)
+            self._listen(says_here)
         ended = asyncio.create_task(self._attend(worker, process, link, says_here))
         beginning = Beginning(settings=self._settings, binlogs=self._told, number=worker.number)
         try:
@@ -335,6 +342,19 @@ class Workers:
         worker.is_begun = True
         link.tell("binlogs", self._told)
         return ended
+
+    def _listen(self, says: socket.socket) -> None:
+        """Hear what a process says, once something comes."""
+        if says.fileno() >= 0:  # else it is gone
+            asyncio.get_running_loop().add_reader(says, self._hear, says)
+
+    def _hear(self, says: socket.socket) -> None:
+        """Hear what was said, and nothing for a moment: routing hears by itself before it looks at a group."""
+        assert self._hearing is not None, "it is listened for"
+        self._hearing.hear()
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(says)
+        loop.call_later(_DEAF_S, self._listen, says)
 
     async def _process(self, descriptors: Sequence[int]) -> _Process:
         """A process with these descriptors: one that waits for them, else a new one."""
@@ -369,6 +389,9 @@ class Workers:
     async def _clear(self, worker: _Worker) -> None:
         """Let go of what a process had that is gone."""
         worker.link, worker.is_begun = None, False
+        if worker.passing is not None:
+            worker.passing.close()
+            worker.passing = None
         worker.sessions.clear()
         rows, worker.rows = worker.rows, {}
         for each in rows.values():
@@ -425,12 +448,17 @@ class Workers:
     ) -> object:
         session = self._session(worker, facts)
         if method == "dump":
+            assert worker.passing is not None, "it asks"
+            session.connection = passed(worker.passing, session.number)
             arguments = (*arguments, session.send)
         call: Callable[..., Awaitable[object]] = getattr(self._handler, method)
         try:
             found = await call(session, *arguments)
         finally:
             self._tell_binlogs()
+            if method == "dump" and session.connection is not None:
+                session.connection.close()
+                session.connection = None
         if isinstance(found, RowsInParts):
             self._last_key += 1
             worker.rows[self._last_key] = found
@@ -464,6 +492,8 @@ class Workers:
 
     async def _gone(self, worker: _Worker, number: int) -> None:
         worker.sessions.pop(number, None)
+        if worker.passing is not None:
+            passed(worker.passing, 0)  # a dump that was cancelled before it began
 
     async def _changed(self, worker: _Worker, text: str, database: str, dialect: Dialect) -> None:
         for other in self._workers:
@@ -486,31 +516,11 @@ async def _listening(settings: GatewaySettings) -> Sequence[socket.socket]:
     deadline_s = loop.time() + _BIND_S
     while True:
         try:
-            return await asyncio.to_thread(_bound, settings)
+            return await asyncio.to_thread(bound, settings)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or loop.time() >= deadline_s:
                 raise cannot_listen(settings, error) from None
         await asyncio.sleep(_BIND_AGAIN_S)
-
-
-def _bound(settings: GatewaySettings) -> Sequence[socket.socket]:
-    found = socket.getaddrinfo(
-        settings.address or None,
-        settings.port,
-        type=socket.SOCK_STREAM,
-        flags=socket.AI_PASSIVE,
-    )
-    bound: list[socket.socket] = []
-    try:
-        for family, *_, address in dict.fromkeys(found):
-            bound.append(
-                socket.create_server(address[:2], family=family, backlog=settings.max_connections)
-            )
-    except OSError:
-        for each in bound:
-            each.close()
-        raise
-    return bound
 
 
 def _status(worker: _Worker) -> WorkerStatus:
@@ -528,5 +538,5 @@ def _status(worker: _Worker) -> WorkerStatus:
 
 def _shared_out(settings: ServeSettings) -> ServeSettings:
     """Settings of one worker: of those that may be logging in each has its part."""
-    places = -(-settings.listen.logins_max // settings.port.workers)
+    places = -(-settings.listen.logins_max // worker_count(settings.port))
     return replace(settings, listen=replace(settings.listen, logins_max=places))

@@ -19,7 +19,8 @@ from binlane.log.codec.packets.framing import encode_packed_bytes, packed_bytes
 from binlane.log.codec.types import ColumnType
 
 _HEAD: Final = Struct("<BIBI")
-_UNSIGNED: Final = 0x8000
+UNSIGNED: Final = 0x8000
+"""Added to the type of an integer without sign."""
 _HAS_COUNT: Final = 0x08
 _READ_ONLY_CURSOR: Final = 0x01
 """The only flag of a cursor that servers look at."""
@@ -185,7 +186,7 @@ def _read_types(reader: Reader, count: int, *, has_names: bool) -> list[int]:
 
 
 def _read_value(reader: Reader, type_code: int) -> Value:
-    read = _READERS.get(type_code & ~_UNSIGNED)
+    read = _READERS.get(type_code & ~UNSIGNED)
     if read is None:
         raise UnsupportedError(f"a value has type {type_code}", offset=reader.offset)
     return read(reader, type_code)
@@ -193,7 +194,7 @@ def _read_value(reader: Reader, type_code: int) -> Value:
 
 def _read_integer(length: int) -> Callable[[Reader, int], int]:
     def read(reader: Reader, type_code: int) -> int:
-        signed = not type_code & _UNSIGNED
+        signed = not type_code & UNSIGNED
         return int.from_bytes(reader.take(length), "little", signed=signed)
 
     return read
@@ -276,7 +277,9 @@ _READERS: Final[Mapping[int, Callable[[Reader, int], Value]]] = MappingProxyType
     }
 )
 """Types whose values both servers take, or one of them while the other refuses the command."""
-_INTEGER_LENGTHS: Final = MappingProxyType(
+BYTES_TYPES: Final = frozenset(code for code, read in _READERS.items() if read is _read_bytes)
+"""Types of which a value is bytes behind their number."""
+INTEGER_LENGTHS: Final[Mapping[int, int]] = MappingProxyType(
     {ColumnType.TINY: 1, ColumnType.SHORT: 2, ColumnType.LONG: 4, ColumnType.LONGLONG: 8}
 )
 
@@ -289,8 +292,8 @@ def encode_value(type_code: int, value: Value) -> bytes:
     if isinstance(value, bytes):
         return encode_packed_bytes(value)
     if isinstance(value, int):
-        length = _INTEGER_LENGTHS[ColumnType(type_code & ~_UNSIGNED)]
-        return value.to_bytes(length, "little", signed=not type_code & _UNSIGNED)
+        length = INTEGER_LENGTHS[ColumnType(type_code & ~UNSIGNED)]
+        return value.to_bytes(length, "little", signed=not type_code & UNSIGNED)
     if isinstance(value, float):
         return (_FLOAT if type_code == ColumnType.FLOAT else _DOUBLE).pack(value)
     if isinstance(value, DateValue):

@@ -286,24 +286,24 @@ def _value_names(node: Node, *, is_limit: bool) -> Iterator[VariablePlace]:
 _OF_COLUMNS: Final = ("VALUES", "VALUE", "DEFAULT")
 
 
-def _with_values(node: Node) -> Iterator[Node]:
+def _with_values(node: Node) -> Iterable[Node]:
     """The parts of a node that have values."""
     if isinstance(node, Default | Into):
-        return iter(())
+        return ()
     if isinstance(node, Call) and node.upper_name in _OF_COLUMNS and node.database is None:
-        return iter(())
+        return ()
     if isinstance(node, Assignment | SetItem):
-        return iter(() if node.value is None else (node.value,))
+        return () if node.value is None else (node.value,)
     if isinstance(node, Match):
-        return iter((node.against,))
+        return (node.against,)
     if isinstance(node, Operation) and node.operator == "COLLATE":
-        return iter(node.operands[:1])
+        return node.operands[:1]
     if isinstance(node, LoadData):
-        return iter(node.assignments)
+        return node.assignments
     if isinstance(node, Diagnostics):
-        return iter([value for _, value in node.items])
+        return [value for _, value in node.items]
     if isinstance(node, CreateTable):
-        return iter(() if node.query is None else (node.query,))
+        return () if node.query is None else (node.query,)
     return children(node)
 
 

@@ -185,13 +185,17 @@ def _read_whole(
     return node
 
 
+_PLAIN: Final = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE", "SELECT"))
+"""Reserved words, with which no compound statement begins, nor its label."""
+
+
 def _read_outermost(cursor: Cursor) -> Node:
     """A statement, also a compound one, which MariaDB takes outside of bodies, or none."""
     if cursor.is_at_end or cursor.word == ";":
         return Empty(0, len(cursor.text))
     if cursor.word == "SET" and cursor.word_ahead(1) == "STATEMENT" and _has_blocks(cursor):
         return variables.read_set_statement(cursor, _read_outermost)
-    if _has_blocks(cursor) and programs.is_at_compound(cursor):
+    if cursor.word not in _PLAIN and _has_blocks(cursor) and programs.is_at_compound(cursor):
         return _read_body(cursor)
     return _read_statement(cursor)
 

@@ -79,9 +79,9 @@ def _path(c: Cursor) -> Name | Call:
         if words[c.index + 1] == "+" and words[c.index + 2] == ")" and len(parts) > 1:
             return _outer_joined(c, Name(at, c.end, tuple(parts)))
         database = ".".join(parts[:-1]) if len(parts) > 1 else None
-        return _plain_call(
-            c, at, parts[-1], database, is_quoted=is_quoted, has_aliases=database is None
-        )
+        call = _plain_call(c, at, parts[-1], has_aliases=database is None)
+        call.database, call.is_quoted = database, is_quoted
+        return call
     if c.dialect.is_oracle and len(parts) > 1 and (member := parts[-1].upper()) in _MEMBERS:
         end = c.starts[c.index - 2]
         return Call(at, c.end, _MEMBERS[member], (Name(at, end, tuple(parts[:-1])),))
@@ -116,14 +116,14 @@ def _call(c: Cursor, word: str) -> Expression:
             c.index += 2
             raise c.stop("an expression")
         c.index += 1
-        return _plain_call(c, at, name, None, has_over=False)
+        return _plain_call(c, at, name, has_over=False)
     reader = _GRAMMARS.get(word)
     if reader is None or (reader is _dynamic_columns and not c.dialect.may_be_mariadb):
         if (word in c.reserved and word not in _RESERVED_FUNCTIONS) or _is_never_called(c, word):
             raise c.stop("an expression")
         c.index += 1
         counts = argument_counts(c.dialect).get(word)
-        call = _plain_call(c, at, name, None, has_aliases=counts is None)
+        call = _plain_call(c, at, name, has_aliases=counts is None)
         if counts is not None and not counts[0] <= len(call.arguments) <= counts[1]:
             c.index -= 1
             raise c.stop("another number of arguments")
@@ -148,19 +148,12 @@ def _is_never_called(c: Cursor, word: str) -> bool:
     return word in NEVER_CALLED or (word in NEVER_CALLED_IN_MYSQL and not c.dialect.may_be_mariadb)
 
 
-def _plain_call(  # noqa: PLR0913 - what may stand in and behind it
-    c: Cursor,
-    at: int,
-    name: str,
-    database: str | None,
-    *,
-    is_quoted: bool = False,
-    has_aliases: bool = True,
-    has_over: bool = True,
+def _plain_call(
+    c: Cursor, at: int, name: str, *, has_aliases: bool = True, has_over: bool = True
 ) -> Call:
     """The arguments of a function without a grammar of its own, and OVER."""
     arguments = read_arguments(c, has_aliases=has_aliases)
-    call = Call(at, c.starts[c.index - 1] + 1, name, arguments, database, is_quoted)
+    call = Call(at, c.starts[c.index - 1] + 1, name, arguments)
     if has_over and c.words[c.index] in _BEHIND_CALLS:
         _read_over(c, call)
     return call

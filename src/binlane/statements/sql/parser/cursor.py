@@ -160,7 +160,7 @@ class Cursor:
         self.index = 0
         self.depth = 0
         self.high = 0
-        self.has_new_values = dialect.may_be_mysql
+        self.has_new_values = dialect.flavor != "mariadb"
 
     def part(self, start: int, end: int) -> Cursor:
         """A cursor over what stands between two places, which may cut a token in two.

@@ -30,15 +30,17 @@ def told(values: Sequence[_T]) -> Sequence[_T]:
     return found
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nodes that a node is made of, in the order of its fields, but for runs of literals."""
     kind: Any = type(node)  # not hashable to the type checker, as its instances are not
+    found: list[Node] = []
     for name in _names(kind):
         value = getattr(node, name)
         if isinstance(value, Node):
-            yield value
-        elif isinstance(value, Sequence) and value.__class__ is not str:
-            yield from _inside(value)
+            found.append(value)
+        elif value and isinstance(value, Sequence) and value.__class__ is not str:
+            _add(value, found)
+    return found
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -61,12 +63,12 @@ def height(node: Node) -> int:
     return found
 
 
-def _inside(values: Sequence[object]) -> Iterator[Node]:
+def _add(values: Sequence[object], found: list[Node]) -> None:
     for value in told(values):
         if isinstance(value, Node):
-            yield value
+            found.append(value)
         elif isinstance(value, tuple):
-            yield from _inside(value)
+            _add(value, found)
 
 
 _PLAIN: Final = frozenset(

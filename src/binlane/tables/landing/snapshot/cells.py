@@ -18,7 +18,6 @@ from binlane.client.text_results import Cells
 from binlane.log.codec.charsets import BINARY, TextDecoder, charset_of, text_decoder
 from binlane.log.codec.columns import Column
 from binlane.log.codec.types import ColumnType
-from binlane.statements.sql.logged_columns import logged_form
 from binlane.statements.sql.table_definitions import TableColumn
 from binlane.tables.columnar.arrow_types import arrow_type, converter
 
@@ -127,12 +126,3 @@ def _moments(data_type: pa.DataType) -> CellConverter:
             return pa.array(values, data_type), values.count(None) - cells.count(None)
 
     return convert
-
-
-def logged_columns(columns: tuple[TableColumn, ...], *, is_mysql: bool) -> tuple[Column, ...]:
-    """A table's columns as the log has them, as far as their Arrow types depend on it.
-
-    Raises:
-        UnsupportedError: If the type of a column is not known.
-    """
-    return tuple(logged_form(own, index, is_mysql=is_mysql) for index, own in enumerate(columns))

@@ -14,19 +14,20 @@ from typing import Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
-from binlane.client.session import ServerSession
-from binlane.client.text_results import Cells
-from binlane.errors import BinlaneError, PeerError, UnsupportedError
-from binlane.tables.landing.range_work import DataFile, Mode
-from binlane.tables.landing.snapshot.cells import cell_converter
-from binlane.tables.landing.snapshot.snapshot_keys import Bound, between
-from binlane.tables.landing.snapshot.snapshot_place import (
+from binlane.client.rows.key_bounds import Bound, between
+from binlane.client.rows.logged_table import GONE, TableChangedError, check_definition
+from binlane.client.rows.settled_places import (
     NeverQuietError,
     SnapshotPlace,
     open_snapshot,
     set_up,
 )
-from binlane.tables.landing.snapshot.table import SnapshotTable, without_counter
+from binlane.client.session import ServerSession
+from binlane.client.text_results import Cells
+from binlane.errors import BinlaneError, PeerError, UnsupportedError
+from binlane.tables.landing.range_work import DataFile, Mode
+from binlane.tables.landing.snapshot.cells import cell_converter
+from binlane.tables.landing.snapshot.table import SnapshotTable
 from binlane.tables.landing.table_files import write_file
 from binlane.tables.landing.tables.key_order import sorted_by_key
 from binlane.tables.landing.target_files import snapshot_uri
@@ -36,13 +37,6 @@ FILE_BYTES_MAX: Final = 64 << 20
 """Bytes of rows in memory behind which a file ends."""
 OPERATION: Final = "snapshot"
 """`_op` of the rows in change tables."""
-_NO_SUCH_TABLE: Final = frozenset({1146, 1049})
-_CHANGED: Final = frozenset({1054, 1412})
-"""An unknown column; a definition that changed since the transaction began."""
-
-
-class TableChangedError(BinlaneError):
-    """A table is no longer what it was when its snapshot began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,23 +192,12 @@ def _read(work: ChunkWork) -> ChunkResult:
                 for piece in pieces:
                     files.add(piece)
             # A definition that is still the same now was the same for the read.
-            check_definition(session, work.table)
+            check_definition(session, work.table.name, work.table.create)
         except BinlaneError as error:
-            if isinstance(error, PeerError) and error.errno in _CHANGED | _NO_SUCH_TABLE:
+            if isinstance(error, PeerError) and error.errno in GONE:
                 raise TableChangedError(error.message) from None
             raise
         return files.finish()
-
-
-def check_definition(session: ServerSession, table: SnapshotTable) -> None:
-    """See that a table is what it was.
-
-    Raises:
-        TableChangedError: If it is not.
-    """
-    shown = session.ask(f"SHOW CREATE TABLE {table.name}")[0][1] or ""
-    if without_counter(shown) != table.create:
-        raise TableChangedError("its definition changed while it was read")
 
 
 class _ChunkFiles:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from binlane.client.rows.settled_places import SnapshotPlace
 from binlane.client.session import ServerSession
 from binlane.errors import ConfigError, PeerError
-from binlane.tables.columnar.selection import file_number
-from binlane.tables.landing.snapshot.snapshot_place import SnapshotPlace
+from binlane.positions import file_number
 from binlane.tables.ranges.stored_files import StoredLogFile
 
 _HINT = "name the server whose log is landed: --snapshot SERVER"

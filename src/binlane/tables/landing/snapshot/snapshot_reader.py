@@ -13,6 +13,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from binlane.client.rows.key_bounds import Bound, bound_statement
+from binlane.client.rows.logged_table import DENIED, GONE, TableChangedError, check_definition
+from binlane.client.rows.settled_places import (
+    SnapshotPlace,
+    place_behind,
+    set_up,
+    settled_place,
+)
 from binlane.client.session import ServerSession
 from binlane.errors import PeerError, UnsupportedError
 from binlane.log.codec.format import flavor_of
@@ -24,17 +32,8 @@ from binlane.tables.landing.snapshot.chunk_work import (
     ChunkResult,
     ChunkTrouble,
     ChunkWork,
-    TableChangedError,
-    check_definition,
     file_schemas,
     snapshot_chunk,
-)
-from binlane.tables.landing.snapshot.snapshot_keys import Bound, bound_statement
-from binlane.tables.landing.snapshot.snapshot_place import (
-    SnapshotPlace,
-    place_behind,
-    set_up,
-    settled_place,
 )
 from binlane.tables.landing.snapshot.snapshot_records import SnapshotRecord, SnapshotRecords, Stage
 from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
@@ -46,8 +45,6 @@ CHUNK_BYTES: Final = 48 << 20
 _CHUNK_ROWS_MAX: Final = 500_000
 _ROW_BYTES_GUESS: Final = 200
 _ROUND: Final = 16
-_GONE: Final = frozenset({1146, 1049, 1054, 1412})
-_DENIED: Final = frozenset({1142, 1143, 1044})
 _TABLES: Final = (
     "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, TABLE_ROWS, AVG_ROW_LENGTH"
     " FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN"
@@ -242,9 +239,9 @@ class SnapshotReader:
                 f" TABLE_SCHEMA = {_text(name.database)} AND TABLE_NAME = {_text(name.table)}"
             )
         except PeerError as error:
-            if error.errno in _GONE:
+            if error.errno in GONE:
                 raise TableChangedError(error.message) from None
-            if error.errno in _DENIED:
+            if error.errno in DENIED:
                 raise UnsupportedError(
                     f"the account may not read it (GRANT SELECT ON {name} TO the account)"
                 ) from None
@@ -306,7 +303,7 @@ class SnapshotReader:
             try:
                 work = self._next_work(reading)
             except PeerError as error:
-                if error.errno not in _GONE:
+                if error.errno not in GONE:
                     raise
                 reading.trouble = ChunkTrouble(what=error.message, is_passing=True)
                 work = None
@@ -376,11 +373,11 @@ class SnapshotReader:
         record = reading.record
         if reading.trouble is None and reading.is_planned:
             try:
-                check_definition(self.session, reading.table)
+                check_definition(self.session, record.name, reading.table.create)
             except TableChangedError as error:
                 reading.trouble = ChunkTrouble(what=error.message, is_passing=True)
             except PeerError as error:
-                if error.errno not in _GONE:
+                if error.errno not in GONE:
                     raise
                 reading.trouble = ChunkTrouble(what=error.message, is_passing=True)
             else:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import fs
 
+from binlane.client.rows.settled_places import SnapshotPlace
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName
 from binlane.statements.sql.logged_objects import LoggedObjects
@@ -23,7 +24,6 @@ from binlane.tables.columnar.log_notes import Statement
 from binlane.tables.landing.journal import Journal, write_file_whole
 from binlane.tables.landing.range_work import Mode
 from binlane.tables.landing.snapshot.chunk_work import ChunkResult
-from binlane.tables.landing.snapshot.snapshot_place import SnapshotPlace
 from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.tables.landing.target_files import resolve, snapshot_uri
 from binlane.tables.ranges.log_range import Offset

@@ -1,29 +1,22 @@
-"""A table of the server that is to be read: which columns, how they are asked for, by which key.
-
-Everything comes from its SHOW CREATE TABLE, read as the log's own statements are, so that names and
-types are those of the log's rows.
-"""
+"""A table of the server whose rows become a landed table's: its types in Arrow, and what is selected."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
+from binlane.client.rows.key_bounds import KeyColumn
+from binlane.client.rows.source_table import source_table
 from binlane.errors import UnsupportedError
 from binlane.log.codec.columns import Column
 from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
-from binlane.statements.sql.catalog import SchemaCatalog
-from binlane.statements.sql.schema import Table
 from binlane.tables.columnar.arrow_types import arrow_type
 from binlane.tables.columnar.table_schema import CHANGE_COLUMNS, SEQUENCE_COLUMN
-from binlane.tables.landing.snapshot.cells import expression, logged_columns
-from binlane.tables.landing.snapshot.snapshot_keys import KeyColumn, key_column
+from binlane.tables.landing.snapshot.cells import expression
 
-_TRANSACTIONAL: Final = frozenset({"INNODB", "ROCKSDB", "TOKUDB", "NDB", "NDBCLUSTER"})
 _ADDED: Final = frozenset({*CHANGE_COLUMNS.names, SEQUENCE_COLUMN})
 
 
@@ -84,72 +77,20 @@ def snapshot_table(
     Raises:
         UnsupportedError: If the table's rows cannot be had as the log has them.
     """
-    catalog = SchemaCatalog(flavor=flavor)
-    catalog.apply(f"CREATE DATABASE {quote(name.database)}", database="")
-    catalog.apply(create, database=name.database)
-    table = catalog.table(name)
-    if table is None or not table.is_complete:
-        raise UnsupportedError("its definition is not understood")
-    _check(table, create)
-    own = table.definition.columns
-    columns = logged_columns(own, is_mysql=flavor is Flavor.MYSQL)
-    quoted = [quote(column.name) for column in own]
+    table = source_table(name, create, flavor=flavor)
+    for own in table.defined:
+        if own.name in _ADDED:
+            raise UnsupportedError(
+                f"it has a column {own.name}, which is the name of one that binlane adds"
+            )
+    quoted = [quote(own.name) for own in table.defined]
     return SnapshotTable(
         name=name,
-        create=without_counter(create),
-        columns=columns,
-        expressions=tuple(map(expression, columns, own, quoted)),
-        key=_key(logged_key(table), columns),
-        is_transactional=table.engine in _TRANSACTIONAL,
+        create=table.create,
+        columns=table.columns,
+        expressions=tuple(map(expression, table.columns, table.defined, quoted)),
+        key=table.key,
+        is_transactional=table.is_transactional,
         rows=rows,
         row_bytes=row_bytes,
     )
-
-
-def logged_key(table: Table) -> tuple[str, ...]:
-    """The columns of what the log calls a table's primary key; empty if there is none.
-
-    Without a PRIMARY KEY the servers take the first unique key, in the order in which they print
-    them, that has whole columns of which none can be NULL.
-    """
-    nullable = {column.name.lower() for column in table.definition.columns if column.is_nullable}
-    for key in table.unique_keys:
-        is_whole = all(key.columns) and not any("(" in part for part in key.parts)
-        if key.is_primary or (
-            is_whole and nullable.isdisjoint(name.lower() for name in key.columns)
-        ):
-            return key.columns
-    return ()
-
-
-def without_counter(create: str) -> str:
-    """A definition without the next AUTO_INCREMENT, which changes with every row."""
-    head, mark, tail = create.rpartition(" AUTO_INCREMENT=")
-    number, space, rest = tail.partition(" ")
-    return f"{head} {rest}" if mark and space and number.isdigit() else create
-
-
-def _key(names: Sequence[str], columns: Sequence[Column]) -> tuple[KeyColumn, ...]:
-    by_name = {(column.name or "").lower(): column for column in columns}
-    return tuple(key_column(by_name[name.lower()]) for name in names)
-
-
-def _check(table: Table, create: str) -> None:
-    """Refuse what the log has rows of that a SELECT does not give."""
-    if table.is_sequence:
-        raise UnsupportedError("it is a sequence")
-    if "WITH SYSTEM VERSIONING" in create.upper():
-        raise UnsupportedError(
-            "it is system-versioned: the log has rows of its history, which are not read"
-        )
-    if table.engine != "MEMORY" and any(
-        key.is_unique and key.algorithm == "HASH" for key in table.keys
-    ):
-        raise UnsupportedError(
-            "it has a unique key over a long column, for which the log has a hidden one"
-        )
-    for column in table.definition.columns:
-        if column.name in _ADDED:
-            raise UnsupportedError(
-                f"it has a column {column.name}, which is the name of one that binlane adds"
-            )

@@ -78,3 +78,16 @@ def test_a_record_of_any_length_is_read_again(tmp_path: Path, length: int) -> No
     log = written(tmp_path)
     places = [log.append(3, bytes(length)) for _ in range(3)]
     assert [log.read(place) for place in places] == [(3, bytes(length))] * 3
+
+
+def test_a_log_that_was_not_closed_ends_with_its_last_record(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    records = [bytes((number,)) * 50_000 for number in range(1, 12)]
+    places = [log.append(1, record) for record in records]
+    assert log.path(1).stat().st_size > log.current_bytes
+    again = RecordLog(tmp_path, "x", FILE_BYTES)
+    assert [record.body for record in again.records(1)] == records
+    assert [again.read(place)[1] for place in places] == records
+    assert not again.damage
+    log.close()
+    assert log.path(1).stat().st_size == log.current_bytes

@@ -122,3 +122,19 @@ def test_one_driver_holds_a_target_in_an_object_store(
         first.release()
         second.check()
     Lease.take(into).release()
+
+
+def test_who_was_taken_over_holds_nothing_even_if_it_writes_its_file_once_more(
+    tmp_path: Path,
+) -> None:
+    first = Lease.take(str(tmp_path))
+    (file,) = tmp_path.rglob("lease/*.json")
+    content = file.read_bytes()
+    second = Lease.take(str(tmp_path), is_taking_over=True)
+    file.write_bytes(content)
+    with pytest.raises(StoreLockedError, match="lands here since"):
+        Lease.take(str(tmp_path))
+    second.release()
+    file.write_bytes(content)
+    Lease.take(str(tmp_path)).release()
+    first.release()

@@ -1,0 +1,775 @@
+"""Sessions over real sockets, whose packets come in pieces: in every form of the pump the same bytes arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from binlane.live.gateway import pump
+from binlane.live.gateway.gateway_session import GatewaySession, Sides
+from binlane.live.gateway.judge import AS_IT_IS, PASS, SeenStatement, Unseen
+from binlane.live.gateway.port_counts import PortCounts, StatementOutcome
+from binlane.live.gateway.relay import Relay
+from binlane.live.gateway.side import Side
+from binlane.live.gateway.warning_limiter import WarningLimiter
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.execution import Execution
+from binlane.log.codec.packets.flags import Capability, ServerStatus
+from binlane.log.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frames
+from binlane.log.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
+from binlane.log.codec.packets.replies import ErrPacket, OkPacket
+from binlane.log.codec.packets.results import ColumnDefinition
+from binlane.log.codec.types import ColumnType
+from binlane.log.kernels.load import Build, can_jit, is_compiled, running
+from tests.recording_judge import JudgingHandler, RecordingJudge
+from tests.result_sets import encode_result_set
+
+_TIMEOUT_S = 60.0
+_BASE = Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION | Capability.PLUGIN_AUTH
+_COMPILED = [Build.COMPILED] if is_compiled(("passing",)) else []
+_FORMS = [None, *_COMPILED, *([Build.PLAIN] if can_jit() else [])]
+
+
+@contextmanager
+def form(build: Build | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let a pump have its kernel in a form, or none."""
+    monkeypatch.setattr(pump, "is_compiled", lambda _: build is not None)
+    with running(build or Build.PLAIN):
+        yield
+
+
+class Talk:
+    """A session between two sockets.
+
+    Attributes:
+        client, source: The far ends.
+    """
+
+    def __init__(self, capabilities: Capability, judge: RecordingJudge | None = None) -> None:
+        self.capabilities = capabilities
+        self._judge = judge
+        self.counts = PortCounts()
+        self.relay = Relay(counts=self.counts)
+
+    async def begin(self) -> None:
+        self.client, here = socket.socketpair()
+        self.source, there = socket.socketpair()
+        self.client.setblocking(False)
+        self.source.setblocking(False)
+        client = Side.of(here)
+        source = Side.of(there)
+        self.sides = Sides(client, source, "1.2.3.4:5")
+        self.session = GatewaySession(
+            self.sides,
+            JudgingHandler(lambda _: self._judge),
+            self.relay,
+            logged_in=lambda: None,
+            told=WarningLimiter(),
+        )
+        self.running = asyncio.ensure_future(self.session.run())
+        greeting = Greeting(
+            version="5.5.5-10.11.19-MariaDB",
+            thread_id=77,
+            auth_data=b"12345678abcdefghijkl\0",
+            capabilities=self.capabilities | Capability.SESSION_TRACK,
+            character_set=45,
+            status=ServerStatus.AUTOCOMMIT,
+            plugin="mysql_native_password",
+        )
+        login = HandshakeResponse(
+            head=SslRequest(capabilities=self.capabilities, payload_max=1 << 24, character_set=45),
+            user="app",
+            auth_response=bytes(20),
+            plugin="mysql_native_password",
+        )
+        await self.passes(self.source, self.client, frame(greeting.encode(), 0), is_same=False)
+        await self.passes(self.client, self.source, frame(login.encode(), 1), is_same=False)
+        await self.passes(self.source, self.client, frame(OkPacket().encode(_BASE), 2))
+
+    async def passes(
+        self, from_: socket.socket, to: socket.socket, *parts: bytes, is_same: bool = True
+    ) -> None:
+        """Send parts one after another, and see that they arrive."""
+        loop = asyncio.get_running_loop()
+        whole = b"".join(parts)
+
+        async def send() -> None:
+            for part in parts:
+                await loop.sock_sendall(from_, part)
+                if len(parts) > 1:
+                    await asyncio.sleep(0)
+
+        sending = asyncio.ensure_future(send())
+        got = b""
+        async with asyncio.timeout(_TIMEOUT_S):
+            while len(got) < len(whole) if is_same else not got:
+                data = await loop.sock_recv(to, 1 << 20)
+                assert data, "the end"
+                got += data
+            await sending
+        assert not is_same or got == whole
+
+    async def ask(self, command: bytes, reply: bytes, cut: Callable[[bytes], list[bytes]]) -> None:
+        await self.passes(self.client, self.source, *cut(command))
+        await self.passes(self.source, self.client, *cut(reply))
+
+    @property
+    def is_passing(self) -> bool:
+        return self.session._passing is not None
+
+    async def end(self) -> None:
+        self.client.close()
+        async with asyncio.timeout(_TIMEOUT_S):
+            await asyncio.gather(self.running, return_exceptions=True)
+        self.source.close()
+        for side in self.sides[:2]:
+            side.close()
+        await asyncio.sleep(0)
+
+
+def talk(
+    work: Callable[[Talk], Awaitable[None]],
+    capabilities: Capability = _BASE,
+    judge: RecordingJudge | None = None,
+) -> Talk:
+    one = Talk(capabilities, judge)
+
+    async def run() -> None:
+        await one.begin()
+        try:
+            await work(one)
+        finally:
+            await one.end()
+
+    asyncio.run(run())
+    return one
+
+
+def query(text: str) -> bytes:
+    return frame(encode_query(text), 0)
+
+
+def whole(data: bytes) -> list[bytes]:
+    return [data]
+
+
+class Cuts:
+    """Random bytes of sessions, cut at random."""
+
+    def __init__(self, seed: int, capabilities: Capability) -> None:
+        self._random = random.Random(seed)
+        self._capabilities = capabilities
+
+    def cut(self, data: bytes) -> list[bytes]:
+        if self._random.random() < 0.5:
+            return [data]
+        most = min(len(data) - 1, 6)
+        places = sorted(self._random.sample(range(1, len(data)), self._random.randint(0, most)))
+        return [data[a:b] for a, b in zip([0, *places], [*places, len(data)], strict=True)]
+
+    def command(self) -> bytes:
+        text = self._random.choice(
+            (
+                "SELECT 1",
+                "select a, b from t where x = 'é'",
+                "INSERT INTO t VALUES (1)",
+                "UPDATE t SET a = @b",
+                "SET @a = 1",
+                "BEGIN",
+                "commit",
+                "SELECT 1 FROM mastodon",
+                "SELECT '" + "x" * self._random.randint(0, 90_000) + "'",
+                "/* c */ SELECT 2",
+            )
+        )
+        if self._random.random() < 0.2:
+            return frame(b"\x17\1\0\0\0\0\1\0\0\0", 0)
+        return frame(b"\x0e", 0) if self._random.random() < 0.1 else query(text)
+
+    def reply(self) -> bytes:
+        kind = self._random.randrange(5)
+        if kind == 0:
+            return frame(ErrPacket(errno=1064, message="no", sqlstate="42000").encode(), 1)
+        if kind == 1:
+            status = ServerStatus.AUTOCOMMIT | ServerStatus.IN_TRANSACTION
+            ok = OkPacket(
+                affected_rows=self._random.choice((0, 1, 300, 70_000)),
+                insert_id=self._random.choice((0, 5, 1 << 40)),
+                status=status,
+            )
+            return frame(ok.encode(_BASE), 1)
+        if kind == 2:
+            return frame(OkPacket().encode(_BASE), 1)
+        heads = [ColumnDefinition(name=f"c{n}") for n in range(self._random.choice((1, 2, 260)))]
+        rows = [
+            ["y" * self._random.choice((0, 1, 30, 300, 70_000)) for _ in heads[:2]]
+            + ["z"] * (len(heads) - 2)
+            for _ in range(self._random.randrange(4))
+        ]
+        packets = encode_result_set(heads, rows, capabilities=self._capabilities)
+        return frames(packets, 1)
+
+
+@pytest.mark.parametrize("build", _FORMS)
+@pytest.mark.parametrize("extra", [Capability(0), Capability.DEPRECATE_EOF])
+@pytest.mark.parametrize("seed", range(3))
+def test_sessions_in_pieces(
+    monkeypatch: pytest.MonkeyPatch, build: Build | None, extra: Capability, seed: int
+) -> None:
+    count = 40 if build is Build.PLAIN else 150
+    capabilities = _BASE | extra
+
+    async def work(one: Talk) -> None:
+        cuts = Cuts(seed, capabilities)
+        passing = 0
+        for number in range(count):
+            before = one.session.age.commands
+            assert before == number
+            await one.ask(cuts.command(), cuts.reply(), cuts.cut)
+            await asyncio.sleep(0)
+            passing += one.is_passing
+        assert bool(passing) is (build is not None)
+        assert one.session.age.commands == count
+
+    with form(build, monkeypatch):
+        talk(work, capabilities)
+
+
+@pytest.mark.parametrize("build", _FORMS)
+def test_commands_behind_one_another(monkeypatch: pytest.MonkeyPatch, build: Build | None) -> None:
+    async def work(one: Talk) -> None:
+        await one.ask(query("SELECT 1"), _rows(3), whole)
+        await one.passes(one.client, one.source, query("SELECT 1"))
+        reply = _rows(3)
+        await one.passes(one.source, one.client, reply[:5])
+        await one.passes(one.client, one.source, query("SELECT 2") + query("SET @a = 1"))
+        await one.passes(one.source, one.client, reply[5:] + reply)
+        await one.passes(one.source, one.client, frame(OkPacket().encode(_BASE), 1))
+        await one.ask(query("SELECT 1"), _rows(1), whole)
+        assert one.is_passing is (build is not None)
+        assert one.session.age.commands == 5
+
+    with form(build, monkeypatch):
+        talk(work)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_rows_for_a_client_that_takes_nothing(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    async def work(one: Talk) -> None:
+        loop = asyncio.get_running_loop()
+        await one.passes(one.client, one.source, query("SELECT 1"))
+        rows = _rows(200, length=60_000)
+        sending = asyncio.ensure_future(loop.sock_sendall(one.source, rows))
+        await asyncio.sleep(0.1)
+        assert not sending.done()
+        assert not one.is_passing
+        assert one.sides.source.is_paused
+        got = bytearray()
+        while len(got) < len(rows):
+            got += await asyncio.wait_for(loop.sock_recv(one.client, 1 << 20), _TIMEOUT_S)
+        await sending
+        assert got == rows
+        await one.ask(query("SELECT 1"), _rows(1), whole)
+        assert one.is_passing
+
+    with form(build, monkeypatch):
+        talk(work)
+
+
+@pytest.mark.parametrize("build", _FORMS)
+def test_a_packet_of_16_mb(monkeypatch: pytest.MonkeyPatch, build: Build | None) -> None:
+    if build is Build.PLAIN:
+        pytest.skip("takes minutes")
+    row = (
+        b"\xfe"
+        + (FRAME_PAYLOAD_MAX + 10).to_bytes(8, "little")
+        + b"\xfe" * (FRAME_PAYLOAD_MAX + 10)
+    )
+    reply = frames(
+        [b"\1", ColumnDefinition(name="c").encode(), b"\xfe\0\0\2\0", row, b"\xfe\0\0\2\0"], 1
+    )
+
+    async def work(one: Talk) -> None:
+        await one.ask(query("SELECT 1"), reply, whole)
+        await one.ask(query("SELECT 1"), _rows(1), whole)
+        assert one.is_passing is (build is not None)
+
+    with form(build, monkeypatch):
+        talk(work)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_either_side_ends(monkeypatch: pytest.MonkeyPatch, build: Build) -> None:
+    async def client_ends(one: Talk) -> None:
+        await one.ask(query("SELECT 1"), _rows(1), whole)
+        assert one.is_passing
+        one.client.shutdown(socket.SHUT_WR)
+        await asyncio.wait_for(one.running, _TIMEOUT_S)
+
+    async def source_ends(one: Talk) -> None:
+        await one.passes(one.client, one.source, query("SELECT 1"))
+        reply = _rows(1)
+        loop = asyncio.get_running_loop()
+        # A head that is cut waits, and arrives before the end does.
+        await loop.sock_sendall(one.source, reply[:2])
+        await asyncio.sleep(0.05)
+        one.source.close()
+        await asyncio.wait_for(one.running, _TIMEOUT_S)
+
+    with form(build, monkeypatch):
+        talk(client_ends)
+        talk(source_ends)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_a_session_is_drained(monkeypatch: pytest.MonkeyPatch, build: Build) -> None:
+    async def work(one: Talk) -> None:
+        await one.passes(one.client, one.source, query("SELECT 1"))
+        one.session.drain()
+        assert not one.is_passing
+        await asyncio.sleep(0.02)
+        assert not one.running.done()
+        await one.passes(one.source, one.client, _rows(1))
+        await asyncio.wait_for(one.running, _TIMEOUT_S)
+
+    with form(build, monkeypatch):
+        talk(work)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("INSERT INTO t VALUES (1)", True),
+        ("delete from t", True),
+        ("INSERT INTO t VALUES (@a)", False),
+        ("INSERT INTO t VALUES ('é')", False),
+        ("INSERT INTO t VALUES (1); SET SESSION x = 1", False),
+        ("INSERT /*!INTO*/ t VALUES (1)", False),
+        ("INSERTS", False),
+        ("CREATE TABLE t (a INT)", False),
+        ("SELECT * FROM t WHERE a IN (1)", True),
+        ("SELECT BinLog", False),
+    ],
+)
+def test_texts_that_their_judge_is_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch, build: Build, text: str, *, passes: bool
+) -> None:
+    judge = RecordingJudge(verdict=lambda _: PASS, unseen_now=Unseen(is_plain=True))
+
+    async def work(one: Talk) -> None:
+        await asyncio.sleep(0.02)
+        assert one.is_passing
+        await one.ask(query(text), frame(OkPacket().encode(_BASE), 1), whole)
+        assert len(judge.statements) == (not passes)
+
+    with form(build, monkeypatch):
+        one = talk(work, judge=judge)
+    assert one.counts.judged[StatementOutcome.PASSED] == 1
+
+
+def _reads_at(place: object) -> Unseen:
+    """Reads pass that are like those that were judged."""
+    return Unseen(is_plain=False, place=place, last=SeenStatement(place))
+
+
+def _prepared(number: int, parameters: int) -> bytes:
+    """The reply to COM_STMT_PREPARE; the definitions of parameters are all alike."""
+    head = b"\0" + number.to_bytes(4, "little") + b"\0\0" + parameters.to_bytes(2, "little")
+    definitions = [ColumnDefinition(name="?").encode()] * parameters
+    return frames([head + b"\0\0\0", *definitions, *([b"\xfe\0\0\2\0"] if parameters else [])], 1)
+
+
+def _execution(number: int, types: bytes | None, *values: int) -> bytes:
+    head = b"\x17" + number.to_bytes(4, "little") + b"\0\1\0\0\0"
+    if not values:
+        return frame(head, 0)
+    told = b"\0" if types is None else b"\1" + types
+    return frame(head + bytes((len(values) + 7) // 8) + told + bytes(values), 0)
+
+
+@pytest.mark.parametrize("build", [each for each in _FORMS if each is not None])
+def test_executions_that_are_like_those_before(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    judge = RecordingJudge(verdict=lambda _: PASS, unseen_now=Unseen(is_plain=True))
+    ok = frame(OkPacket().encode(_BASE), 1)
+    tiny, unsigned = b"\1\0", b"\1\x80"
+
+    async def work(one: Talk) -> None:
+        async def passes(command: bytes, *, passes: bool = True) -> None:
+            before = len(judge.statements)
+            await one.ask(command, ok, whole)
+            await asyncio.sleep(0.01)
+            assert len(judge.statements) == before + (not passes)
+
+        for number, count in ((1, 2), (2, 0), (129, 5)):
+            text = "INSERT INTO t VALUES (" + ",".join("?" * count) + ")"
+            packet = frame(b"\x16" + text.encode(), 0)
+            await one.ask(packet, _prepared(number, count), whole)
+        await passes(_execution(1, tiny * 2, 1, 2), passes=False)
+        await passes(_execution(1, None, 1, 2))
+        await passes(_execution(1, tiny * 2, 3, 4))
+        await passes(_execution(1, tiny + unsigned, 3, 4), passes=False)
+        await passes(_execution(1, None, 3, 4))
+        await passes(_execution(2, None), passes=False)
+        await passes(_execution(2, None))
+        await passes(_execution(1, None, 3, 4))
+        # Another one in the same place of the table takes it over.
+        await passes(_execution(129, tiny * 5, *range(5)), passes=False)
+        await passes(_execution(129, tiny * 5, *range(5)))
+        await passes(_execution(129, tiny * 4 + unsigned, *range(5)), passes=False)
+        await passes(_execution(1, None, 3, 4), passes=False)
+        await passes(_execution(2, None))
+        # A value that was sent before is a judge's.
+        await one.passes(one.client, one.source, frame(b"\x18\2\0\0\0\0\0xyz", 0))
+        await passes(_execution(2, None), passes=False)
+        await passes(_execution(2, None))
+        # A closed one, and none after a reset.
+        await one.passes(one.client, one.source, frame(b"\x19\2\0\0\0", 0))
+        await passes(_execution(2, None), passes=False)
+        await passes(_execution(129, None, *range(5)))
+        await one.ask(frame(b"\x1f", 0), ok, whole)
+        await asyncio.sleep(0.02)
+        assert one.is_passing
+        await passes(_execution(129, None, *range(5)), passes=False)
+
+    with form(build, monkeypatch):
+        talk(work, judge=judge)
+
+
+@pytest.mark.parametrize("build", [each for each in _FORMS if each is not None])
+def test_known_reads_pass_and_what_comes_otherwise_is_told(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    autocommit, transaction = (_reads_at(object()) for _ in range(2))
+    judge = RecordingJudge(verdict=lambda _: AS_IT_IS, unseen_now=autocommit)
+    capabilities = _BASE | Capability.DEPRECATE_EOF
+    rows = frames(
+        encode_result_set([ColumnDefinition(name="c")], [["r"]], capabilities=capabilities), 1
+    )
+    begun = frames(
+        encode_result_set(
+            [ColumnDefinition(name="c")],
+            [["r"]],
+            capabilities=capabilities,
+            status=ServerStatus.AUTOCOMMIT | ServerStatus.IN_TRANSACTION,
+        ),
+        1,
+    )
+    error = frame(ErrPacket(errno=1213, message="no", sqlstate="40001").encode(), 1)
+    told = "SELECT c FROM t WHERE a = ? AND b = ?"
+
+    async def work(one: Talk) -> None:
+        async def passes(
+            command: bytes, reply: bytes, *calls: str, cut: Callable[[bytes], list[bytes]] = whole
+        ) -> None:
+            before = len(judge.calls)
+            await one.passes(one.client, one.source, command)
+            await one.passes(one.source, one.client, *cut(reply))
+            await asyncio.sleep(0.01)
+            assert tuple(judge.calls[before:]) == calls
+
+        await one.ask(frame(b"\x16" + told.encode(), 0), _prepared(1, 2)[:-9], whole)
+        read = _execution(1, None, 1, 2)
+        await passes(_execution(1, b"\1\0" * 2, 1, 2), rows, "judge", "done")
+        await passes(read, rows)
+        await passes(read, rows, cut=lambda data: [data[:3], data[3:20], data[20:]])
+        await passes(read, error, f"go on with {told}", "done")
+        assert judge.replies[-1][0].errno == 1213
+        await passes(read, begun, f"go on with {told}", "done")
+        assert judge.replies[-1][0].status & ServerStatus.IN_TRANSACTION
+        await passes(read, begun)
+        await passes(read, rows, f"go on with {told}", "done")
+        # Other texts are judged.
+        await passes(query("SELECT `c` FROM t"), rows, "judge", "done")
+        await passes(read, rows)
+        judge.unseen_now = transaction
+        await passes(query("BEGIN"), rows, "judge", "done")
+        await passes(read, rows, "judge", "done")
+        await passes(read, rows)
+        judge.unseen_now = autocommit
+        await passes(query("COMMIT"), rows, "judge", "done")
+        await passes(read, rows)
+        judge.unseen_now = None
+        await passes(query("SET autocommit = 0"), rows, "judge", "done")
+        await passes(read, rows, "judge", "done")
+        await one.passes(one.client, one.source, read)
+        one.session._go_on_unread()
+        await one.passes(one.source, one.client, rows)
+        assert judge.calls[-1] == "done"
+
+    with form(build, monkeypatch):
+        talk(work, capabilities, judge=judge)
+
+
+@pytest.mark.parametrize("build", [each for each in _FORMS if each is not None])
+def test_texts_pass_that_differ_in_literals_from_one_that_was_judged(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    autocommit, transaction = (_reads_at(object()) for _ in range(2))
+    judge = RecordingJudge(verdict=lambda _: AS_IT_IS, unseen_now=autocommit)
+    capabilities = _BASE | Capability.DEPRECATE_EOF
+    heads = [ColumnDefinition(name="c")]
+    rows = frames(encode_result_set(heads, [["r"]], capabilities=capabilities), 1)
+    error = frame(ErrPacket(errno=1213, message="no", sqlstate="40001").encode(), 1)
+    text = "SELECT c FROM t WHERE a = {}"
+
+    async def work(one: Talk) -> None:
+        async def passes(literal: str, *calls: str, reply: bytes = rows) -> None:
+            before = len(judge.calls)
+            await one.passes(one.client, one.source, query(text.format(literal)))
+            await one.passes(one.source, one.client, reply)
+            await asyncio.sleep(0.01)
+            assert tuple(judge.calls[before:]) == calls
+
+        await passes("1", "judge", "done")
+        await passes("23")
+        await passes("'4'", "judge", "done")
+        await passes("4")
+        await passes("'it is'")
+        await passes("5", f"go on with {text.format(1)}", "done", reply=error)
+        assert judge.replies[-1][0].errno == 1213
+        await passes("'@'", "judge", "done")
+        judge.unseen_now = transaction
+        await passes("7.5", "judge", "done")
+        await passes("8", "judge", "done")
+        await passes("9")
+        judge.unseen_now = None
+        await passes("7.25", "judge", "done")
+        await passes("10", "judge", "done")
+
+    with form(build, monkeypatch):
+        talk(work, capabilities, judge=judge)
+
+
+_INSERT = "INSERT INTO t VALUES (?, ?)"
+_UPDATE = "UPDATE t SET a={} WHERE b={}"
+
+
+def _written(number: int | None, text: bytes | None, *, is_new: bool = False) -> bytes:
+    """An execution of `_INSERT`."""
+    types = [ColumnType.LONG, ColumnType.VAR_STRING]
+    execution = Execution(statement_id=1, types=types, values=[number, text], sends_types=is_new)
+    return frame(execution.encode(), 0)
+
+
+def _ok(*, rows: int = 0, insert_id: int = 0, info: bytes = b"", is_active: bool = True) -> bytes:
+    status = ServerStatus.AUTOCOMMIT
+    status |= ServerStatus.IN_TRANSACTION if is_active else ServerStatus(0)
+    ok = OkPacket(affected_rows=rows, insert_id=insert_id, status=status, info=info)
+    return frame(ok.encode(_BASE), 1)
+
+
+class Transaction:
+    """A session that ran a transaction once, so that its writes are known."""
+
+    def __init__(self) -> None:
+        self.idle, self.begun, self.writing = object(), object(), object()
+        self.judge = RecordingJudge(verdict=lambda _: AS_IT_IS)
+        self.begin, self.commit = query("BEGIN"), query("COMMIT")
+        self.updated = _ok(rows=1, info=b"Rows matched: 1  Changed: 1  Warnings: 0")
+
+    async def passes(self, one: Talk, command: bytes, reply: bytes, *calls: str) -> None:
+        """Send a command and its reply, and see which calls the judge gets."""
+        before = len(self.judge.calls)
+        await one.passes(one.client, one.source, command)
+        await one.passes(one.source, one.client, reply)
+        await asyncio.sleep(0.01)
+        assert tuple(self.judge.calls[before:]) == calls
+
+    async def judged(self, one: Talk) -> None:
+        judged = "judge", "done"
+        await one.ask(frame(b"\x16" + _INSERT.encode(), 0), _prepared(1, 2), whole)
+        for command, reply, place, last in (
+            (self.begin, _ok(), self.begun, SeenStatement(self.idle, "BEGIN", turns=True)),
+            (
+                _written(1, b"a", is_new=True),
+                _ok(rows=1, insert_id=5),
+                self.writing,
+                SeenStatement(self.begun, "FIRST", needs_rows=True),
+            ),
+            (
+                _written(2, b"b"),
+                _ok(rows=1, insert_id=6),
+                self.writing,
+                SeenStatement(self.writing, "INSERT", needs_rows=True),
+            ),
+            (
+                query(_UPDATE.format(1, 2)),
+                self.updated,
+                self.writing,
+                SeenStatement(self.writing, "UPDATE", needs_rows=True, tells_rows=True),
+            ),
+            (self.commit, _ok(is_active=False), self.idle, None),
+        ):
+            self.judge.unseen_now = Unseen(is_plain=False, place=place, last=last)
+            await self.passes(one, command, reply, *judged)
+        assert one.is_passing
+
+
+def _insert(number: int, text: str) -> str:
+    return f"INSERT INTO t VALUES ({number}, '{text}')"
+
+
+@pytest.mark.parametrize("build", [each for each in _FORMS if each is not None])
+def test_writes_of_a_transaction_pass_and_are_told_before_its_end(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    known = Transaction()
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        for number in (35, 1 << 30):
+            await known.passes(one, known.begin, _ok())
+            await known.passes(one, _written(number, b"c d-7"), _ok(rows=1, insert_id=1 << 40))
+            await known.passes(one, query(_UPDATE.format(number, 8)), known.updated)
+            await known.passes(one, _written(9, b"e", is_new=True), _ok(rows=300))
+            assert one.session.age.commands == 1 + one.counts.judged.total()
+            await known.passes(
+                one,
+                known.commit,
+                _ok(is_active=False),
+                "repeat BEGIN with 0: BEGIN",
+                f"repeat FIRST with {1 << 40}: {_insert(number, 'c d-7')}",
+                f"repeat UPDATE with 0: {_UPDATE.format(number, 8)}",
+                f"repeat INSERT with 0: {_insert(9, 'e')}",
+                *("judge", "done"),
+            )
+        assert one.counts.judged == {StatementOutcome.FOLLOWED: 15}
+        assert one.session.age.commands == 16
+
+    with form(build, monkeypatch):
+        talk(work, judge=known.judge)
+
+
+_FIRST = "repeat BEGIN with 0: BEGIN"
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        _ok(rows=0),
+        _ok(rows=1, info=b"Rows matched: 1  Changed: 0  Warnings: 0"),
+        _ok(rows=1, is_active=False),
+        frame(ErrPacket(errno=1213, message="no", sqlstate="40001").encode(), 1),
+    ],
+    ids=["no rows", "none changed", "no transaction", "an error"],
+)
+def test_a_write_that_did_something_else_is_told(
+    monkeypatch: pytest.MonkeyPatch, build: Build, reply: bytes
+) -> None:
+    known, text = Transaction(), _UPDATE.format(3, 4)
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        await known.passes(one, known.begin, _ok())
+        await known.passes(one, _written(3, b"x"), _ok(rows=1))
+        first = _FIRST, f"repeat FIRST with 0: {_insert(3, 'x')}"
+        told = f"go on with {text} as UPDATE", "done"
+        await known.passes(one, query(text), reply, *first, *told)
+        assert one.counts.judged == {StatementOutcome.FOLLOWED: 8}
+
+    with form(build, monkeypatch):
+        talk(work, judge=known.judge)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        *((0, b"a"), (-1, b"a"), (None, b"a")),
+        *((1, text) for text in (None, b"", b"'", b'"', b"\\", b"\n", b"\xc3", b"a" * 251)),
+    ],
+)
+def test_values_that_may_be_read_otherwise_are_judged(
+    monkeypatch: pytest.MonkeyPatch, build: Build, number: int | None, text: bytes | None
+) -> None:
+    known = Transaction()
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        await known.passes(one, known.begin, _ok())
+        await known.passes(one, _written(number, text), _ok(rows=1), _FIRST, "judge", "done")
+
+    with form(build, monkeypatch):
+        talk(work, judge=known.judge)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_a_transaction_of_more_writes_than_are_kept(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    known, count = Transaction(), 300
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        del known.judge.calls[:]
+        await one.ask(known.begin, _ok(), whole)
+        for number in range(1, count + 1):
+            known.judge.unseen_now = Unseen(is_plain=False, place=known.writing)
+            await one.ask(_written(number, b"text"), _ok(rows=1), whole)
+        await one.ask(known.commit, _ok(is_active=False), whole)
+        texts = [call.partition(": ")[2] for call in known.judge.calls]
+        told = [text for text in texts if text.startswith("INSERT")]
+        judged = [each.text for (each,) in known.judge.statements[5:]]
+        assert len(told) + len(judged) == count + 1
+        assert len(judged) < count / 20
+        assert {*told, *judged} == {_insert(n, "text") for n in range(1, count + 1)} | {"COMMIT"}
+        assert one.counts.judged == {StatementOutcome.FOLLOWED: count + 7}
+
+    with form(build, monkeypatch):
+        talk(work, judge=known.judge)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_a_session_that_ends_in_its_transaction(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    known = Transaction()
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        await known.passes(one, known.begin, _ok())
+        await one.passes(one.client, one.source, _written(3, b"x"))
+        one.client.shutdown(socket.SHUT_WR)
+        await asyncio.sleep(0.05)
+        told = f"go on with {_insert(3, 'x')} as FIRST"
+        assert known.judge.calls[-2:] == [_FIRST, told]
+        await one.passes(one.source, one.client, _ok(rows=1))
+        await asyncio.wait_for(one.running, _TIMEOUT_S)
+        assert known.judge.calls[-2:] == ["done", "ended"]
+
+    with form(build, monkeypatch):
+        talk(work, judge=known.judge)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_terms_that_end(monkeypatch: pytest.MonkeyPatch, build: Build) -> None:
+    holds = [True]
+    judge = RecordingJudge(verdict=lambda _: PASS)
+    judge.unseen_now = Unseen(is_plain=True, terms=lambda: holds[0])
+
+    async def work(one: Talk) -> None:
+        await asyncio.sleep(0.02)
+        assert one.is_passing
+        holds[0], judge.unseen_now = False, None
+        await one.ask(query("BEGIN"), frame(OkPacket().encode(_BASE), 1), whole)
+        assert len(judge.statements) == 1
+
+    with form(build, monkeypatch):
+        talk(work, judge=judge)
+
+
+def _rows(count: int, length: int = 3) -> bytes:
+    heads = [ColumnDefinition(name="c")]
+    rows = [["r" * length]] * count
+    return frames(encode_result_set(heads, rows, capabilities=_BASE), 1)
