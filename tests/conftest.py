@@ -22,6 +22,7 @@ from binlane.live.provision.private_server import (  # noqa: E402  # behind what
     SOURCE_OPTIONS,
     PrivateServer,
 )
+from tests.lent_servers import LENT  # noqa: E402  # as above
 from tests.quick_jvm import QUICK_JVM  # noqa: E402  # as above
 from tests.servers import QUICK, ServerFactory, mysql_program  # noqa: E402  # as above
 from tests.shared_server import left_as_found  # noqa: E402  # as above
@@ -79,6 +80,13 @@ def server_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("servers")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _lent_servers(server_directory: Path) -> Iterator[None]:
+    """Servers that one test after the other has for itself."""
+    with LENT.open(server_directory):
+        yield
+
+
 @pytest.fixture(scope="session")
 def _shared_mariadb(server_directory: Path) -> Iterator[PrivateServer]:
     with PrivateServer.start(
@@ -118,4 +126,4 @@ def servers(server_directory: Path, request: pytest.FixtureRequest) -> Iterator[
     # Names that are alike in their first letters must not share data.
     name = re.sub(r"\W+", "_", request.node.name)[:30]
     with ExitStack() as stack:
-        yield ServerFactory(server_directory, f"{name}-{next(_serial)}", stack)
+        yield ServerFactory(LENT, server_directory, f"{name}-{next(_serial)}", stack)

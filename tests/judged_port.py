@@ -82,6 +82,11 @@ def set_up(serve: ServeProcess) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def set_up_source(source: PrivateServer) -> None:
+    """Prepare a source of any `serve` that is to be started."""
+    set_up(ServeProcess(source.directory / "setup", source))
+
+
 @contextmanager
 def judged(directory: Path, source: PrivateServer, *, extra: str = "") -> Iterator[ServeProcess]:
     """Prepare a source and run `serve` before it.

@@ -23,6 +23,7 @@ from binlane.live.provision.private_server import (
 )
 from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.port_load import OPTIONS, PortLoad, checksums
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, wait_until
 from tests.servers import QUICK, connect, execute, mysql_program
@@ -73,6 +74,7 @@ class FollowedBinlogs:
         workers: int = 0,
         extra: str = "",
         program: ServerProgram | None = None,
+        keeps_data: bool = False,
     ) -> None:
         """Start all; the stack stops them.
 
@@ -85,6 +87,7 @@ class FollowedBinlogs:
             workers: Processes of the port.
             extra: Further sections of its configuration.
             program: Of source and replicas; by default that of the flavor that is here.
+            keeps_data: Whether the data of the servers stay in the directory; else they are lent.
         """
         self.flavor = flavor
         self._program: ServerProgram = program or (
@@ -92,6 +95,7 @@ class FollowedBinlogs:
         )
         self._stack = stack
         self._directory = directory
+        self._keeps_data = keeps_data
         self._formats = tuple(formats)
         options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
         self.source = self.start("source", (*options, *OPTIONS))
@@ -152,7 +156,9 @@ class FollowedBinlogs:
         return self.problems(self.logged()) if found else found
 
     def start(self, name: str, options: Sequence[str]) -> PrivateServer:
-        """Start a server that the stack stops."""
+        """Start a server that the stack stops, or borrow one that it gives back."""
+        if not self._keeps_data:
+            return self._stack.enter_context(LENT.lend(options, self._program))
         server = PrivateServer.start(
             self._directory, name=name, options=(*QUICK, *options), program=self._program
         )

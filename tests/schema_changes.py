@@ -21,9 +21,10 @@ from binlane.live.provision.private_server import (
     PrivateServer,
 )
 from binlane.live.provision.server_programs import MARIADB
-from tests.judged_port import set_up
+from tests.judged_port import set_up_source
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute, mysql_program
 
 ALTERED: Final = "ADD COLUMN extra INT NOT NULL DEFAULT 7, MODIFY v VARCHAR(60)"
 _COLUMNS: Final = "id, v, n, note"
@@ -234,15 +235,11 @@ def shop(
     is_mysql = flavor == "mysql"
     program = mysql_program() if is_mysql else MARIADB
     own = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
-    source = PrivateServer.start(
-        directory, name="source", options=(*QUICK, *own, *options), program=program
-    )
-    replica = PrivateServer.start(
-        directory, name="replica", options=(*QUICK, *own, *_REPLICA), program=program
-    )
-    serve = ServeProcess(directory / "serve", source)
-    set_up(serve)
-    try:
+    with (
+        LENT.lend((*own, *options), program, set_up_source) as source,
+        LENT.lend((*own, *_REPLICA), program) as replica,
+    ):
+        serve = ServeProcess(directory / "serve", source)
         with serve:
             execute(source, "CREATE DATABASE shop")
             serve.execute_as_root(f"CREATE BINLOG 'orders' {clauses}, FORMAT='{logging_mode}'")
@@ -255,9 +252,6 @@ def shop(
                     [(f"row {number}", "ä" * (number % 50)) for number in range(_ROWS)],
                 )
             yield Shop(flavor, source, serve, replica)
-    finally:
-        source.kill()
-        replica.kill()
 
 
 def _gtids(position: object) -> set[str]:

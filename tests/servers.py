@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
 import pymysql
@@ -32,6 +32,9 @@ from binlane.live.provision.private_server import (
 from binlane.live.provision.server_programs import MARIADB, MysqlProgram, ServerProgram
 from tests.rules import ROOT
 
+if TYPE_CHECKING:  # it uses this module
+    from tests.lent_servers import LentServers
+
 QUICK: Final = (
     "--sync-binlog=0",
     "--innodb-flush-log-at-trx-commit=2",
@@ -43,16 +46,17 @@ _XAER_NOTA: Final = 1397
 
 
 class ServerFactory:
-    """Starts servers that share one installation, and stops them at the end of a test.
+    """Gives a test servers of its own, until its end.
 
     Attributes:
-        directory: Where the servers of the whole run live.
-        prefix: What the names of this test's servers begin with.
+        directory: Where a server that has to have some port lives.
+        prefix: What the names of such servers begin with.
     """
 
-    def __init__(self, directory: Path, prefix: str, stack: ExitStack) -> None:
+    def __init__(self, lent: LentServers, directory: Path, prefix: str, stack: ExitStack) -> None:
         self.directory = directory
         self.prefix = prefix
+        self._lent = lent
         self._stack = stack
 
     def start(
@@ -63,7 +67,9 @@ class ServerFactory:
         port: int | None = None,
         program: ServerProgram = MARIADB,
     ) -> PrivateServer:
-        """Start a server on fresh data; `name` is unique within the test."""
+        """Have a server that is new; `name` is unique within the test."""
+        if port is None:
+            return self._stack.enter_context(self._lent.lend(options, program))
         server = PrivateServer.start(
             self.directory,
             name=f"{self.prefix}-{name}",
@@ -71,11 +77,7 @@ class ServerFactory:
             port=port,
             program=program,
         )
-        if program is MARIADB:
-            self._stack.enter_context(server)
-        else:
-            # A clean shutdown of MySQL waits for those whom it sends its log, up to ten seconds.
-            self._stack.callback(server.kill)
+        self._stack.callback(server.kill)
         return server
 
     def start_mysql(self, name: str, *options: str, port: int | None = None) -> PrivateServer:

@@ -18,11 +18,16 @@ from tests.servers import connect
 
 _LOCK_WAIT_S: Final = 10
 # What has been logged, not what somebody set.
-_MOVING: Final = ("gtid_",)
+_MOVING: Final = frozenset(
+    {
+        *("gtid_binlog_pos", "gtid_binlog_state", "gtid_current_pos", "gtid_slave_pos"),
+        *("gtid_executed", "gtid_owned", "gtid_purged"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class ServerState:
     """What a module may change and the next one would meet.
 
     Attributes:
@@ -43,10 +48,27 @@ class _State:
         cursor.execute("SELECT user, host FROM mysql.user")
         accounts = frozenset((user, host) for user, host in cursor.fetchall())
         cursor.execute("SHOW GLOBAL VARIABLES")
-        variables = {
-            name: value for name, value in cursor.fetchall() if not name.startswith(_MOVING)
-        }
+        variables = {name: value for name, value in cursor.fetchall() if name not in _MOVING}
         return cls(databases, accounts, variables)
+
+    def restore(self, cursor: Cursor) -> None:
+        """Take away what was made since this was read, and set global variables back."""
+        after = ServerState.read(cursor)
+        if after == self:
+            return
+        cursor.execute(f"SET lock_wait_timeout = {_LOCK_WAIT_S}, foreign_key_checks = 0")
+        for name in sorted(after.databases - self.databases):
+            cursor.execute(f"DROP DATABASE `{name.replace('`', '``')}`")
+        for user, host in sorted(after.accounts - self.accounts):
+            if host:
+                cursor.execute("DROP USER %s@%s", (user, host))
+            else:
+                cursor.execute("DROP ROLE %s", (user,))
+        for name, value in self.variables.items():
+            if after.variables.get(name) != value:
+                cursor.execute(
+                    f"SET GLOBAL {name} = %s", (int(value) if value.isdigit() else value,)
+                )
 
 
 @contextmanager
@@ -58,27 +80,12 @@ def left_as_found(server: PrivateServer) -> Iterator[None]:
             transaction that was prepared.
     """
     with connect(server) as connection, connection.cursor() as cursor:
-        before = _State.read(cursor)
+        before = ServerState.read(cursor)
     yield
     with connect(server) as connection, connection.cursor() as cursor:
         cursor.execute("XA RECOVER")
         prepared = cursor.fetchall()
         # It would keep its tables locked.
         assert not prepared, f"prepared XA transactions were left on {server.name}: {prepared}"
-        after = _State.read(cursor)
-        if after == before:
-            return
-        cursor.execute(f"SET lock_wait_timeout = {_LOCK_WAIT_S}, foreign_key_checks = 0")
-        for name in sorted(after.databases - before.databases):
-            cursor.execute(f"DROP DATABASE `{name.replace('`', '``')}`")
-        for user, host in sorted(after.accounts - before.accounts):
-            if host:
-                cursor.execute("DROP USER %s@%s", (user, host))
-            else:
-                cursor.execute("DROP ROLE %s", (user,))
-        for name, value in before.variables.items():
-            if after.variables.get(name) != value:
-                cursor.execute(
-                    f"SET GLOBAL {name} = %s", (int(value) if value.isdigit() else value,)
-                )
-        assert _State.read(cursor) == before, f"{server.name} is not as it was found"
+        before.restore(cursor)
+        assert ServerState.read(cursor) == before, f"{server.name} is not as it was found"

@@ -171,6 +171,7 @@ class Soak:
             workers=workers,
             extra=_SETTINGS,
             program=program,
+            keeps_data=True,
         )
         self._source, self._serve = self._binlogs.source, self._binlogs.serve
         self._behind = len(source_groups(self._source))

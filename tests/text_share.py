@@ -49,7 +49,9 @@ def measured(directory: Path, flavor: str, seed: int, *, through: int, length: i
     """One load on servers of its own."""
     with ExitStack() as stack:
         formats = ["STATEMENT"]
-        binlogs = FollowedBinlogs(stack, directory, formats, flavor=flavor, begins=False)
+        binlogs = FollowedBinlogs(
+            stack, directory, formats, flavor=flavor, begins=False, keeps_data=True
+        )
         load = PortLoad(binlogs.serve, seed=seed, through=through, length=length, is_safe=True)
         load.prepare()
         # What made the objects came past the port.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,10 +19,11 @@ from binlane.live.provision.private_server import (
     PrivateServer,
 )
 from binlane.live.provision.server_programs import MARIADB
-from tests.judged_port import set_up
+from tests.judged_port import set_up_source
+from tests.lent_servers import LENT
 from tests.port_replicas import replica_status
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import QUICK, connect, execute, mysql_program
+from tests.servers import connect, execute, mysql_program
 
 TABLES: Final = ("items", "notes", "orders")
 FLAVORS: Final = ("mariadb", "mysql")
@@ -61,7 +62,7 @@ class RowsStage:
     def __enter__(self) -> Self:
         with self._stack:
             options = MYSQL_SOURCE_OPTIONS if self.is_mysql else SOURCE_OPTIONS
-            self.source = self._start("source", options)
+            self.source = self._lent(options, set_up_source)
             execute(
                 self.source,
                 "CREATE DATABASE shop DEFAULT CHARACTER SET utf8mb4",
@@ -73,7 +74,6 @@ class RowsStage:
                 "CREATE TABLE shop.others (id INT PRIMARY KEY, name VARCHAR(40))",
             )
             self.serve = ServeProcess(self._folder / "serve", self.source, extra=self._extra)
-            set_up(self.serve)
             self._stack.enter_context(self.serve)
             self._stack = self._stack.pop_all()
         return self
@@ -90,15 +90,11 @@ class RowsStage:
     def is_mysql(self) -> bool:
         return self.flavor == "mysql"
 
-    def _start(self, name: str, options: Sequence[str]) -> PrivateServer:
-        server = PrivateServer.start(
-            self._folder,
-            name=name,
-            options=(*QUICK, *options),
-            program=mysql_program() if self.is_mysql else MARIADB,
-        )
-        self._stack.callback(server.kill)
-        return server
+    def _lent(
+        self, options: Sequence[str], prepare: Callable[[PrivateServer], None] | None = None
+    ) -> PrivateServer:
+        program = mysql_program() if self.is_mysql else MARIADB
+        return self._stack.enter_context(LENT.lend(options, program, prepare))
 
     def fill_tables(self, rows: int) -> None:
         """Give each table some rows."""
@@ -131,7 +127,7 @@ class RowsStage:
                 f"--slave-parallel-threads={number % 2 * 4}",
             )
         )
-        return self._start(f"replica{number}", (*own, f"--server-id={number}", *options))
+        return self._lent((*own, f"--server-id={number}", *options))
 
     def follow(self, replica: PrivateServer) -> None:
         """Let a replica follow the one binlog that there is, by GTID."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,9 +20,10 @@ from binlane.live.provision.private_server import (
 )
 from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.types import EventType, HeaderFlag
+from tests.lent_servers import LENT
 from tests.replica_load import OPTIONS, ReplicaLoad
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
-from tests.servers import QUICK, connect, execute, mysql_program
+from tests.servers import connect, execute, mysql_program
 
 _SHOP: Final = (
     "CREATE DATABASE shop",
@@ -34,20 +33,12 @@ _SHOP: Final = (
 
 
 @pytest.fixture(params=["mariadb", "mysql"])
-def source(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+def source(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     """A server of its own, with an account that may read the tables."""
     is_mysql = request.param == "mysql"
     options = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
-    server = PrivateServer.start(
-        tmp_path,
-        name="source",
-        options=(*QUICK, *options, *OPTIONS),
-        program=mysql_program() if is_mysql else MARIADB,
-    )
-    with ExitStack() as stack:
-        stack.callback(server.kill)
-        create_account(server)
-        execute(server, f"GRANT SELECT ON *.* TO '{ADMIN}'@'%'")
+    program = mysql_program() if is_mysql else MARIADB
+    with LENT.lend((*options, *OPTIONS), program, create_account) as server:
         yield server
 
 
@@ -276,7 +267,7 @@ def test_serve_compares_by_itself_and_tells(source: PrivateServer, tmp_path: Pat
 
 
 @pytest.fixture
-def replica(tmp_path: Path, source: PrivateServer, serve: ServeProcess) -> Iterator[PrivateServer]:
+def replica(source: PrivateServer, serve: ServeProcess) -> Iterator[PrivateServer]:
     """A stock replica of the binlog that registers with an address."""
     is_mysql = source.program.scheme == "mysql"
     own = (
@@ -284,19 +275,9 @@ def replica(tmp_path: Path, source: PrivateServer, serve: ServeProcess) -> Itera
         if is_mysql
         else ("--gtid-strict-mode=ON",)
     )
-    port = free_port()
-    server = PrivateServer.start(
-        tmp_path,
-        name="replica",
-        options=(
-            *(*QUICK, *own, "--server-id=41"),
-            *("--report-host=127.0.0.1", f"--report-port={port}"),
-        ),
-        program=source.program,
-        port=port,
-    )
-    with ExitStack() as stack:
-        stack.callback(server.kill)
+    # It tells the port that it listens on.
+    options = (*own, "--server-id=41", "--report-host=127.0.0.1")
+    with LENT.lend(options, source.program) as server:
         execute(
             server,
             *([] if not is_mysql else ["SET sql_log_bin = 0"]),
@@ -315,12 +296,6 @@ def replica(tmp_path: Path, source: PrivateServer, serve: ServeProcess) -> Itera
         )
         execute(server, how, "START REPLICA" if is_mysql else "START SLAVE")
         yield server
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def replica_url(serve: ServeProcess, replica: PrivateServer) -> str:

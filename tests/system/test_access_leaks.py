@@ -17,6 +17,7 @@ from pymysql.cursors import Cursor
 
 from binlane.live.provision.private_server import PrivateServer
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.recording_proxy import RecordingProxy
 from tests.serve_process import ServeProcess
 from tests.servers import ServerFactory, execute
@@ -135,7 +136,7 @@ def scene(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Scene]:
     with ExitStack() as stack:
-        servers = ServerFactory(server_directory, f"leaks-{request.param}", stack)
+        servers = ServerFactory(LENT, server_directory, f"leaks-{request.param}", stack)
         is_mysql = request.param == "mysql"
         source = servers.start_mysql("source") if is_mysql else servers.start("source")
         yield from scene_before(source, request.param, tmp_path_factory.mktemp("leaks"))

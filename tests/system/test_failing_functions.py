@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from tests.judged_port import PortRecorder, judged
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
 from tests.servers import ServerFactory, execute
 
@@ -28,7 +29,7 @@ _BODIES: Final = (
 def serve(server_directory: Path) -> Iterator[ServeProcess]:
     """A port of MariaDB with a binlog of statements; MySQL's DO fails like all other statements."""
     with ExitStack() as stack:
-        source = ServerFactory(server_directory, "failing-functions", stack).start("source")
+        source = ServerFactory(LENT, server_directory, "failing-functions", stack).start("source")
         execute(source, "CREATE DATABASE d", "USE d", *_BODIES)
         serving = stack.enter_context(judged(server_directory / "failing", source))
         serving.execute_as_root(f"CREATE BINLOG '{_BINLOG}' FORMAT='STATEMENT'")

@@ -13,6 +13,7 @@ from pymysql.cursors import Cursor
 
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess, wait_until
 from tests.servers import ServerFactory, connect, execute
 
@@ -55,7 +56,7 @@ def port(
     """A port with a binlog of statements, before a source of its own."""
     directory = tmp_path_factory.mktemp("locked")
     with ExitStack() as stack:
-        factory = ServerFactory(directory, "locked", stack)
+        factory = ServerFactory(LENT, directory, "locked", stack)
         trust = "--log-bin-trust-function-creators=1"
         if request.param == "mariadb":
             source = factory.start("source", (*SOURCE_OPTIONS, trust))

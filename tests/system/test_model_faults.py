@@ -23,6 +23,7 @@ from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import judged
 from tests.judged_statements import judging, logging_everything
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
 from tests.servers import ServerFactory, execute
 
@@ -46,7 +47,7 @@ _ROUTINES: Final = (
 def source(server_directory: Path, request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     """A prepared server with a database `d`."""
     with ExitStack() as stack:
-        servers = ServerFactory(server_directory, f"faults-{request.param}", stack)
+        servers = ServerFactory(LENT, server_directory, f"faults-{request.param}", stack)
         start = servers.start if request.param == "mariadb" else servers.start_mysql
         server = start("source")
         execute(

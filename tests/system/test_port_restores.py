@@ -16,6 +16,7 @@ from typing import Final
 import pytest
 
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from tests.lent_servers import LENT
 from tests.port_load import OPTIONS
 from tests.port_replicas import FollowedBinlogs
 from tests.rules import ROOT
@@ -79,7 +80,7 @@ class Restoring:
         """Start all; the stack stops them."""
         self.flavor = flavor
         self.binlogs = FollowedBinlogs(stack, directory, _FORMATS, flavor=flavor, begins=False)
-        factory = ServerFactory(directory, "dumped", stack)
+        factory = ServerFactory(LENT, directory, "dumped", stack)
         if flavor == "mariadb":
             self.origin = factory.start("origin", (*SOURCE_OPTIONS, *OPTIONS))
         else:

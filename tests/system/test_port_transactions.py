@@ -16,6 +16,7 @@ import pymysql
 import pytest
 
 from tests.judged_port import Answered, PortRecorder, judged
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
 from tests.servers import ServerFactory, execute
 
@@ -32,7 +33,7 @@ _READS_IT: Final = "INSERT INTO t (v) SELECT a FROM x"
 def serve(server_directory: Path, request: pytest.FixtureRequest) -> Iterator[ServeProcess]:
     """A port with a binlog of statements."""
     with ExitStack() as stack:
-        servers = ServerFactory(server_directory, f"transactions-{request.param}", stack)
+        servers = ServerFactory(LENT, server_directory, f"transactions-{request.param}", stack)
         start = servers.start if request.param == "mariadb" else servers.start_mysql
         source = start("source")
         execute(

@@ -25,6 +25,7 @@ from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.packets.commands import BinlogDump, RegisterSlave
 from binlane.log.codec.packets.flags import DumpFlag
 from binlane.log.codec.packets.replies import is_error
+from tests.lent_servers import LENT
 from tests.port_replicas import replica_status
 from tests.raw_client import RawClient
 from tests.serve_process import ADMIN, ServeProcess, wait_until, worker_processes
@@ -152,7 +153,7 @@ def scene(
     directory = tmp_path_factory.mktemp(f"secrets-{request.param}")
     is_mysql = request.param == "mysql"
     with ExitStack() as stack:
-        servers = ServerFactory(server_directory, f"secrets-{request.param}", stack)
+        servers = ServerFactory(LENT, server_directory, f"secrets-{request.param}", stack)
         if is_mysql:
             source = servers.start_mysql("source")
             replica = servers.start_mysql("replica", "--server-id=9", "--skip-log-bin")
