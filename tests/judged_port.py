@@ -20,16 +20,14 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.packets.framing import bytes_of
 from tests.differential.logging.symbols import symbol
+from tests.lent_servers import LENT
 from tests.logged_events import Event, comparable
 from tests.serve_process import ADMIN, ServeProcess
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute
 from tests.session_end import wait_for_end
 from tests.yardsticks.records import Warned
 
@@ -109,24 +107,16 @@ def judged_source(
     """Run `serve` before a source of its own.
 
     Args:
-        directory: Holds the data of both.
+        directory: Holds its data.
         flavor: `mariadb` or `mysql`.
         objects: Statements that make the source's objects.
         binlogs: Statements that make the binlogs.
     """
-    is_mysql = flavor == "mysql"
-    options = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
-    program = mysql_program() if is_mysql else MARIADB
-    source = PrivateServer.start(
-        directory, name="source", options=(*QUICK, *options), program=program
-    )
-    try:
+    with LENT.lend_source(flavor) as source:
         execute(source, *objects)
         with judged(directory / "serve", source) as process:
             process.execute_as_root(*binlogs)
             yield process
-    finally:
-        source.kill()
 
 
 class PortRecorder:

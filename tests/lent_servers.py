@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -18,10 +18,14 @@ from typing import Final
 import pymysql
 from pymysql.cursors import Cursor
 
-from binlane.live.provision.private_server import PrivateServer
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
 from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from tests.serve_process import wait_until
-from tests.servers import QUICK, connect
+from tests.servers import QUICK, connect, mysql_program
 from tests.shared_server import ServerState
 
 _IDLE: Final = 6
@@ -49,11 +53,13 @@ class _Lent:
         key: Program, options, and what prepared it.
         state: Databases, accounts, variables.
         system_tables: Their checksums.
+        paths: What its directory held.
     """
 
     key: tuple[object, ...]
     state: ServerState
     system_tables: tuple[object, ...]
+    paths: frozenset[Path]
 
 
 class LentServers:
@@ -100,6 +106,17 @@ class LentServers:
         finally:
             self._take_back(server)
 
+    def lend_source(
+        self,
+        flavor: str,
+        *options: str,
+        prepare: Callable[[PrivateServer], None] | None = None,
+    ) -> AbstractContextManager[PrivateServer]:
+        """Lend a source of `mariadb` or `mysql` whose log has rows in full; later options win."""
+        if flavor == "mysql":
+            return self.lend((*MYSQL_SOURCE_OPTIONS, *options), mysql_program(), prepare)
+        return self.lend((*SOURCE_OPTIONS, *options), MARIADB, prepare)
+
     def _start(self, options: Sequence[str], program: ServerProgram) -> PrivateServer:
         assert self._directory is not None, "servers are lent in a run of tests"
         return PrivateServer.start(
@@ -137,8 +154,9 @@ class LentServers:
                 is_same = _seen(cursor) == (lent.state, lent.system_tables)
         except (pymysql.MySQLError, OSError, AssertionError):
             return False
-        for path in (server.directory / "files").iterdir():
-            path.unlink()
+        for path in (*(server.directory / "files").iterdir(), *server.directory.iterdir()):
+            if path not in lent.paths:
+                _remove(path)
         return is_same
 
     def _end(self, server: PrivateServer) -> None:
@@ -162,7 +180,15 @@ def _prepared(
     with connect(server) as session, session.cursor() as cursor:
         if prepare is not None:
             _empty_log(server, cursor)
-        return _Lent(key, *_seen(cursor))
+        return _Lent(key, *_seen(cursor), frozenset(server.directory.iterdir()))
+
+
+def _remove(path: Path) -> None:
+    """Remove what a test left beside a server's data; the server's own files come and go."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _empty_log(server: PrivateServer, cursor: Cursor) -> None:

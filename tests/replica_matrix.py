@@ -31,10 +31,11 @@ from binlane.live.provision.private_server import (
 from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from binlane.positions import GtidSet
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.port_replicas import replica_status
 from tests.replica_load import OPTIONS, ReplicaLoad
 from tests.serve_process import PASSWORD, ServeProcess, source_position, wait_until
-from tests.servers import QUICK, connect, execute, mariadb118_program, mysql_program
+from tests.servers import connect, execute, mariadb118_program, mysql_program
 
 BINLOGS: Final = {"all": "", "orders": "LOG(shop)"}
 """By name the lists of a binlog."""
@@ -134,7 +135,7 @@ class Matrix:
         """
         self._stack, self._directory, self._flavor = stack, directory, flavor
         options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
-        self.source = self._start("source", (*options, *OPTIONS), flavor)
+        self.source = self._start((*options, *OPTIONS), flavor)
         self.serve: ServeProcess = stack.enter_context(judged(directory / "serve", self.source))
         self.kills = 0
         for name, lists in BINLOGS.items():
@@ -148,7 +149,7 @@ class Matrix:
         for number, one in enumerate(replicas, start=30):
             name = f"{one.program}-{one.way}-{one.binlog}"
             extra = (f"--server-id={number}", *_REPLICA_OPTIONS[flavor], *OPTIONS)
-            server = self._start(name, extra, one.program)
+            server = self._start(extra, one.program)
             self.replicas.append(Replica(name, server, one.way, one.binlog))
 
     def follow(self) -> None:
@@ -198,7 +199,7 @@ class Matrix:
             *([lambda: connect(self.source)] * beside),
         ]
 
-    def _start(self, name: str, options: Sequence[str], program: str) -> PrivateServer:
+    def _start(self, options: Sequence[str], program: str) -> PrivateServer:
         programs: Mapping[str, Callable[[], ServerProgram | None]] = {
             "mariadb": lambda: MARIADB,
             "11.8": mariadb118_program,
@@ -206,11 +207,7 @@ class Matrix:
         }
         found = programs[program]()
         assert found is not None, f"there is no {program} here"
-        server = PrivateServer.start(
-            self._directory, name=name, options=(*QUICK, *options), program=found
-        )
-        self._stack.callback(server.kill)
-        return server
+        return self._stack.enter_context(LENT.lend(options, found))
 
 
 def follow(replica: Replica, port: int, begin: str) -> None:

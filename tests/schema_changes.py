@@ -16,15 +16,12 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.live.provision.server_programs import MARIADB
 from tests.judged_port import set_up_source
 from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import execute, mysql_program
+from tests.servers import execute
 
 ALTERED: Final = "ADD COLUMN extra INT NOT NULL DEFAULT 7, MODIFY v VARCHAR(60)"
 _COLUMNS: Final = "id, v, n, note"
@@ -232,12 +229,9 @@ def shop(
     clauses: str = "LOG(shop.orders)",
 ) -> Iterator[Shop]:
     """Start a source, a `serve` with a binlog of `shop.orders`, and a replica of it."""
-    is_mysql = flavor == "mysql"
-    program = mysql_program() if is_mysql else MARIADB
-    own = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
     with (
-        LENT.lend((*own, *options), program, set_up_source) as source,
-        LENT.lend((*own, *_REPLICA), program) as replica,
+        LENT.lend_source(flavor, *options, prepare=set_up_source) as source,
+        LENT.lend_source(flavor, *_REPLICA) as replica,
     ):
         serve = ServeProcess(directory / "serve", source)
         with serve:

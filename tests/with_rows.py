@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -14,8 +14,6 @@ from typing import Any, Final, Self
 import pymysql
 
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
     PrivateServer,
 )
 from binlane.live.provision.server_programs import MARIADB
@@ -61,8 +59,9 @@ class RowsStage:
 
     def __enter__(self) -> Self:
         with self._stack:
-            options = MYSQL_SOURCE_OPTIONS if self.is_mysql else SOURCE_OPTIONS
-            self.source = self._lent(options, set_up_source)
+            self.source = self._stack.enter_context(
+                LENT.lend_source(self.flavor, prepare=set_up_source)
+            )
             execute(
                 self.source,
                 "CREATE DATABASE shop DEFAULT CHARACTER SET utf8mb4",
@@ -89,12 +88,6 @@ class RowsStage:
     @property
     def is_mysql(self) -> bool:
         return self.flavor == "mysql"
-
-    def _lent(
-        self, options: Sequence[str], prepare: Callable[[PrivateServer], None] | None = None
-    ) -> PrivateServer:
-        program = mysql_program() if self.is_mysql else MARIADB
-        return self._stack.enter_context(LENT.lend(options, program, prepare))
 
     def fill_tables(self, rows: int) -> None:
         """Give each table some rows."""
@@ -127,7 +120,9 @@ class RowsStage:
                 f"--slave-parallel-threads={number % 2 * 4}",
             )
         )
-        return self._lent((*own, f"--server-id={number}", *options))
+        program = mysql_program() if self.is_mysql else MARIADB
+        lent = LENT.lend((*own, f"--server-id={number}", *options), program)
+        return self._stack.enter_context(lent)
 
     def follow(self, replica: PrivateServer) -> None:
         """Let a replica follow the one binlog that there is, by GTID."""

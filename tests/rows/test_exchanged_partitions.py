@@ -13,6 +13,8 @@ from tests.serve_process import wait_until
 from tests.servers import execute
 
 _FLAVORS = pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+_HISTORY = "its history is read from the source's log"
+_ROWS = "its rows, of"
 _TAKEN = "a partition is exchanged with a table outside of the scope"
 _PARTS = (
     "ALTER TABLE shop.orders PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (1000), "
@@ -74,8 +76,15 @@ def test_a_partition_comes_with_the_rows_of_the_table(tmp_path: Path, flavor: st
         _verify(orders)
 
 
-@pytest.mark.parametrize("words", ["its history is read from the source's log", "its rows, of"])
-@_FLAVORS
+@pytest.mark.parametrize(
+    ("flavor", "words"),
+    [
+        ("mariadb", _HISTORY),
+        ("mysql", _ROWS),
+        pytest.param("mysql", _HISTORY, marks=pytest.mark.slow),
+        pytest.param("mariadb", _ROWS, marks=pytest.mark.slow),
+    ],
+)
 def test_a_partition_is_as_before_where_both_are_killed_meanwhile(
     tmp_path: Path, flavor: str, words: str
 ) -> None:

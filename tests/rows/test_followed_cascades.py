@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -218,11 +217,10 @@ def test_a_replica_of_children_alone(pair: list[PrivateServer], serve: ServeProc
     execute(source, *SETUP)
     follow(replica, serve, begin)
     with Clients(source, 3) as clients:
-        time.sleep(4)
+        wait_until(lambda: clients.done > 300)
         serve.kill()
         serve.start()
-        time.sleep(4)
-    assert clients.done > 100
+        wait_until(lambda: clients.done > 600)
     expect_equal(source, replica, serve)
     assert serve.execute("SHOW BINLOG INCIDENTS FOR 'shop'") == ()
     assert derived(serve) > 20

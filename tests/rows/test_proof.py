@@ -14,16 +14,13 @@ from typing import Any, Final
 import pytest
 
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.types import EventType, HeaderFlag
 from tests.lent_servers import LENT
 from tests.replica_load import OPTIONS, ReplicaLoad
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
-from tests.servers import connect, execute, mysql_program
+from tests.servers import connect, execute
 
 _SHOP: Final = (
     "CREATE DATABASE shop",
@@ -35,10 +32,7 @@ _SHOP: Final = (
 @pytest.fixture(params=["mariadb", "mysql"])
 def source(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     """A server of its own, with an account that may read the tables."""
-    is_mysql = request.param == "mysql"
-    options = MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS
-    program = mysql_program() if is_mysql else MARIADB
-    with LENT.lend((*options, *OPTIONS), program, create_account) as server:
+    with LENT.lend_source(request.param, *OPTIONS, prepare=create_account) as server:
         yield server
 
 

@@ -9,11 +9,11 @@ import pymysql
 import pytest
 from pymysql.constants import CLIENT
 
-from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.log.codec.packets.framing import bytes_of
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import QUICK, execute
+from tests.servers import execute
 
 INSERT = "INSERT INTO t (b) VALUES (1)"
 ROW = "SET SESSION binlog_format = 'ROW'"
@@ -35,10 +35,10 @@ SESSIONS = (
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     place = tmp_path_factory.mktemp("bypass")
-    options = (*QUICK, *SOURCE_OPTIONS, "--log-bin-trust-function-creators=1", "--sql-mode=")
+    options = ("--log-bin-trust-function-creators=1", "--sql-mode=")
     extra = '[gateway]\nbypass = "stop"\n'
     with (
-        PrivateServer.start(place, name="source", options=options) as source,
+        LENT.lend_source("mariadb", *options) as source,
         judged(place / "serve", source, extra=extra) as serve,
     ):
         serve.execute_as_root(

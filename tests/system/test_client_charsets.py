@@ -9,20 +9,15 @@ from typing import Final
 
 import pytest
 
-from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
-    PrivateServer,
-)
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.packets.commands import encode_query
 from binlane.log.codec.packets.flags import Capability
 from binlane.log.codec.packets.framing import text_of
 from binlane.log.codec.packets.replies import ErrPacket, is_error
 from tests.judged_port import Answered, PortRecorder, judged
+from tests.lent_servers import LENT
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute
 
 _REFUSED: Final = 1
 _BINLOGS: Final = ("statement", "scoped")
@@ -33,12 +28,8 @@ def serve(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServeProcess]:
     directory = tmp_path_factory.mktemp("charsets")
-    is_mariadb = request.param == "mariadb"
-    options = SOURCE_OPTIONS if is_mariadb else MYSQL_SOURCE_OPTIONS
-    program = MARIADB if is_mariadb else mysql_program()
-    start = PrivateServer.start
     with (
-        start(directory, name="source", options=(*QUICK, *options), program=program) as source,
+        LENT.lend_source(request.param) as source,
         judged(directory / "serve", source) as process,
     ):
         execute(

@@ -279,7 +279,7 @@ def check(
             raise AssertionError(f"{seed} {given} --rename={rename}: {error}") from error
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_all_tools_count_the_same(
     seed: int, flavor: Flavor, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

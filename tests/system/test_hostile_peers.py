@@ -18,7 +18,6 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.log.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
@@ -29,9 +28,10 @@ from binlane.log.codec.packets.flags import Capability, Command, DumpFlag
 from binlane.log.codec.packets.framing import FRAME_PAYLOAD_MAX, frame
 from binlane.log.codec.packets.replies import ErrPacket, is_error
 from tests.judged_port import set_up
+from tests.lent_servers import LENT
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.serve_process import ServeProcess, create_account, wait_until
-from tests.servers import QUICK, execute
+from tests.servers import execute
 
 ABILITIES = CAPABILITIES | Capability.LOCAL_FILES | Capability.MULTI_STATEMENTS
 PREPARE_DUMP = "SET @mariadb_slave_capability = 4, @master_binlog_checksum = 'CRC32'"
@@ -42,12 +42,11 @@ GROWTH_MB = 64
 @pytest.fixture(scope="module", params=["judged", "relayed"])
 def serve(
     request: pytest.FixtureRequest,
-    server_directory: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ServeProcess]:
     """A port, before a source that was set up for judging or was not."""
-    options = (*SOURCE_OPTIONS, *QUICK, "--local-infile=ON", "--max-connections=400")
-    with PrivateServer.start(server_directory, name=request.param, options=options) as source:
+    options = ("--local-infile=ON", "--max-connections=400")
+    with LENT.lend_source("mariadb", *options) as source:
         directory = tmp_path_factory.mktemp(request.param)
         serve = ServeProcess(directory, source, extra="[http]\nport = 0\n")
         if request.param == "judged":

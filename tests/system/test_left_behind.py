@@ -12,14 +12,9 @@ from typing import Final
 import pymysql
 import pytest
 
-from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
-    PrivateServer,
-)
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, mysql_program
 
 WARNS: Final = "SELECT 1/0"
 FINDS: Final = "SELECT 1/0 UNION SELECT 2 UNION SELECT 3"
@@ -65,26 +60,17 @@ def serve(
 ) -> Iterator[ServeProcess]:
     place = tmp_path_factory.mktemp("left")
     own = ("--log-bin-trust-function-creators=1",)
-    if request.param == "mariadb":
-        started = PrivateServer.start(place, name="source", options=(*QUICK, *SOURCE_OPTIONS, *own))
-    else:
-        started = PrivateServer.start(
-            place,
-            name="source",
-            options=(*QUICK, *MYSQL_SOURCE_OPTIONS, *own),
-            program=mysql_program(),
+    with (
+        LENT.lend_source(request.param, *own) as source,
+        judged(place / "serve", source) as serve,
+    ):
+        serve.execute_as_root(
+            "CREATE BINLOG 'b' FORMAT='STATEMENT'",
+            "CREATE DATABASE d",
+            "CREATE TABLE d.w (a INT PRIMARY KEY AUTO_INCREMENT, b INT)",
+            "CREATE PROCEDURE d.p() BEGIN INSERT INTO d.w (b) VALUES (1); SELECT 1/0; END",
         )
-    try:
-        with judged(place / "serve", started) as serve:
-            serve.execute_as_root(
-                "CREATE BINLOG 'b' FORMAT='STATEMENT'",
-                "CREATE DATABASE d",
-                "CREATE TABLE d.w (a INT PRIMARY KEY AUTO_INCREMENT, b INT)",
-                "CREATE PROCEDURE d.p() BEGIN INSERT INTO d.w (b) VALUES (1); SELECT 1/0; END",
-            )
-            yield serve
-    finally:
-        started.kill()
+        yield serve
 
 
 def _left(port: int, statements: tuple[str, ...], probe: str) -> list[object]:

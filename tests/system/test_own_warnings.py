@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -14,9 +13,10 @@ from pymysql.cursors import Cursor
 from binlane.log.codec.packets.execution import Execution
 from binlane.log.codec.packets.flags import Command
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.raw_client import RawClient
 from tests.serve_process import ServeProcess
-from tests.servers import ServerFactory, connect, execute
+from tests.servers import connect, execute
 
 KINDS = {
     "judged": "",
@@ -26,21 +26,30 @@ KINDS = {
 CASES = ["mariadb-judged", "mariadb-relayed", "mariadb-workers", "mysql-judged", "mysql-relayed"]
 
 
-@pytest.fixture(params=CASES)
-def serve(
-    servers: ServerFactory, tmp_path: Path, request: pytest.FixtureRequest
+@pytest.fixture(scope="module", params=CASES)
+def serving(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServeProcess]:
     flavor, _, kind = request.param.partition("-")
-    source = servers.start("s") if flavor == "mariadb" else servers.start_mysql("s")
-    execute(
-        source,
-        "CREATE DATABASE shop",
-        "CREATE DATABASE crm",
-        "CREATE TABLE shop.orders (a INT PRIMARY KEY)",
-        "CREATE TABLE shop.items (a INT PRIMARY KEY)",
-    )
-    with judged(tmp_path / "serve", source, extra=KINDS[kind]) as serving:
-        yield serving
+    with LENT.lend_source(flavor) as source:
+        execute(
+            source,
+            "CREATE DATABASE shop",
+            "CREATE DATABASE crm",
+            "CREATE TABLE shop.orders (a INT PRIMARY KEY)",
+            "CREATE TABLE shop.items (a INT PRIMARY KEY)",
+        )
+        with judged(tmp_path_factory.mktemp("warnings"), source, extra=KINDS[kind]) as process:
+            yield process
+
+
+@pytest.fixture
+def serve(serving: ServeProcess) -> Iterator[ServeProcess]:
+    """It without a binlog."""
+    yield serving
+    for name, *_ in serving.execute_as_root("SHOW BINLOGS"):
+        serving.execute_as_root(f"DROP BINLOG '{name}'")
+    execute(serving.source, "DROP TABLE IF EXISTS shop.oders")
 
 
 def run(connection: Connection[Cursor], statement: str) -> tuple[tuple[Any, ...], ...]:

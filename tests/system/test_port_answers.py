@@ -10,17 +10,12 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
-    PrivateServer,
-)
 from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.packets.framing import bytes_of
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.raw_client import RawClient
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, mysql_program
 
 _UNSAFE: Final = 1592
 _BOTH: Final = ("mariadb", "mysql")
@@ -99,12 +94,8 @@ def serve(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServeProcess]:
     directory = tmp_path_factory.mktemp("answers")
-    is_mariadb = request.param == "mariadb"
-    options: Sequence[str] = SOURCE_OPTIONS if is_mariadb else MYSQL_SOURCE_OPTIONS
-    program = MARIADB if is_mariadb else mysql_program()
-    options = (*QUICK, *options, "--max-allowed-packet=64M")
     with (
-        PrivateServer.start(directory, name="source", options=options, program=program) as source,
+        LENT.lend_source(request.param, "--max-allowed-packet=64M") as source,
         judged(directory / "serve", source) as process,
     ):
         process.execute_as_root(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import Answered, PortRecorder, judged
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, execute
+from tests.servers import execute
 
 _FORMATS = ("statement", "mixed", "row")
 
@@ -18,7 +18,7 @@ _FORMATS = ("statement", "mixed", "row")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     directory = tmp_path_factory.mktemp("formats")
     with (
-        PrivateServer.start(directory, name="source", options=(*QUICK, *SOURCE_OPTIONS)) as source,
+        LENT.lend_source("mariadb") as source,
         judged(directory / "serve", source) as process,
     ):
         execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")

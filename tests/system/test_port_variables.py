@@ -10,13 +10,10 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.live.provision.private_server import (
-    SOURCE_OPTIONS,
-    PrivateServer,
-)
 from tests.judged_port import Answered, PortRecorder, judged, judged_source
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, connect, execute
+from tests.servers import connect, execute
 
 _TYPES: Final = {"Query", "Table_map", "Intvar"}
 
@@ -124,7 +121,7 @@ def test_values_are_the_binlogs(serve: ServeProcess) -> None:
 def test_a_format_of_the_settings(tmp_path: Path) -> None:
     """Sessions begin with it, and binlogs have it that say no other; SET GLOBAL stands above it."""
     formats = "SELECT @@binlog_format, @@global.binlog_format"
-    with PrivateServer.start(tmp_path, name="s", options=(*QUICK, *SOURCE_OPTIONS)) as source:
+    with LENT.lend_source("mariadb") as source:
         execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY, b TINYINT)")
         extra = '[binlog]\nbinlog_format = "mixed"\n'
         with judged(tmp_path / "serve", source, extra=extra) as serve:

@@ -9,10 +9,10 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
-from tests.servers import QUICK, execute
+from tests.servers import execute
 from tests.transcripts import Step, Transcript, transcripts
 from tests.typed import TypedClient
 
@@ -26,7 +26,7 @@ _OPENINGS: Final = ("BEGIN", "COMMIT", "ROLLBACK")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     directory = tmp_path_factory.mktemp("seed")
     with (
-        PrivateServer.start(directory, name="source", options=(*QUICK, *SOURCE_OPTIONS)) as source,
+        LENT.lend_source("mariadb") as source,
         judged(directory / "serve", source) as process,
     ):
         numbers = source.directory / "files" / "numbers.txt"

@@ -18,11 +18,12 @@ from binlane.live.provision.private_server import (
 )
 from binlane.live.provision.server_programs import MARIADB
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.port_replicas import replica_status
 from tests.replica_load import OPTIONS, ReplicaLoad
 from tests.replica_matrix import tables
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import QUICK, connect, execute, mysql_program
+from tests.servers import connect, execute, mysql_program
 
 _LOGIN: Final = ("-h127.0.0.1", "-uroot")
 
@@ -92,13 +93,8 @@ def test_a_dump_under_load_seeds_a_replica(tmp_path: Path, flavor: str, way: str
     )
     with ExitStack() as stack:
         source, replica = (
-            PrivateServer.start(
-                tmp_path, name=name, options=(*QUICK, *each, *OPTIONS), program=program
-            )
-            for name, each in (("source", options), ("replica", own))
+            stack.enter_context(LENT.lend((*each, *OPTIONS), program)) for each in (options, own)
         )
-        stack.callback(source.kill)
-        stack.callback(replica.kill)
         serve = stack.enter_context(judged(tmp_path / "serve", source))
         serve.execute_as_root("CREATE BINLOG 'orders' LOG(shop)")
         connects = [lambda: serve.connect("root", ""), lambda: connect(source)]

@@ -20,19 +20,17 @@ from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.packets.execution import Execution, Value
 from binlane.log.codec.types import ColumnType, GtidFlag
 from tests.differential.logging.generator import Generator, schema
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.port_load import OPTIONS, statements
 from tests.raw_client import RawClient
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute
 from tests.source_log import LoggedEvent, SourceLog
 
 _GONE_S: Final = 20.0
@@ -213,24 +211,17 @@ class _Both:
     """A source behind a port and a server without one, of the same version and options."""
 
     def __init__(self, stack: ExitStack, directory: Path, flavor: str) -> None:
-        is_mariadb = flavor == "mariadb"
-        program: Any = MARIADB if is_mariadb else mysql_program()
-        options = SOURCE_OPTIONS if is_mariadb else MYSQL_SOURCE_OPTIONS
         self.plain, self.source = (
-            PrivateServer.start(
-                directory,
-                name=name,
-                options=(
-                    *(*QUICK, *options, *OPTIONS, "--server-id=731", "--local-infile=1"),
+            stack.enter_context(
+                LENT.lend_source(
+                    flavor,
+                    *(*OPTIONS, "--server-id=731", "--local-infile=1"),
                     *(f"--secure-file-priv={directory}", "--general-log=1"),
                     f"--general-log-file={directory / name}.general",
-                ),
-                program=program,
+                )
             )
             for name in ("plain", "source")
         )
-        stack.callback(self.plain.kill)
-        stack.callback(self.source.kill)
         self.serve: ServeProcess = stack.enter_context(judged(directory / "serve", self.source))
         self.serve.execute_as_root(*_FORMATS)
         self.file = file = directory / "rows.txt"

@@ -18,9 +18,10 @@ from binlane.live.provision.private_server import (
 )
 from binlane.live.provision.server_programs import MARIADB
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.port_replicas import replica_status
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute, mysql_program
 from tests.source_readers import DebeziumReader, GoReader, MixedLoad, Reader, tables_of
 
 _REPLICA: Final = {
@@ -54,7 +55,7 @@ class _Watched:
         self._directory = directory
         options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
         self.source = self.server(
-            "source", (*options, "--local-infile=1", "--log-bin-trust-function-creators=1")
+            (*options, "--local-infile=1", "--log-bin-trust-function-creators=1")
         )
         self.serve: ServeProcess = stack.enter_context(judged(directory / "serve", self.source))
         self.serve.execute_as_root(
@@ -63,14 +64,10 @@ class _Watched:
         )
         self.load = MixedLoad(self.serve)
 
-    def server(self, name: str, options: tuple[str, ...]) -> PrivateServer:
+    def server(self, options: tuple[str, ...]) -> PrivateServer:
         """A server of the source's version."""
         program: Any = MARIADB if self.flavor == "mariadb" else mysql_program()
-        server = PrivateServer.start(
-            self._directory, name=name, options=(*QUICK, *options), program=program
-        )
-        self._stack.callback(server.kill)
-        return server
+        return self._stack.enter_context(LENT.lend(options, program))
 
     def read(self, reader: Reader) -> Reader:
         """Let a reader begin; the stack ends it."""
@@ -95,7 +92,7 @@ def test_stock_replicas_of_the_source(watched: _Watched) -> None:
     replicas = []
     with watched.load:
         for number, way in enumerate(("file", "gtid"), start=41):
-            replica = watched.server(way, (*_REPLICA[watched.flavor], f"--server-id={number}"))
+            replica = watched.server((*_REPLICA[watched.flavor], f"--server-id={number}"))
             how = _WAYS[watched.flavor, way]
             follow = _FOLLOW[watched.flavor].format(watched.source.port, how)
             execute(replica, follow, _START[watched.flavor])

@@ -22,18 +22,16 @@ from binlane.binlogs.store.files import BinlogFile, read_head
 from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.query import QueryEvent
 from binlane.log.grouping.walk import walk
 from binlane.statements.sql.tables_info import told_tables
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.port_replicas import replica_status
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, wait_until
-from tests.servers import QUICK, execute, mysql_program
+from tests.servers import execute, mysql_program
 
 _SETTING = "[binlog]\nbinlog_with_tables_info = {}\n"
 _FLAVORS = ("mariadb", "mysql")
@@ -111,16 +109,10 @@ class Story:
         ]
         return found
 
-    def server(self, name: str, number: int) -> PrivateServer:
+    def server(self, number: int) -> PrivateServer:
         """A replica to be."""
-        options = SOURCE_OPTIONS if self.flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
-        program: Any = MARIADB if self.flavor == "mariadb" else mysql_program()
-        own = (f"--server-id={number}",)
-        server = PrivateServer.start(
-            self.directory, name=name, options=(*QUICK, *options, *own), program=program
-        )
-        self.stack.callback(server.kill)
-        return server
+        lent = LENT.lend_source(self.flavor, f"--server-id={number}")
+        return self.stack.enter_context(lent)
 
 
 def _told(statement: QueryEvent) -> tuple[str, set[str]]:
@@ -132,14 +124,9 @@ def _told(statement: QueryEvent) -> tuple[str, set[str]]:
 def story(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Story]:
-    program: Any = MARIADB if request.param == "mariadb" else mysql_program()
-    options = SOURCE_OPTIONS if request.param == "mariadb" else MYSQL_SOURCE_OPTIONS
     directory = tmp_path_factory.mktemp("tables-info")
     with ExitStack() as stack:
-        source = PrivateServer.start(
-            directory, name="source", options=(*QUICK, *options), program=program
-        )
-        stack.callback(source.kill)
+        source = stack.enter_context(LENT.lend_source(request.param))
         serve = stack.enter_context(
             judged(directory / "serve", source, extra=_SETTING.format("true"))
         )
@@ -394,7 +381,7 @@ def test_replicas_follow_and_come_back(story: Story) -> None:
     stop, start = ("STOP SLAVE", "START SLAVE")
     if story.flavor == "mysql":
         stop, start = ("STOP REPLICA", "START REPLICA")
-    replica = story.server("replica", 40)
+    replica = story.server(40)
     if story.flavor == "mysql":
         begin = story.files("statement")[0].begin_gtids
         execute(replica, f"SET GLOBAL gtid_purged = '{begin}'")

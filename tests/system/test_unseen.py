@@ -13,16 +13,14 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 
 from binlane.live.provision.private_server import (
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.live.provision.server_programs import MARIADB
 from binlane.log.codec.packets.flags import Command
 from tests.judged_port import judged
+from tests.lent_servers import LENT
 from tests.port_replicas import FollowedBinlogs
 from tests.serve_process import ServeProcess, wait_until
-from tests.servers import QUICK, connect, execute, mysql_program
+from tests.servers import connect, execute
 
 SERVER_ID = 731
 
@@ -32,22 +30,11 @@ def serve(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServeProcess]:
     directory = tmp_path_factory.mktemp("unseen")
-    with started(directory, "source", request.param) as source:
+    with LENT.lend_source(request.param, f"--server-id={SERVER_ID}") as source:
         execute(source, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY)")
         execute(source, "INSERT INTO shop.orders VALUES (1), (2)")
         with judged(directory / "serve", source) as process:
             yield process
-
-
-def started(directory: Path, name: str, flavor: str) -> PrivateServer:
-    options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
-    program: Any = MARIADB if flavor == "mariadb" else mysql_program()
-    return PrivateServer.start(
-        directory,
-        name=name,
-        options=(*QUICK, *options, f"--server-id={SERVER_ID}"),
-        program=program,
-    )
 
 
 def _reset(client: Any) -> None:

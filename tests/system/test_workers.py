@@ -20,10 +20,11 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from binlane.binlogs.store.stored_groups import StoreReader
-from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.judged_port import set_up
+from tests.lent_servers import LENT
 from tests.serve_process import PASSWORD, ServeProcess, wait_until, worker_processes
-from tests.servers import QUICK, execute
+from tests.servers import execute
 
 WORKERS = 2
 LIMIT = 12
@@ -35,8 +36,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def source(place: Path) -> Iterator[PrivateServer]:
-    with PrivateServer.start(place, name="source", options=(*QUICK, *SOURCE_OPTIONS)) as server:
+def source() -> Iterator[PrivateServer]:
+    with LENT.lend_source("mariadb") as server:
         yield server
 
 
