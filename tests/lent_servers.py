@@ -92,13 +92,17 @@ class LentServers:
         Args:
             options: Of its command line, beyond those that make it quick.
             program: It runs.
-            prepare: What is done to it first. Its log says nothing of that.
+            prepare: What is done to it first; its log is emptied behind that.
         """
         key = (program, tuple(options), prepare)
         server = next((one for one in self._idle if self._lent[one].key == key), None)
         if server is None:
             server = self._start(options, program)
-            self._lent[server] = _prepared(server, key, prepare)
+            try:
+                self._lent[server] = _prepared(server, key, prepare)
+            except BaseException:
+                server.kill()
+                raise
         else:
             self._idle.remove(server)
         try:

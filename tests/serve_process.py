@@ -25,7 +25,7 @@ from tests.servers import execute
 
 ADMIN = "binlane"
 PASSWORD = "test-binlane"
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 120.0
 _WORKERS = "BINLANE_GATEWAY_WORKERS"
 """Processes of the port, where a test's settings say nothing of them: none beside the main one, on
 any machine, unless this variable says otherwise."""

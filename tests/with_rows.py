@@ -25,7 +25,7 @@ from tests.servers import connect, execute, mysql_program
 
 TABLES: Final = ("items", "notes", "orders")
 FLAVORS: Final = ("mariadb", "mysql")
-_TIMEOUT_S: Final = 90.0
+_TIMEOUT_S: Final = 120.0
 _SLOW: Final = "[rows]\nrows_per_s = {rows_per_s}\nchunk_size = 65536\n"
 _LOST: Final = (pymysql.MySQLError, OSError)
 

@@ -54,9 +54,7 @@ def test_a_replica_that_has_the_statement_is_not_sent_the_rows(tmp_path: Path, f
     with shop(tmp_path, flavor) as orders:
         execute(orders.replica, "STOP SLAVE" if flavor == "mariadb" else "STOP REPLICA")
         swap(orders.source, "shop._orders_gho", "shop._orders_del")
-        orders.serve.execute_as_root(
-            f"SHOW {'MASTER' if flavor == 'mariadb' else 'BINARY LOG'} STATUS 'orders'"
-        )
+        orders.serve.wait_until_complete("orders")
         wait_until(lambda: "with its rows, of" in orders.serve.log)
         orders.make_anew()
         execute(orders.source, "UPDATE shop.orders SET n = 5 WHERE id < 10")

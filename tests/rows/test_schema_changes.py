@@ -133,7 +133,7 @@ def test_rows_that_no_log_has_are_read_from_the_source(tmp_path: Path) -> None:
     with shop(tmp_path, "mariadb") as orders:
         execute(orders.source, "CREATE TABLE shop.a (id INT)", "INSERT INTO shop.a VALUES (1), (1)")
         execute(orders.source, "DROP TABLE shop.orders")
-        orders.serve.execute_as_root("SHOW MASTER STATUS 'orders'")
+        orders.serve.wait_until_complete("orders")
         execute(orders.source, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
         ((last, *_),) = execute(orders.source, "SHOW MASTER STATUS")
         orders.serve.kill()
