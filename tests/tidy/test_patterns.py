@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,24 @@ _SUSPECT = re.compile(
 _ENDS_IN_NOTHING = re.compile(r"\|\s*\(\?!\)\s*\)?\Z")
 
 
+def _text_of(node: ast.expr, lines: Sequence[bytes]) -> str:
+    """As `ast.get_source_segment`, which goes through the whole source each time."""
+    assert node.end_lineno is not None
+    found = list(lines[node.lineno - 1 : node.end_lineno])
+    found[-1] = found[-1][: node.end_col_offset]
+    found[0] = found[0][node.col_offset :]
+    return b"\n".join(found).decode()
+
+
 def _wrong(source: str) -> list[str]:
     """The possessive groups of a module that may be wrong, each with what stands before it."""
     found = set()
+    lines = source.encode().split(b"\n")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.JoinedStr) or (
             isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
         ):
-            text = ast.get_source_segment(source, node) or ""
+            text = _text_of(node, lines)
             found |= {
                 text[max(suspect.start() - 40, 0) : suspect.end()]
                 for suspect in _SUSPECT.finditer(text)
