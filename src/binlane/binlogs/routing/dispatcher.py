@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
 from binlane.binlogs.routing.large import LargePart, feed_parts
-from binlane.binlogs.routing.planned_spans import NO_PLANS, Planned, RunTexts, form_in
+from binlane.binlogs.routing.planned_spans import (
+    NO_PLANS,
+    PlannedForms,
+    PlanReader,
+    RunTexts,
+)
 from binlane.binlogs.routing.routed_group import (
     Beside,
     BinlogPart,
@@ -42,6 +45,7 @@ from binlane.names import TableName
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
+from binlane.statements.session.plan_bytes import EncodedPlan
 
 if TYPE_CHECKING:
     from binlane.binlogs.routing.planned_route import Threads
@@ -78,7 +82,7 @@ class PlanLookup(Protocol):
         ...
 
     @property
-    def of_run(self) -> Mapping[int, GroupPlan]:
+    def of_run(self) -> Mapping[int, EncodedPlan]:
         """The plans that are known as the groups of a run come, by the groups' numbers."""
         ...
 
@@ -87,8 +91,8 @@ class PlanLookup(Protocol):
         """Connections with temporary tables, as the groups before left them."""
         ...
 
-    def known(self, gtid: AnyGtid) -> GroupPlan | None:
-        """The plan of a group if it is known by now."""
+    def known(self, gtids: Sequence[AnyGtid | None]) -> list[EncodedPlan | None]:
+        """The plans of groups, as far as they are known by now."""
         ...
 
     def require(self, gtid: AnyGtid) -> None:
@@ -123,7 +127,8 @@ class Dispatcher:
         self._definitions: list[Definition] | None = None
         self._binlogs: Sequence[RoutedBinlog] = ()
         self._spans: SpanRouter
-        self._texts: RunTexts
+        self._plan_reader = PlanReader()
+        self._texts: tuple[Mapping[int, EncodedPlan], RunTexts] | None = None
         self._routings: dict[tuple[int, int], Routing] = {}
 
     def read(self, groups: RunGroups, binlogs: Sequence[RoutedBinlog]) -> bool:
@@ -145,7 +150,7 @@ class Dispatcher:
             )
             self._definitions = definitions
         self._binlogs, self._routings = binlogs, {}
-        self._texts = RunTexts(groups)
+        self._texts = None
         return self._spans.read(groups)
 
     def route_ahead(
@@ -217,11 +222,13 @@ class Dispatcher:
         while following < count:
             if has_plans and plans is not None and binlog.memory is not memory:
                 memory = binlog.memory
-                planned, stops = self._choose(binlog, plans, range(following, count))
+                texts = self._read_texts(groups, plans.of_run)
+                planned, last_first = texts.forms_in(binlog, plans.numbers)
+                stops = list(last_first)
             while stops and stops[-1] < following:
                 stops.pop()
             if stops and stops[-1] == following:
-                yield from self.group_parts(groups, following, binlog, plans)
+                yield from self.group_parts(groups, range(following, following + 1), binlog, plans)
                 following, is_done = following + 1, False
                 continue
             wanted = range(following, stops[-1] if stops else count)
@@ -235,51 +242,59 @@ class Dispatcher:
                 if routing is not None:
                     yield _part(groups.group(following), routing, following + 1)
                 else:
-                    yield from self.group_parts(groups, following, binlog, plans)
+                    yield from self.group_parts(
+                        groups, range(following, following + 1), binlog, plans
+                    )
                 following, is_done = following + 1, False
         if not is_done:
             yield BinlogPart(next_group=count, done=after)
 
-    def _choose(
-        self, binlog: RoutedBinlog, plans: PlanLookup, groups: range
-    ) -> tuple[Planned, list[int]]:
-        """Find which of some groups have a form by their plans, and which come one by one, last first."""
-        texts, known, stops = self._texts, plans.of_run, []
-        forms = np.zeros((lay.FORM_SIZE, groups.stop), np.int32)
-        for number in plans.numbers:
-            plan = known.get(number)
-            form = None if plan is None else form_in(texts, number, plan, binlog)
-            if form is None:
-                stops.append(number)
-            else:
-                forms[lay.FORM_FIRST, number], forms[lay.FORM_COUNT, number] = form
-        return texts.arrays(forms), stops[::-1]
+    def _read_texts(self, groups: RunGroups, plans: Mapping[int, EncodedPlan]) -> RunTexts:
+        """The planned texts of the run that was read last."""
+        if self._texts is None or self._texts[0] is not plans:
+            self._texts = plans, self._plan_reader.read(groups, plans)
+        return self._texts[1]
 
     def group_parts(
-        self, groups: RunGroups, number: int, binlog: RoutedBinlog, plans: PlanLookup | None
+        self, groups: RunGroups, numbers: range, binlog: RoutedBinlog, plans: PlanLookup | None
     ) -> Iterator[BinlogPart]:
-        """Give a binlog its parts of one group of a run, by its plan or event by event.
+        """Give a binlog its parts of groups of a run, by their plans or event by event.
 
         Raises:
-            PlanPendingError: If the group has no plan yet.
-            CodecError: If the group is damaged.
+            PlanPendingError: If the group that follows the last part has no plan yet.
+            CodecError: If the group that follows the last part is damaged.
         """
-        gtid = groups.run.gtid(number)
-        if plans is not None and gtid is not None:
-            if binlog.reached.covers(gtid):
-                yield BinlogPart(next_group=number + 1)
-                return
-            plan = plans.known(gtid)
-            if plan is not None:
-                made = _planned_part(RunTexts(groups), number, plan, binlog)
-                if made is not None and not binlog.room_bytes:
-                    yield BinlogPart(rotates_at=groups.run.timestamp(number), next_group=number)
-                    made = _planned_part(RunTexts(groups), number, plan, binlog)
-                if made is not None:
-                    yield made._replace(next_group=number + 1, gtid=gtid)
-                    return
-            plans.require(gtid)
-        yield self.group_part(groups.group(number), binlog, plans, number + 1)
+        run, texts, memory = groups.run, None, None
+        gtids = [] if plans is None else list(map(run.gtid, numbers))
+        following = numbers.start
+        while following < numbers.stop:
+            gtid = gtids[following - numbers.start] if gtids else None
+            if plans is not None and gtid is not None:
+                if binlog.reached.covers(gtid):
+                    following += 1
+                    yield BinlogPart(next_group=following)
+                    continue
+                if texts is None:
+                    found = zip(numbers, plans.known(gtids), strict=True)
+                    own = {number: plan for number, plan in found if plan is not None}
+                    texts = self._plan_reader.read(groups, own)
+                if memory is not binlog.memory:
+                    memory = binlog.memory
+                    forms = texts.forms_in(binlog, numbers)
+                if forms.is_text(following):
+                    behind = following + 1
+                    while behind < numbers.stop and forms.is_text(behind):
+                        other = gtids[behind - numbers.start]
+                        if other is None or binlog.reached.covers(other):
+                            break
+                        behind += 1
+                    part = _placed(texts, forms, range(following, behind), binlog)
+                    yield part
+                    following = part.next_group
+                    continue
+                plans.require(gtid)
+            yield self.group_part(groups.group(following), binlog, plans, following + 1)
+            following += 1
 
     def group_part(
         self,
@@ -386,15 +401,23 @@ def _streamed(large: LargeGroup, binlog: RoutedBinlog, plan: GroupPlan | str) ->
     return LargePart(binlog, large, plan.image, TOO_LARGE if has_text else "")
 
 
-def _planned_part(
-    texts: RunTexts, number: int, plan: GroupPlan, binlog: RoutedBinlog
-) -> BinlogPart | None:
-    """A binlog's part of one group by its plan; None if the group is for the reference."""
-    form = form_in(texts, number, plan, binlog)
-    if form is None or form[0] == lay.OWN_BYTES:
-        return None
-    data, events = texts.placed(number, form, binlog.size_bytes)
-    return BinlogPart(data, None, 1, 1, events)
+def _placed(
+    texts: RunTexts, forms: PlannedForms, numbers: range, binlog: RoutedBinlog
+) -> BinlogPart:
+    """A binlog's part of groups that are there as texts, as far as its file has room."""
+    run, first = texts.groups.run, numbers.start
+    if not binlog.room_bytes:
+        return BinlogPart(rotates_at=run.timestamp(first), next_group=first)
+    data, events, behind = texts.placed(forms, numbers, binlog)
+    count = behind - first
+    return BinlogPart(
+        data=data,
+        groups=count,
+        planned=count,
+        events=events,
+        next_group=behind,
+        done=run.position_after(binlog.reached, behind, start=first),
+    )
 
 
 def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:

@@ -190,33 +190,38 @@ class Router:
             is_full = held.size_bytes > _HELD_BYTES_MAX
             if self._is_read(output) and not (waits or is_full):
                 continue
-            before = len(held.groups)
+            before = held.count
             work = partial(self._work_off, output, held, waits=waits)
             if not self._guarded(output, work, on_fault) or not held.groups:
                 self._held.pop(output, None)
-            has_moved |= len(held.groups) < before
+            has_moved |= held.count < before
         return has_moved
 
     def _work_off(self, output: Output, held: _Held, *, waits: bool) -> None:
         while held.groups:
             is_full = held.size_bytes > _HELD_BYTES_MAX
+            before = held.groups[0].size_bytes
             try:
                 self._place_held(output, held.groups[0], waits=waits or is_full)
             except PlanPendingError:
+                held.size_bytes -= before - held.groups[0].size_bytes
                 if self._is_read(output) and (waits or is_full):
                     raise HistoryPendingError(
                         "the rows of a table that comes in are being read"
                     ) from None
                 return
-            held.size_bytes -= held.groups.popleft().size_bytes
+            held.groups.popleft()
+            held.size_bytes -= before
 
     def _place_held(self, output: Output, held: EventGroup | _RawHeld, *, waits: bool) -> None:
         if isinstance(held, EventGroup):
             self._place(output, held, waits=waits)
             return
+        numbers = range(held.first, held.groups.run.count)
         plans = self._plans(output, waits=waits)
-        parts = self._dispatcher.group_parts(held.groups, held.number, output.binlog, plans)
-        self._write(output, parts)
+        for part in self._dispatcher.group_parts(held.groups, numbers, output.binlog, plans):
+            self._take_part(output, part, part.gtid)
+            held.first = part.next_group
 
     def _plans(self, output: Output, *, waits: bool = False) -> OutputPlans:
         return OutputPlans(output, self._substitution, self._is_ending, waits=waits)
@@ -362,8 +367,8 @@ class Router:
     def _hold_from(self, output: Output, groups: RunGroups, first: int) -> None:
         """Keep the groups of a run from a number on."""
         kept, start = groups.kept(first)
-        for number in range(first - start, kept.run.count):
-            self._hold(output, _RawHeld(kept, number))
+        if first - start < kept.run.count:
+            self._hold(output, _RawHeld(kept, first - start))
 
     def _write(
         self, output: Output, parts: Iterable[BinlogPart], gtid: AnyGtid | None = None
@@ -455,23 +460,33 @@ class _Held:
     groups: deque[EventGroup | _RawHeld] = field(default_factory=deque)
     size_bytes: int = 0
 
+    @property
+    def count(self) -> int:
+        """Number of the groups."""
+        return sum(1 if isinstance(one, EventGroup) else one.count for one in self.groups)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class _RawHeld:
-    """A group of a run that is kept.
+    """The last groups of a run that is kept.
 
     Attributes:
         groups: The groups of the run.
-        number: The group's number in the run.
+        first: Number of the first one that waits.
     """
 
     groups: RunGroups
-    number: int
+    first: int
+
+    @property
+    def count(self) -> int:
+        """Number of the groups that wait."""
+        return self.groups.run.count - self.first
 
     @property
     def size_bytes(self) -> int:
-        """The size of the group's events."""
-        return self.groups.run.size_bytes(self.number)
+        """The size of their events."""
+        return self.groups.run.size_bytes(self.first, self.groups.run.count)
 
 
 def _first_missing(run: RawRun, reached: Position, before: Position | None) -> int | None:

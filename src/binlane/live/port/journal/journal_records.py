@@ -23,8 +23,7 @@ from binlane.live.port.session_groups import (
     Stream,
 )
 from binlane.log.codec.buffer import Reader
-from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.plan_bytes import decode_plans
+from binlane.statements.session.plan_bytes import EncodedPlans, decode_plans
 
 VERSION: Final = 5
 """Version of all records, plans included: another version is for another binlane."""
@@ -85,8 +84,8 @@ class StatementRecord(NamedTuple):
     plan_count: int | None
     encoded: bytes
 
-    def plans(self) -> tuple[GroupPlan, ...]:
-        """Decode the plans.
+    def plans(self) -> EncodedPlans:
+        """Give the plans, decoded.
 
         Raises:
             CodecError: If the bytes are none.
@@ -94,7 +93,7 @@ class StatementRecord(NamedTuple):
         reader = Reader(self.encoded)
         plans = decode_plans(reader)
         reader.finish()
-        return plans
+        return EncodedPlans(self.encoded, len(plans), plans)
 
     def statement(self) -> SentStatement:
         """Give the statement of an OPEN, without its plans."""
