@@ -50,6 +50,9 @@ from binlane.statements.session.plan_bytes import EncodedPlan
 if TYPE_CHECKING:
     from binlane.binlogs.routing.planned_route import Threads
 
+_TOGETHER: Final = 64
+"""Groups whose plans are asked for at once: one that waits is looked at again and again."""
+
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
 
@@ -264,37 +267,18 @@ class Dispatcher:
             PlanPendingError: If the group that follows the last part has no plan yet.
             CodecError: If the group that follows the last part is damaged.
         """
-        run, texts, memory = groups.run, None, None
-        gtids = [] if plans is None else list(map(run.gtid, numbers))
-        following = numbers.start
-        while following < numbers.stop:
-            gtid = gtids[following - numbers.start] if gtids else None
-            if plans is not None and gtid is not None:
-                if binlog.reached.covers(gtid):
-                    following += 1
-                    yield BinlogPart(next_group=following)
-                    continue
-                if texts is None:
-                    found = zip(numbers, plans.known(gtids), strict=True)
-                    own = {number: plan for number, plan in found if plan is not None}
-                    texts = self._plan_reader.read(groups, own)
-                if memory is not binlog.memory:
-                    memory = binlog.memory
-                    forms = texts.forms_in(binlog, numbers)
-                if forms.is_text(following):
-                    behind = following + 1
-                    while behind < numbers.stop and forms.is_text(behind):
-                        other = gtids[behind - numbers.start]
-                        if other is None or binlog.reached.covers(other):
-                            break
-                        behind += 1
-                    part = _placed(texts, forms, range(following, behind), binlog)
-                    yield part
-                    following = part.next_group
-                    continue
-                plans.require(gtid)
-            yield self.group_part(groups.group(following), binlog, plans, following + 1)
-            following += 1
+        for start in range(numbers.start, numbers.stop, _TOGETHER):
+            following, stop = start, min(start + _TOGETHER, numbers.stop)
+            texts = _AwaitedTexts(self._plan_reader, groups, range(start, stop), binlog, plans)
+            while following < stop:
+                if texts.is_there(following):
+                    part = BinlogPart(next_group=following + 1)
+                else:
+                    part = texts.part(following) or self.group_part(
+                        groups.group(following), binlog, plans, following + 1
+                    )
+                yield part
+                following = part.next_group
 
     def group_part(
         self,
@@ -401,23 +385,88 @@ def _streamed(large: LargeGroup, binlog: RoutedBinlog, plan: GroupPlan | str) ->
     return LargePart(binlog, large, plan.image, TOO_LARGE if has_text else "")
 
 
-def _placed(
-    texts: RunTexts, forms: PlannedForms, numbers: range, binlog: RoutedBinlog
-) -> BinlogPart:
-    """A binlog's part of groups that are there as texts, as far as its file has room."""
-    run, first = texts.groups.run, numbers.start
-    if not binlog.room_bytes:
-        return BinlogPart(rotates_at=run.timestamp(first), next_group=first)
-    data, events, behind = texts.placed(forms, numbers, binlog)
-    count = behind - first
-    return BinlogPart(
-        data=data,
-        groups=count,
-        planned=count,
-        events=events,
-        next_group=behind,
-        done=run.position_after(binlog.reached, behind, start=first),
-    )
+class _AwaitedTexts:
+    """The planned texts of some groups for one binlog, as far as the groups' plans are known by now.
+
+    Args:
+        reader: Finds the texts in plans.
+        groups: The groups of a run.
+        numbers: Numbers of those of them that are asked for.
+        binlog: The binlog, which has everything before the group that is asked for.
+        plans: Plans of the binlog's groups; None if there are no sessions.
+    """
+
+    def __init__(
+        self,
+        reader: PlanReader,
+        groups: RunGroups,
+        numbers: range,
+        binlog: RoutedBinlog,
+        plans: PlanLookup | None,
+    ) -> None:
+        self._reader = reader
+        self._groups = groups
+        self._numbers = numbers
+        self._binlog = binlog
+        self._plans = plans
+        self._gtids = [] if plans is None else list(map(groups.run.gtid, numbers))
+        self._known: Mapping[int, EncodedPlan] = {}
+        self._texts = reader.read(groups, self._known)
+        self._forms: PlannedForms | None = None
+        self._memory: Memory | None = None
+
+    def is_there(self, number: int) -> bool:
+        """True if the binlog has a group already, as far as anybody asks where there are sessions."""
+        gtid = self._gtid(number)
+        return gtid is not None and self._binlog.reached.covers(gtid)
+
+    def _gtid(self, number: int) -> AnyGtid | None:
+        return self._gtids[number - self._numbers.start] if self._gtids else None
+
+    def part(self, first: int) -> BinlogPart | None:
+        """The binlog's part of a group and of those behind it that are texts, too; None if it is no text.
+
+        Raises:
+            PlanPendingError: If the group has no plan yet.
+        """
+        gtid, plans, binlog = self._gtid(first), self._plans, self._binlog
+        if plans is None or gtid is None:
+            return None
+        if first not in self._known:
+            self._ask(first, plans)
+        if first not in self._known:
+            plans.require(gtid)
+            self._ask(first, plans)
+        if self._forms is None or self._memory is not binlog.memory:
+            self._memory = binlog.memory
+            self._forms = self._texts.forms_in(binlog, self._numbers)
+        forms = self._forms
+        if not forms.is_text(first):
+            plans.require(gtid)
+            return None
+        run = self._groups.run
+        if not binlog.room_bytes:
+            return BinlogPart(rotates_at=run.timestamp(first), next_group=first)
+        behind = first + 1
+        while behind in self._numbers and forms.is_text(behind) and not self.is_there(behind):
+            behind += 1
+        data, events, behind = self._texts.placed(forms, range(first, behind), binlog)
+        count = behind - first
+        return BinlogPart(
+            data=data,
+            groups=count,
+            planned=count,
+            events=events,
+            next_group=behind,
+            done=run.position_after(binlog.reached, behind, start=first),
+        )
+
+    def _ask(self, first: int, plans: PlanLookup) -> None:
+        """Know the plans of a group and of those behind it, as far as they are known by now."""
+        numbers = self._numbers[first - self._numbers.start :]
+        found = zip(numbers, plans.known(self._gtids[first - self._numbers.start :]), strict=True)
+        self._known = {number: plan for number, plan in found if plan is not None}
+        self._texts, self._forms = self._reader.read(self._groups, self._known), None
 
 
 def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:

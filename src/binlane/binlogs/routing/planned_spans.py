@@ -32,6 +32,7 @@ from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
 from binlane.names import TableName
+from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 from binlane.statements.session.group_plan import GroupPlan, RowsPart, basis_of
 from binlane.statements.session.plan_bytes import (
@@ -75,6 +76,9 @@ NO_PLANS: Final[Planned] = _NO_FORMS, _NO_BODIES, _NO_ARENA
 _REFERENCE: Final = lay.BY_ROUTE, 0
 _OWN: Final = lay.OWN_BYTES, lay.PLANNED
 _ABSENT: Final = -1
+"""In the place of the number of a list: the plan does not name the binlog."""
+_LISTS_KEPT: Final = 1024
+_List = tuple[int, bool]
 
 Form = tuple[int, int]
 """The first event of a group's texts and how many there are, or `OWN_BYTES`, or `BY_ROUTE`."""
@@ -108,6 +112,7 @@ class PlanReader:
         self._widths: list[tuple[int, int]] = []
         self._places: list[tuple[int, int]] = []
         self._arrays = np.zeros((2, 0), np.int32), np.zeros((2, 0), np.int64)
+        self._lists: dict[tuple[Definition, bytes], _List] = {}
 
     def read(self, groups: RunGroups, plans: Mapping[int, EncodedPlan]) -> RunTexts:
         """Find the texts in the plans of a run's groups.
@@ -116,7 +121,24 @@ class PlanReader:
             groups: The groups.
             plans: Plans made for them, by their numbers.
         """
-        return RunTexts(groups, plans, self.widths_of(groups.run.tables) if plans else self._arrays)
+        return RunTexts(groups, plans, self)
+
+    def list_of(self, definition: Definition, names: bytes) -> _List:
+        """The number of a binlog's list of parts in a plan, and if it was made for the binlog as it is.
+
+        Args:
+            definition: Definition of the binlog.
+            names: The plan's names of binlogs and their definitions, as bytes.
+        """
+        known = self._lists.get((definition, names))
+        if known is None:
+            numbers, bases = named_in(names)
+            name = definition.name
+            known = numbers.get(name, _ABSENT), bases.get(name) == basis_of(definition)
+            if len(self._lists) >= _LISTS_KEPT:
+                self._lists.clear()
+            self._lists[definition, names] = known
+        return known
 
     def widths_of(self, tables: list[KnownTable]) -> tuple[Small, Numbers]:
         """The widths of tables' columns, as kernels take them."""
@@ -157,24 +179,26 @@ class RunTexts:
     Args:
         groups: The groups.
         plans: Plans made for them, by their numbers.
-        widths: Widths of the columns of the run's tables.
+        reader: Knows the columns of the run's tables.
     """
 
     def __init__(
-        self, groups: RunGroups, plans: Mapping[int, EncodedPlan], widths: tuple[Small, Numbers]
+        self, groups: RunGroups, plans: Mapping[int, EncodedPlan], reader: PlanReader
     ) -> None:
         self.groups = groups
+        self._reader = reader
         self._plans: dict[int, tuple[int, int, bool]] = {}
         self._blocks: list[bytes] = []
         self._forms: list[Form] = []
         self._bodies, self._arena = _NO_BODIES, _NO_ARENA
-        self._known: dict[object, PlannedForms] = {}
+        self._known: dict[tuple[tuple[_List, ...], bool, tuple[int, ...]], PlannedForms] = {}
         self._statements: dict[Form, _Statements] = {}
         if plans:
-            self._read(plans, widths)
+            self._read(plans)
 
-    def _read(self, plans: Mapping[int, EncodedPlan], widths: tuple[Small, Numbers]) -> None:
+    def _read(self, plans: Mapping[int, EncodedPlan]) -> None:
         run = self.groups.run
+        widths = self._reader.widths_of(run.tables)
         places: dict[int, tuple[int, int]] = {}
         seen: set[tuple[int, int]] = set()
         pieces: list[bytes] = []
@@ -222,15 +246,11 @@ class RunTexts:
         """
         definition = binlog.definition
         has_texts = not (binlog.memory.left_out or binlog.may_have_tables_info)
-        lists = tuple([_list_of(block, definition.name) for block in self._blocks])
-        basis = basis_of(definition)
-        key = None
-        if definition.scope.is_unscoped:
-            are_known = tuple([known == basis for _, known in lists])
-            key = tuple([list_ for list_, _ in lists]), are_known, has_texts, tuple(numbers)
-            known_forms = self._known.get(key)
-            if known_forms is not None:
-                return known_forms
+        list_of, is_unscoped = self._reader.list_of, definition.scope.is_unscoped
+        lists = tuple([list_of(definition, block) for block in self._blocks])
+        key = lists, has_texts, tuple(numbers)
+        if is_unscoped and key in self._known:
+            return self._known[key]
         forms = np.zeros((lay.FORM_SIZE, self.groups.run.count), np.int32)
         stops: list[int] = []
         for number in numbers:
@@ -238,7 +258,7 @@ class RunTexts:
             form = _REFERENCE
             if plan is not None:
                 first, block, is_full = plan
-                list_, made_for = lists[block]
+                list_, is_made_for_it = lists[block]
                 if list_ == _ABSENT:
                     form = _OWN if is_full else _REFERENCE
                 else:
@@ -246,8 +266,8 @@ class RunTexts:
                 is_text = form[0] >= 0
                 if is_text and not (
                     has_texts
-                    and made_for == basis
-                    and (definition.scope.is_unscoped or self._is_inside(form, number, binlog))
+                    and is_made_for_it
+                    and (is_unscoped or self._is_inside(form, number, binlog))
                 ):
                     form = _REFERENCE
             if form == _REFERENCE:
@@ -256,7 +276,7 @@ class RunTexts:
                 forms[:, number] = form
         stops.reverse()
         made = PlannedForms((forms, self._bodies, self._arena), stops)
-        if key is not None:
+        if is_unscoped:
             self._known[key] = made
         return made
 
@@ -327,12 +347,6 @@ class Placed(NamedTuple):
     data: memoryview
     events: int
     next_group: int
-
-
-def _list_of(names: bytes, name: str) -> tuple[int, int | None]:
-    """The number of a binlog's list of parts in a plan, and the basis it was made for, by a block of names."""
-    numbers, bases = named_in(names)
-    return numbers.get(name, _ABSENT), bases.get(name)
 
 
 def is_all_rows(plan: GroupPlan, name: str) -> bool:

@@ -241,14 +241,15 @@ class Router:
             for number in range(run.count):
                 self._take_group(groups.group(number), outputs, on_fault)
             return
+        last_timestamp = run.last_timestamp
         for number, output in enumerate(outputs):
             try:
                 self._append(output, number, taken)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 on_fault(output, error)
             else:
-                output.note_routed(run.last_timestamp)
-        self.last_timestamp = run.last_timestamp
+                output.last_timestamp = last_timestamp
+        self.last_timestamp = last_timestamp
 
     def _append(self, output: Output, place: int, taken: _Run) -> None:
         groups, run = taken.groups, taken.groups.run
@@ -257,7 +258,7 @@ class Router:
             return
         binlog = output.binlog
         reached = output.taken if binlog.seedings else binlog.reached
-        first = _first_missing(run, reached, self.position)
+        first = 0 if reached is self.position else _first_missing(run, reached, self.position)
         if first is None:
             for number in range(run.count):
                 self._give(output, groups.group(number))
@@ -298,7 +299,7 @@ class Router:
             raise _anonymous(f"{group.file}:{group.position}")
         for output in outputs:
             self._guarded(output, partial(self._give, output, group), on_fault)
-            output.note_routed(group.timestamp)
+            output.last_timestamp = group.timestamp
         if group.gtid is not None and self.position is not None:
             self.position = self.position.advance(group.gtid)
         self.last_timestamp = group.timestamp
@@ -322,7 +323,7 @@ class Router:
             return
         for output, parts in zip(lacking, made, strict=True):
             self._guarded(output, partial(self._write, output, parts, large.gtid), on_fault)
-            output.note_routed(large.timestamp)
+            output.last_timestamp = large.timestamp
         self.last_timestamp = large.timestamp
 
     @staticmethod
@@ -491,7 +492,7 @@ class _RawHeld:
 
 def _first_missing(run: RawRun, reached: Position, before: Position | None) -> int | None:
     """The first group of a run that a binlog lacks; None if those that it has do not come first."""
-    if reached is before or (before is not None and before.includes(reached)):
+    if before is not None and before.includes(reached):
         return 0
     has = [gtid is not None and reached.covers(gtid) for gtid in map(run.gtid, range(run.count))]
     return sum(has) if has == sorted(has, reverse=True) else None

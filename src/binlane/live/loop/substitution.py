@@ -200,6 +200,8 @@ class Substitution:
 
     def planned_numbers(self, run: RawRun, own: OwnedGroups, output: Output) -> Sequence[int]:
         """The groups of a run that cannot go into a binlog as the bytes that they are."""
+        if not own.numbers and self._bypass is Bypass.ROWS:
+            return ()
         is_of_statements = _is_of_statements(output)
         if is_of_statements and self._bypass is not Bypass.ROWS:
             return range(run.count)

@@ -44,7 +44,7 @@ from binlane.live.port.session_groups import (
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
+from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
 
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
@@ -588,5 +588,5 @@ def _nothing() -> None:
     """Do nothing: the default of `hear` where all sessions are this process's."""
 
 
-def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:
-    return intended is not None and list(intended) == list(plans)
+def _are_same(intended: EncodedPlans | None, plans: Sequence[GroupPlan]) -> bool:
+    return intended is not None and intended.encoded == encode_plans(plans)

@@ -45,6 +45,8 @@ _HAS_TABLES: Final = 8
 _USES_TEMPORARY: Final = 16
 _IS_AS_SENT: Final = 32
 _KEPT: Final = 1024
+_KEPT_BYTES_MOST: Final = 16 << 10
+"""Longer plans are not kept twice: they are decoded whenever somebody looks at them."""
 
 # Sections by their ids, kept alive here: they come again as the same objects, and to look
 # one up by its contents costs more than all the rest.
@@ -62,24 +64,21 @@ class EncodedPlans(Sequence[GroupPlan]):
 
     Args:
         count: Number of plans in the bytes.
-        plans: The decoded plans, where somebody has them.
     """
 
     __slots__ = ("_count", "_plans", "encoded")
 
-    def __init__(
-        self, encoded: bytes, count: int, plans: tuple[GroupPlan, ...] | None = None
-    ) -> None:
+    def __init__(self, encoded: bytes, count: int) -> None:
         self.encoded = encoded
         self._count = count
-        self._plans = plans
+        self._plans: tuple[GroupPlan, ...] | None = None
 
     @classmethod
     def of(cls, plans: Sequence[GroupPlan]) -> EncodedPlans:
         """Some plans with their bytes."""
         if isinstance(plans, EncodedPlans):
             return plans
-        return EncodedPlans(encode_plans(plans), len(plans), tuple(plans))
+        return EncodedPlans(encode_plans(plans), len(plans))
 
     def __len__(self) -> int:
         return self._count
@@ -89,9 +88,12 @@ class EncodedPlans(Sequence[GroupPlan]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
     def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
-        if self._plans is None:
-            self._plans = self._made()
-        return self._plans[index]
+        plans = self._plans
+        if plans is None:
+            plans = self._made()
+            if len(self.encoded) <= _KEPT_BYTES_MOST:
+                self._plans = plans
+        return plans[index]
 
     def _made(self) -> tuple[GroupPlan, ...]:
         return decode_plans(Reader(self.encoded))

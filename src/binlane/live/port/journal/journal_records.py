@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from json import JSONEncoder, loads
 from struct import Struct
+from struct import error as StructError  # noqa: N812  # it is a class
 from typing import Any, Final, NamedTuple
 
 from binlane.errors import CodecError, UnsupportedError
@@ -59,6 +60,7 @@ IS_KNOWN: Final = 128
 """Bit of an ANSWER: an empty text means that there is no group."""
 
 _STATEMENT: Final = Struct("<IQBI")
+_COUNT: Final = Struct("<I")
 STATEMENT_HEAD_BYTES: Final = _STATEMENT.size
 """Length of an INTENT before its plans."""
 
@@ -85,7 +87,7 @@ class StatementRecord(NamedTuple):
     encoded: bytes
 
     def plans(self) -> EncodedPlans:
-        """Give the plans, decoded.
+        """Give the plans, of which it is known that they can be decoded.
 
         Raises:
             CodecError: If the bytes are none.
@@ -93,7 +95,7 @@ class StatementRecord(NamedTuple):
         reader = Reader(self.encoded)
         plans = decode_plans(reader)
         reader.finish()
-        return EncodedPlans(self.encoded, len(plans), plans)
+        return EncodedPlans(self.encoded, len(plans))
 
     def statement(self) -> SentStatement:
         """Give the statement of an OPEN, without its plans."""
@@ -189,12 +191,16 @@ def read_statement(body: bytes) -> StatementRecord:
     Raises:
         CodecError: If the bytes are none.
     """
-    reader = Reader(body)
-    thread_id, number, bits, length = reader.unpack(_STATEMENT)
-    text = reader.take(length).decode("ascii")
-    count = reader.u32() if reader.remaining else None
-    encoded = body[_STATEMENT.size + length :]
-    return StatementRecord(thread_id, number, bits, text, count, encoded)
+    try:
+        thread_id, number, bits, length = _STATEMENT.unpack_from(body)
+        begin = _STATEMENT.size + length
+        encoded = body[begin:]
+        count = _COUNT.unpack_from(encoded)[0] if encoded else None
+        text = body[_STATEMENT.size : begin].decode("ascii") if length else ""
+    except (StructError, UnicodeDecodeError) as error:
+        raise CodecError(f"a record is no statement: {error}") from None
+    # In a third of the time of `StatementRecord(…)`.
+    return tuple.__new__(StatementRecord, (thread_id, number, bits, text, count, encoded))
 
 
 def sessions_body(
