@@ -227,7 +227,7 @@ class Dispatcher:
                 memory = binlog.memory
                 texts = self._read_texts(groups, plans.of_run)
                 planned, last_first = texts.forms_in(binlog, plans.numbers)
-                stops = list(last_first)
+                stops = list(last_first) if last_first else []
             while stops and stops[-1] < following:
                 stops.pop()
             if stops and stops[-1] == following:

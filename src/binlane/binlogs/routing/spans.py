@@ -476,7 +476,7 @@ class SpanRouter:
                 break
         told = state.tolist()
         following = told[lay.NEXT_GROUP]
-        is_all = following == run.count
+        is_all = following == run.groups.shape[1]
         part = BinlogPart(
             data=self._out.data[: told[lay.OUT_LENGTH]],
             groups=told[lay.GROUPS_KEPT],

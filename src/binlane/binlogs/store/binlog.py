@@ -149,12 +149,12 @@ class Binlog:
     @property
     def has_tables_info(self) -> bool:
         """True if Query events of its last file name the tables that they concern."""
-        return self.format.has_tables_info
+        return self._files.open.format.has_tables_info
 
     @property
     def may_have_tables_info(self) -> bool:
         """True if Query events of its last file, or of a later one, may name the tables that they concern."""
-        return self.has_tables_info or self.settings.has_tables_info
+        return self._files.open.format.has_tables_info or self.settings.has_tables_info
 
     @property
     def source_format(self) -> Format:

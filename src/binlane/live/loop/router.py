@@ -276,9 +276,13 @@ class Router:
                 as_bytes += part.groups - part.planned if part.gtid is None else 0
         except PlanPendingError:
             self._hold_from(output, groups, following)
-        definition = binlog.definition
-        if substitution is not None and definition.logging_mode is not LoggingMode.ROW:
-            if definition.scope.is_unscoped:
+        if (
+            substitution is not None
+            # Else sessions made all of them, or may have.
+            and len(plans.numbers) < run.count
+            and binlog.definition.logging_mode is not LoggingMode.ROW
+        ):
+            if binlog.definition.scope.is_unscoped:
                 as_bytes = bypassing(groups, plans.numbers, range(first, following))
             if as_bytes:
                 # No session through the port made the rows.

@@ -406,8 +406,6 @@ class OutputPlans:
 
 def bypassing(groups: RunGroups, taken: Sequence[int], done: range) -> int:
     """Count the untaken groups of a run that have rows, among the groups of `done`."""
-    if len(taken) == groups.run.count:
-        return 0
     has_rows = groups.facts[lay.FACT_BITS] & lay.HAS_MAPS
     has_rows[list(taken)] = 0
     return int(np.count_nonzero(has_rows[done.start : done.stop]))

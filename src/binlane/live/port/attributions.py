@@ -178,7 +178,7 @@ class Attributions:
                 it comes for certain.
             is_for_all: True if the statement makes another thing for all binlogs than for the source.
         """
-        encoded = EncodedPlans.of(plans)
+        encoded = plans if isinstance(plans, EncodedPlans) else EncodedPlans.of(plans)
         statement = SentStatement(number, len(plans), encoded)
         if is_split or is_for_all:
             statement.is_split, statement.is_for_all = is_split, is_for_all
@@ -231,9 +231,9 @@ class Attributions:
             statement = SentStatement(number, 0, _NO_PLANS)
             statement.is_answered = True
             encoded = EncodedPlans.of(plans or ())
-        elif isinstance(plans, EncodedPlans) or (
-            plans is not None and not _are_same(statement.plans, plans)
-        ):
+        elif isinstance(plans, EncodedPlans):
+            encoded = plans
+        elif plans is not None and not _are_same(statement.plans, plans):
             encoded = EncodedPlans.of(plans)
         place, journal = None, self._journal
         if journal is not None:
