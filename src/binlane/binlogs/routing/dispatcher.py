@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
 from binlane.binlogs.routing.large import LargePart, feed_parts
-from binlane.binlogs.routing.planned_spans import NO_PLANS, Planned, RunTexts, form_in
+from binlane.binlogs.routing.planned_spans import (
+    NO_PLANS,
+    PlannedForms,
+    PlanReader,
+    RunTexts,
+)
 from binlane.binlogs.routing.routed_group import (
     Beside,
     BinlogPart,
@@ -42,9 +45,13 @@ from binlane.names import TableName
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
+from binlane.statements.session.plan_bytes import EncodedPlan
 
 if TYPE_CHECKING:
     from binlane.binlogs.routing.planned_route import Threads
+
+_TOGETHER: Final = 64
+"""Groups whose plans are asked for at once: one that waits is looked at again and again."""
 
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
@@ -78,7 +85,7 @@ class PlanLookup(Protocol):
         ...
 
     @property
-    def of_run(self) -> Mapping[int, GroupPlan]:
+    def of_run(self) -> Mapping[int, EncodedPlan]:
         """The plans that are known as the groups of a run come, by the groups' numbers."""
         ...
 
@@ -87,8 +94,8 @@ class PlanLookup(Protocol):
         """Connections with temporary tables, as the groups before left them."""
         ...
 
-    def known(self, gtid: AnyGtid) -> GroupPlan | None:
-        """The plan of a group if it is known by now."""
+    def known(self, gtids: Sequence[AnyGtid | None]) -> list[EncodedPlan | None]:
+        """The plans of groups, as far as they are known by now."""
         ...
 
     def require(self, gtid: AnyGtid) -> None:
@@ -123,7 +130,8 @@ class Dispatcher:
         self._definitions: list[Definition] | None = None
         self._binlogs: Sequence[RoutedBinlog] = ()
         self._spans: SpanRouter
-        self._texts: RunTexts
+        self._plan_reader = PlanReader()
+        self._texts: tuple[Mapping[int, EncodedPlan], RunTexts] | None = None
         self._routings: dict[tuple[int, int], Routing] = {}
 
     def read(self, groups: RunGroups, binlogs: Sequence[RoutedBinlog]) -> bool:
@@ -145,7 +153,7 @@ class Dispatcher:
             )
             self._definitions = definitions
         self._binlogs, self._routings = binlogs, {}
-        self._texts = RunTexts(groups)
+        self._texts = None
         return self._spans.read(groups)
 
     def route_ahead(
@@ -217,11 +225,13 @@ class Dispatcher:
         while following < count:
             if has_plans and plans is not None and binlog.memory is not memory:
                 memory = binlog.memory
-                planned, stops = self._choose(binlog, plans, range(following, count))
+                texts = self._read_texts(groups, plans.of_run)
+                planned, last_first = texts.forms_in(binlog, plans.numbers)
+                stops = list(last_first) if last_first else []
             while stops and stops[-1] < following:
                 stops.pop()
             if stops and stops[-1] == following:
-                yield from self.group_parts(groups, following, binlog, plans)
+                yield from self.group_parts(groups, range(following, following + 1), binlog, plans)
                 following, is_done = following + 1, False
                 continue
             wanted = range(following, stops[-1] if stops else count)
@@ -235,51 +245,40 @@ class Dispatcher:
                 if routing is not None:
                     yield _part(groups.group(following), routing, following + 1)
                 else:
-                    yield from self.group_parts(groups, following, binlog, plans)
+                    yield from self.group_parts(
+                        groups, range(following, following + 1), binlog, plans
+                    )
                 following, is_done = following + 1, False
         if not is_done:
             yield BinlogPart(next_group=count, done=after)
 
-    def _choose(
-        self, binlog: RoutedBinlog, plans: PlanLookup, groups: range
-    ) -> tuple[Planned, list[int]]:
-        """Find which of some groups have a form by their plans, and which come one by one, last first."""
-        texts, known, stops = self._texts, plans.of_run, []
-        forms = np.zeros((lay.FORM_SIZE, groups.stop), np.int32)
-        for number in plans.numbers:
-            plan = known.get(number)
-            form = None if plan is None else form_in(texts, number, plan, binlog)
-            if form is None:
-                stops.append(number)
-            else:
-                forms[lay.FORM_FIRST, number], forms[lay.FORM_COUNT, number] = form
-        return texts.arrays(forms), stops[::-1]
+    def _read_texts(self, groups: RunGroups, plans: Mapping[int, EncodedPlan]) -> RunTexts:
+        """The planned texts of the run that was read last."""
+        if self._texts is None or self._texts[0] is not plans:
+            self._texts = plans, self._plan_reader.read(groups, plans)
+        return self._texts[1]
 
     def group_parts(
-        self, groups: RunGroups, number: int, binlog: RoutedBinlog, plans: PlanLookup | None
+        self, groups: RunGroups, numbers: range, binlog: RoutedBinlog, plans: PlanLookup | None
     ) -> Iterator[BinlogPart]:
-        """Give a binlog its parts of one group of a run, by its plan or event by event.
+        """Give a binlog its parts of groups of a run, by their plans or event by event.
 
         Raises:
-            PlanPendingError: If the group has no plan yet.
-            CodecError: If the group is damaged.
+            PlanPendingError: If the group that follows the last part has no plan yet.
+            CodecError: If the group that follows the last part is damaged.
         """
-        gtid = groups.run.gtid(number)
-        if plans is not None and gtid is not None:
-            if binlog.reached.covers(gtid):
-                yield BinlogPart(next_group=number + 1)
-                return
-            plan = plans.known(gtid)
-            if plan is not None:
-                made = _planned_part(RunTexts(groups), number, plan, binlog)
-                if made is not None and not binlog.room_bytes:
-                    yield BinlogPart(rotates_at=groups.run.timestamp(number), next_group=number)
-                    made = _planned_part(RunTexts(groups), number, plan, binlog)
-                if made is not None:
-                    yield made._replace(next_group=number + 1, gtid=gtid)
-                    return
-            plans.require(gtid)
-        yield self.group_part(groups.group(number), binlog, plans, number + 1)
+        for start in range(numbers.start, numbers.stop, _TOGETHER):
+            following, stop = start, min(start + _TOGETHER, numbers.stop)
+            texts = _AwaitedTexts(self._plan_reader, groups, range(start, stop), binlog, plans)
+            while following < stop:
+                if texts.is_there(following):
+                    part = BinlogPart(next_group=following + 1)
+                else:
+                    part = texts.part(following) or self.group_part(
+                        groups.group(following), binlog, plans, following + 1
+                    )
+                yield part
+                following = part.next_group
 
     def group_part(
         self,
@@ -386,15 +385,88 @@ def _streamed(large: LargeGroup, binlog: RoutedBinlog, plan: GroupPlan | str) ->
     return LargePart(binlog, large, plan.image, TOO_LARGE if has_text else "")
 
 
-def _planned_part(
-    texts: RunTexts, number: int, plan: GroupPlan, binlog: RoutedBinlog
-) -> BinlogPart | None:
-    """A binlog's part of one group by its plan; None if the group is for the reference."""
-    form = form_in(texts, number, plan, binlog)
-    if form is None or form[0] == lay.OWN_BYTES:
-        return None
-    data, events = texts.placed(number, form, binlog.size_bytes)
-    return BinlogPart(data, None, 1, 1, events)
+class _AwaitedTexts:
+    """The planned texts of some groups for one binlog, as far as the groups' plans are known by now.
+
+    Args:
+        reader: Finds the texts in plans.
+        groups: The groups of a run.
+        numbers: Numbers of those of them that are asked for.
+        binlog: The binlog, which has everything before the group that is asked for.
+        plans: Plans of the binlog's groups; None if there are no sessions.
+    """
+
+    def __init__(
+        self,
+        reader: PlanReader,
+        groups: RunGroups,
+        numbers: range,
+        binlog: RoutedBinlog,
+        plans: PlanLookup | None,
+    ) -> None:
+        self._reader = reader
+        self._groups = groups
+        self._numbers = numbers
+        self._binlog = binlog
+        self._plans = plans
+        self._gtids = [] if plans is None else list(map(groups.run.gtid, numbers))
+        self._known: Mapping[int, EncodedPlan] = {}
+        self._texts = reader.read(groups, self._known)
+        self._forms: PlannedForms | None = None
+        self._memory: Memory | None = None
+
+    def is_there(self, number: int) -> bool:
+        """True if the binlog has a group already, as far as anybody asks where there are sessions."""
+        gtid = self._gtid(number)
+        return gtid is not None and self._binlog.reached.covers(gtid)
+
+    def _gtid(self, number: int) -> AnyGtid | None:
+        return self._gtids[number - self._numbers.start] if self._gtids else None
+
+    def part(self, first: int) -> BinlogPart | None:
+        """The binlog's part of a group and of those behind it that are texts, too; None if it is no text.
+
+        Raises:
+            PlanPendingError: If the group has no plan yet.
+        """
+        gtid, plans, binlog = self._gtid(first), self._plans, self._binlog
+        if plans is None or gtid is None:
+            return None
+        if first not in self._known:
+            self._ask(first, plans)
+        if first not in self._known:
+            plans.require(gtid)
+            self._ask(first, plans)
+        if self._forms is None or self._memory is not binlog.memory:
+            self._memory = binlog.memory
+            self._forms = self._texts.forms_in(binlog, self._numbers)
+        forms = self._forms
+        if not forms.is_text(first):
+            plans.require(gtid)
+            return None
+        run = self._groups.run
+        if not binlog.room_bytes:
+            return BinlogPart(rotates_at=run.timestamp(first), next_group=first)
+        behind = first + 1
+        while behind in self._numbers and forms.is_text(behind) and not self.is_there(behind):
+            behind += 1
+        data, events, behind = self._texts.placed(forms, range(first, behind), binlog)
+        count = behind - first
+        return BinlogPart(
+            data=data,
+            groups=count,
+            planned=count,
+            events=events,
+            next_group=behind,
+            done=run.position_after(binlog.reached, behind, start=first),
+        )
+
+    def _ask(self, first: int, plans: PlanLookup) -> None:
+        """Know the plans of a group and of those behind it, as far as they are known by now."""
+        numbers = self._numbers[first - self._numbers.start :]
+        found = zip(numbers, plans.known(self._gtids[first - self._numbers.start :]), strict=True)
+        self._known = {number: plan for number, plan in found if plan is not None}
+        self._texts, self._forms = self._reader.read(self._groups, self._known), None
 
 
 def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:

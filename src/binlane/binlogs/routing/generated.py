@@ -10,18 +10,15 @@ Source: MariaDB 10.11 and MySQL 9.7 sql/handler.cc, `handler::update_auto_increm
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-
-import numpy as np
 
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.errors import CodecError
 from binlane.log.codec.columns import Value, decode_rows
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
-from binlane.log.codec.row_count import value_widths
 from binlane.log.codec.rows import (
     RowsEvent,
     TableMapEvent,
@@ -32,16 +29,11 @@ from binlane.log.codec.rows import (
 from binlane.log.codec.status_vars import decode_status_vars
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import ColumnType, Flavor
-from binlane.log.grouping.scanner import Small
 from binlane.log.grouping.table_maps import rows_with_tables
-from binlane.log.grouping.window import Bytes
-from binlane.log.kernels.load import kernels
 from binlane.statements.session.group_plan import Generated
 
 _AUTO_INCREMENT: Final = 3
 _STEPS_KEPT: Final = 256
-_TABLES_KEPT: Final = 1024
-_LARGEST: Final = (1 << 63) - 1
 _BITS: Final = {
     ColumnType.TINY: 8,
     ColumnType.SHORT: 16,
@@ -111,50 +103,6 @@ def first_chosen(
             return "AUTO_INCREMENT values do not follow one another"
         expected = _following(value, increment, offset)
     return first
-
-
-def plainly_chosen(
-    arrays: tuple[Bytes, Small],
-    piece: tuple[int, int],
-    table_map: TableMapEvent,
-    generated: Generated,
-    chosen: Chosen,
-) -> int | None:
-    """Give the first chosen value as `chosen_ids` does; None if only that can tell.
-
-    Args:
-        arrays: The bytes of a run, and the index of its events.
-        piece: The statement's first event in the run, and the one behind its last one.
-        table_map: Table map of the one table that the statement changes.
-        generated: Column that holds the values in the rows.
-        chosen: Facts about the values that the rows do not tell.
-    """
-    widths = _widths(table_map, generated.column)
-    if widths is None:
-        return None
-    try:
-        step = _step(chosen.status_vars)
-    except CodecError:
-        return None
-    if max(chosen.first, *step) > _LARGEST:
-        return None  # of BIGINT UNSIGNED, beyond what the kernel counts with
-    told = np.array((generated.column, chosen.first, *step), np.int64)
-    value = kernels().chosen(*arrays, piece, widths, told)
-    return None if value < 0 else int(value)
-
-
-@lru_cache(_TABLES_KEPT)
-def _widths(table_map: TableMapEvent, column: int) -> Small | None:
-    """The widths of a table's columns; None if the column holds no whole numbers."""
-    try:
-        # Signs bear on no length.
-        columns = table_columns(replace(table_map, optional_metadata=b""), flavor=Flavor.MARIADB)
-    except CodecError:
-        return None
-    widths = value_widths(columns)
-    if widths is None or column >= len(columns) or columns[column].type not in _BITS:
-        return None
-    return np.array(widths, np.int32)
 
 
 def _values(

@@ -1,55 +1,62 @@
 """Planned groups as bytes → a binlog's groups: `planned_route` for the usual case.
 
 A group of MariaDB's rows and their brackets, all of whose statements are there as texts, in a
-binlog that takes all that they name. The texts are made once for all binlogs, and a kernel puts them
-between the first and the last event of the group, in runs of groups. Rows are looked into only where
-they tell AUTO_INCREMENT values. Whatever else a group, a plan or a binlog is, is for the reference.
+binlog that takes all that they name. A kernel finds the texts in the plans' bytes, once for all
+binlogs of a run, and another one puts them between the first and the last event of the group. Rows
+are looked into only where they tell AUTO_INCREMENT values. Whatever else a group, a plan or a binlog
+is, is for the reference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from struct import Struct
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from binlane.binlogs.routing.cascades import dangers
-from binlane.binlogs.routing.cut_group import is_same_group
-from binlane.binlogs.routing.generated import Chosen, first_chosen, plainly_chosen
 from binlane.binlogs.routing.query_events import confined
-from binlane.binlogs.routing.row_selection import table_name
-from binlane.binlogs.routing.run_groups import RawPiece, RunGroups
+from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.routing.texts import UNKNOWN_NAMES, TextNames, names_in_statement
+from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
-from binlane.log.codec.event import decode_event
-from binlane.log.codec.format import Format
+from binlane.log.codec.columns import Column
 from binlane.log.codec.query import QueryEvent
-from binlane.log.codec.rows import RowsEvent, TableMapEvent
-from binlane.log.codec.types import ROWS_TYPES, EventType
-from binlane.log.codec.variables import IntvarKind
+from binlane.log.codec.row_count import value_widths
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.codec.types import ColumnType, EventType, Flavor
 from binlane.log.grouping.native import crc32_address
-from binlane.log.grouping.scanner import Numbers, Small
+from binlane.log.grouping.scanner import KnownTable, Numbers, Small
 from binlane.log.grouping.window import PADDING, Bytes
-from binlane.log.kernels import layout
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
 from binlane.names import TableName
+from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-from binlane.statements.session.group_plan import GroupPlan, Part, RowsPart, TextPart, basis_of
+from binlane.statements.session.group_plan import GroupPlan, RowsPart, basis_of
+from binlane.statements.session.plan_bytes import (
+    FULL_IMAGE,
+    EncodedPlan,
+    named_in,
+)
 from binlane.statements.sql.logged_statements import is_about_rows_only
-from binlane.statements.sql.servers import RowImage
 
 if TYPE_CHECKING:
     from binlane.binlogs.routing.routed_group import RoutedBinlog
 
-_INTVAR: Final = Struct("<BQ")
-_ROWS_CODES: Final = frozenset(map(int, ROWS_TYPES))
 _QUERY: Final = int(EventType.QUERY)
-_INTVAR_CODE: Final = int(EventType.INTVAR)
-_INSERT_ID: Final = bytes((IntvarKind.INSERT_ID,))
-_DATABASE_LENGTH: Final = 8
-_STATUS_AT: Final = 13
+_WHOLE: Final = frozenset(
+    (
+        ColumnType.TINY,
+        ColumnType.SHORT,
+        ColumnType.INT24,
+        ColumnType.LONG,
+        ColumnType.LONGLONG,
+    )
+)
+_LEAST_PART_BYTES: Final = 4
+"""No form and no event of a plan has fewer bytes."""
 _NO_FORMS: Final = np.zeros((lay.FORM_SIZE, 0), np.int32)
 
 Planned = tuple[Small, Numbers, Bytes]
@@ -63,242 +70,283 @@ _NO_TEXTS: Final = (
     np.zeros(1, np.int32),
     np.zeros(1, np.int32),
 )
-NO_PLANS: Final[Planned] = (
-    _NO_FORMS,
-    np.zeros((lay.BODY_SIZE, 0), np.int64),
-    np.zeros(PADDING, np.uint8),
-)
+_NO_BODIES: Final = np.zeros((lay.BODY_SIZE, 0), np.int64)
+_NO_ARENA: Final = np.zeros(PADDING, np.uint8)
+NO_PLANS: Final[Planned] = _NO_FORMS, _NO_BODIES, _NO_ARENA
+_REFERENCE: Final = lay.BY_ROUTE, 0
+_OWN: Final = lay.OWN_BYTES, lay.PLANNED
+_ABSENT: Final = -1
+"""In the place of the number of a list: the plan does not name the binlog."""
+_LISTS_KEPT: Final = 1024
+_List = tuple[int, bool]
+
+Form = tuple[int, int]
+"""The first event of a group's texts and how many there are, or `OWN_BYTES`, or `BY_ROUTE`."""
+_Statements = Sequence[tuple[QueryEvent, TextNames]]
 
 
-class Form:
-    """The texts of a group.
-
-    Args:
-        first: Number of the first of their events.
-        count: Number of these events, from that one on.
-        bodies: The bodies of the statements among them.
+class PlannedForms(NamedTuple):
+    """The forms of a run's groups in one binlog.
 
     Attributes:
-        place: Number of the first of their events, and how many there are.
+        arrays: The forms and the texts, as kernels take them.
+        stops: Numbers of the groups that come one by one, last first.
     """
 
-    def __init__(self, first: int, count: int, bodies: Sequence[bytes]) -> None:
-        self.place = first, count
-        self._bodies = bodies
-        self._statements: tuple[tuple[QueryEvent, TextNames], ...] | None = None
+    arrays: Planned
+    stops: Sequence[int]
 
-    def statements(self, format_: Format) -> tuple[tuple[QueryEvent, TextNames], ...]:
-        """The statements, with the names of what they change; they change rows only.
+    def is_text(self, number: int) -> bool:
+        """True if a group is there as texts."""
+        first: int = self.arrays[0].item(lay.FORM_FIRST, number)
+        return first >= 0 and self.arrays[0].item(lay.FORM_COUNT, number) != 0
+
+
+class PlanReader:
+    """Reads the plans of runs of one log; what tables have is kept from run to run."""
+
+    def __init__(self) -> None:
+        """Begin without tables."""
+        self._tables: list[KnownTable] = []
+        self._count = 0
+        self._widths: list[tuple[int, int]] = []
+        self._places: list[tuple[int, int]] = []
+        self._arrays = np.zeros((2, 0), np.int32), np.zeros((2, 0), np.int64)
+        self._lists: dict[tuple[Definition, bytes], _List] = {}
+
+    def read(self, groups: RunGroups, plans: Mapping[int, EncodedPlan]) -> RunTexts:
+        """Find the texts in the plans of a run's groups.
 
         Args:
-            format_: Format of the FORMAT_DESCRIPTION before the group.
+            groups: The groups.
+            plans: Plans made for them, by their numbers.
         """
-        if self._statements is None:
-            found = [QueryEvent.decode(Reader(body), format_) for body in self._bodies]
-            self._statements = tuple(
-                (one, names_in_statement(one) if is_about_rows_only(one.query) else UNKNOWN_NAMES)
-                for one in found
-            )
-        return self._statements
+        return RunTexts(groups, plans, self)
+
+    def list_of(self, definition: Definition, names: bytes) -> _List:
+        """The number of a binlog's list of parts in a plan, and if it was made for the binlog as it is.
+
+        Args:
+            definition: Definition of the binlog.
+            names: The plan's names of binlogs and their definitions, as bytes.
+        """
+        known = self._lists.get((definition, names))
+        if known is None:
+            numbers, bases = named_in(names)
+            name = definition.name
+            known = numbers.get(name, _ABSENT), bases.get(name) == basis_of(definition)
+            if len(self._lists) >= _LISTS_KEPT:
+                self._lists.clear()
+            self._lists[definition, names] = known
+        return known
+
+    def widths_of(self, tables: list[KnownTable]) -> tuple[Small, Numbers]:
+        """The widths of tables' columns, as kernels take them."""
+        if tables is not self._tables:
+            self._tables, self._count = tables, 0
+            self._widths, self._places = [], []
+        elif self._count == len(tables):
+            return self._arrays
+        for table in tables[self._count :]:
+            widths = _widths(table)
+            self._places.append((len(self._widths), len(widths)))
+            self._widths += widths
+        self._count = len(tables)
+        widths_ = np.array(self._widths, np.int32).reshape(-1, 2)
+        places = np.array(self._places, np.int64).reshape(-1, 2)
+        self._arrays = np.ascontiguousarray(widths_.T), np.ascontiguousarray(places.T)
+        return self._arrays
+
+
+def _widths(table: KnownTable) -> list[tuple[int, int]]:
+    """The width of each column of a table, and if it holds whole numbers; none if they are not plain."""
+    try:
+        # Signs bear on no length.
+        table_map = replace(table.table_map, optional_metadata=b"")
+        columns: Sequence[Column] = table_columns(table_map, flavor=Flavor.MARIADB)
+    except CodecError:
+        return []
+    widths = value_widths(columns) or ()
+    return [
+        (width, column.type in _WHOLE)
+        for width, column in zip(widths, columns if widths else (), strict=True)
+    ]
 
 
 class RunTexts:
-    """The planned texts of a run's groups, each made once for all binlogs.
+    """The planned texts of a run's groups, found once for all binlogs.
 
     Args:
-        groups: The groups; the run's bytes behind them may be changed.
+        groups: The groups.
+        plans: Plans made for them, by their numbers.
+        reader: Knows the columns of the run's tables.
     """
 
-    def __init__(self, groups: RunGroups) -> None:
+    def __init__(
+        self, groups: RunGroups, plans: Mapping[int, EncodedPlan], reader: PlanReader
+    ) -> None:
         self.groups = groups
-        self._forms: dict[int, list[tuple[tuple[Part, ...], Form | None]]] = {}
-        self._bodies: list[tuple[int, int, int, int]] = []
-        self._arena = bytearray()
-        self._arrays: tuple[Numbers, Bytes] | None = None
+        self._reader = reader
+        self._plans: dict[int, tuple[int, int, bool]] = {}
+        self._blocks: list[bytes] = []
+        self._forms: list[Form] = []
+        self._bodies, self._arena = _NO_BODIES, _NO_ARENA
+        self._known: dict[tuple[tuple[_List, ...], bool, tuple[int, ...]], PlannedForms] = {}
+        self._statements: dict[Form, _Statements] = {}
+        if plans:
+            self._read(plans)
 
-    def arrays(self, forms: Small) -> Planned:
-        """The form of each group in one binlog, and the texts, as kernels take them."""
-        if self._arrays is None:
-            bodies = np.array(self._bodies, np.int64).reshape(-1, lay.BODY_SIZE)
-            arena = np.frombuffer(self._arena + bytes(PADDING), np.uint8)
-            self._arrays = np.ascontiguousarray(bodies.T), arena
-        return forms, *self._arrays
+    def _read(self, plans: Mapping[int, EncodedPlan]) -> None:
+        run = self.groups.run
+        widths = self._reader.widths_of(run.tables)
+        places: dict[int, tuple[int, int]] = {}
+        seen: set[tuple[int, int]] = set()
+        pieces: list[bytes] = []
+        rows: list[tuple[int, int, int, int, int, int, int, int]] = []
+        end = 0
+        for number, (all_, own) in plans.items():
+            place = places.get(id(all_))
+            if place is None or (id(all_), own) in seen:
+                # All forms of these bytes are of different plans, so that the bytes bound their number.
+                start, end = end, end + len(all_.encoded)
+                place = places[id(all_)] = start, end
+                pieces.append(all_.encoded)
+            seen.add((id(all_), own))
+            rows.append((number, *place, own, 0, 0, 0, 0))
+        pieces.append(bytes(PADDING))
+        arena = np.frombuffer(bytearray(b"".join(pieces)), np.uint8)
+        index = np.ascontiguousarray(np.array(rows, np.int64).T)
+        most = end // _LEAST_PART_BYTES
+        bodies = np.empty((lay.BODY_SIZE, most), np.int64)
+        forms = np.empty((lay.FORM_SIZE, most), np.int32)
+        state = np.zeros(lay.PLANS_SIZE, np.int64)
+        state[lay.PLANS_NAME_AT] = run.format.post_header_length(EventType.TABLE_MAP)
+        state[lay.PLANS_WANT_TEXTS] = not run.format.has_tables_info
+        state[lay.PLANS_FULL_IMAGE] = FULL_IMAGE
+        events = run.data, run.events
+        kernels().read_plans(
+            events, self.groups.looked_at, (arena, index), widths, (bodies, forms), state
+        )
+        self._bodies, self._arena = bodies, arena
+        self._forms = list(zip(*forms[:, : state[lay.PLANS_FORMS]].tolist(), strict=True))
+        blocks: dict[bytes, int] = {}
+        text = arena.data
+        for number, _, _, _, names, names_end, form, is_full in zip(*index.tolist(), strict=True):
+            if form >= 0:
+                block = blocks.setdefault(bytes(text[names:names_end]), len(blocks))
+                self._plans[number] = form, block, bool(is_full)
+        self._blocks = list(blocks)
 
-    def form(self, number: int, plan: GroupPlan, parts: tuple[Part, ...]) -> Form | None:
-        """The texts of a group; None if the group is for the reference.
+    def forms_in(self, binlog: RoutedBinlog, numbers: Sequence[int]) -> PlannedForms:
+        """The forms of groups in a binlog, by their plans.
 
         Args:
-            number: The group's number in the run.
-            plan: The plan made for the group.
-            parts: The parts of the plan for a binlog.
+            binlog: The binlog, which has everything before the groups.
+            numbers: The groups that plans may concern, or that hold marks, in order.
         """
-        known = self._forms.setdefault(number, [])
-        for others, form in known:
-            if others is parts or others == parts:
-                return form
-        made = self._made(number, plan, parts)
-        known.append((parts, made))
+        definition = binlog.definition
+        has_texts = not (binlog.memory.left_out or binlog.may_have_tables_info)
+        list_of, is_unscoped = self._reader.list_of, definition.scope.is_unscoped
+        lists = tuple([list_of(definition, block) for block in self._blocks])
+        key = lists, has_texts, tuple(numbers)
+        if is_unscoped and key in self._known:
+            return self._known[key]
+        forms = np.zeros((lay.FORM_SIZE, self.groups.run.count), np.int32)
+        stops: list[int] = []
+        for number in numbers:
+            plan = self._plans.get(number)
+            form = _REFERENCE
+            if plan is not None:
+                first, block, is_full = plan
+                list_, is_made_for_it = lists[block]
+                if list_ == _ABSENT:
+                    form = _OWN if is_full else _REFERENCE
+                else:
+                    form = self._forms[first + list_]
+                is_text = form[0] >= 0
+                if is_text and not (
+                    has_texts
+                    and is_made_for_it
+                    and (is_unscoped or self._is_inside(form, number, binlog))
+                ):
+                    form = _REFERENCE
+            if form == _REFERENCE:
+                stops.append(number)
+            else:
+                forms[:, number] = form
+        stops.reverse()
+        made = PlannedForms((forms, self._bodies, self._arena), stops)
+        if is_unscoped:
+            self._known[key] = made
         return made
 
-    def placed(self, number: int, form: tuple[int, int], position: int) -> tuple[memoryview, int]:
-        """The bytes of a group with its planned texts, and the number of its events.
+    def placed(self, forms: PlannedForms, numbers: range, binlog: RoutedBinlog) -> Placed:
+        """The bytes of some groups with their planned texts, as far as a binlog's file has room.
 
         Args:
-            number: The group's number in the run.
-            form: The group's form, as `form_in` gives it.
-            position: Position at which the binlog's file ends.
+            forms: The forms of the groups in the binlog; all of them are texts.
+            numbers: The groups.
+            binlog: The binlog, which has everything before them.
         """
-        run, forms = self.groups.run, np.zeros((lay.FORM_SIZE, number + 1), np.int32)
-        forms[:, number] = form
+        run = self.groups.run
         state = np.zeros(lay.STATE_SIZE, np.int64)
         state[lay.CRC32] = crc32_address()
-        state[lay.NEXT_GROUP], state[lay.LAST_GROUP] = number, number + 1
-        state[lay.POSITION], state[lay.LIMIT] = position, position + 1
+        state[lay.NEXT_GROUP], state[lay.LAST_GROUP] = numbers.start, numbers.stop
+        state[lay.POSITION] = binlog.size_bytes
+        state[lay.LIMIT] = binlog.size_bytes + binlog.room_bytes
         arrays = run.data, run.events, run.groups, _NO_ROLES
-        out = np.zeros(1 << 10, np.uint8)
-        planned, actions = self.arrays(forms), np.zeros(0, np.uint8)
-        copy = kernels().copy_groups
-        while copy(arrays, _NO_VIEW, _NO_TEXTS, planned, (out, actions), state) == lay.FULL:
+        out = np.zeros(1 << 14, np.uint8)
+        actions, copy = np.zeros(0, np.uint8), kernels().copy_groups
+        while (
+            copy(arrays, _NO_VIEW, _NO_TEXTS, forms.arrays, (out, actions), state) == lay.FULL
+            and not state[lay.OUT_LENGTH]
+        ):
             out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
-        return out.data[: int(state[lay.OUT_LENGTH])], int(state[lay.EVENTS_KEPT])
+        data = out.data[: int(state[lay.OUT_LENGTH])]
+        return Placed(data, int(state[lay.EVENTS_KEPT]), int(state[lay.NEXT_GROUP]))
 
-    def _made(self, number: int, plan: GroupPlan, parts: tuple[Part, ...]) -> Form | None:
-        pieces = self.groups.pieces(number)
-        sections = is_same_group([piece.mapped for piece in pieces], plan.sections)
-        if not parts or sections is None:
-            return None
-        following, first, arena_end = 0, len(self._bodies), len(self._arena)
-        for part in parts:
-            is_next = isinstance(part, TextPart) and part.section is not None
-            if not is_next or not following <= part.section < len(sections):  # type: ignore[operator]  # it is none of rows
-                break
-            assert isinstance(part, TextPart), "it was looked at"
-            assert part.section is not None, "as above"
-            following = part.section + 1
-            if not self._add(part, [pieces[one] for one in sections[part.section]]):
-                break
-        else:
-            self._arrays = None
-            bodies = [part.events[-1].body for part in parts if isinstance(part, TextPart)]
-            return Form(first, len(self._bodies) - first, bodies)
-        del self._bodies[first:], self._arena[arena_end:]
-        return None
-
-    def _add(self, part: TextPart, pieces: Sequence[RawPiece]) -> bool:
-        """Add the events of a text, each with its time; True if that could be done."""
-        events, groups = part.events, self.groups
-        if not events or any(event.flags for event in events):
-            return False
-        last = events[-1]
-        if last.type_code != _QUERY:
-            return False
-        if part.is_as_sent and part.is_another(groups.annotated(pieces[0])):
-            return False
-        run = groups.run
-        status_vars = _status_vars(last.body)
-        if status_vars is None or run.format.has_tables_info:
-            return False
-        at = run.events.item(layout.EVENT_OFFSET, pieces[0].first)
-        timestamp = part.timestamp or int.from_bytes(run.data[at : at + 4].tobytes(), "little")
-        for event in events:
-            body = event.body
-            if event.type_code == _INTVAR_CODE and body[:1] == _INSERT_ID:
-                if part.generated is None or len(body) != _INTVAR.size:
-                    return False
-                known = Chosen(first=_INTVAR.unpack(body)[1], status_vars=status_vars)
-                value = self._chosen(pieces, part, known)
-                if value is None:
-                    return False
-                body = _INTVAR.pack(IntvarKind.INSERT_ID, value)
-            self._bodies.append((event.type_code, timestamp, len(self._arena), len(body)))
-            self._arena += body
-        return True
-
-    def _chosen(self, pieces: Sequence[RawPiece], part: TextPart, known: Chosen) -> int | None:
-        """The first value that the server chose; None if only the reference tells why it is not known."""
-        run, generated = self.groups.run, part.generated
-        assert generated is not None, "the text has an INSERT_ID event"
-        if len(pieces) == 1 and pieces[0].table >= 0 and pieces[0].mapped == {generated.table}:
-            piece, table_map = pieces[0], run.tables[pieces[0].table].table_map
-            value = plainly_chosen(
-                (run.data, run.events), (piece.first, piece.end), table_map, generated, known
+    def _is_inside(self, form: Form, number: int, binlog: RoutedBinlog) -> bool:
+        """True if texts may stand in a scoped binlog as they are, and nothing is to be remembered."""
+        groups, scope, memory = self.groups, binlog.definition.scope, binlog.memory
+        return (
+            groups.has(number, lay.ENDS_WITH_XID)  # a COMMIT names a database
+            and not scope.ignores_case
+            and not memory.empty_tables
+            and not dangers(memory.links, scope)
+            and all(
+                scope.includes(table) for piece in groups.pieces(number) for table in piece.mapped
             )
-            if value is not None:
-                return value
-        rows = _rows(run_groups=self.groups, pieces=pieces, table=generated.table)
-        found = first_chosen(rows, generated, known, flavor=run.format.flavor)
-        return None if isinstance(found, str) else found
+            and all(_may_stand(*one, scope) for one in self._statements_of(form))
+        )
+
+    def _statements_of(self, form: Form) -> _Statements:
+        """The statements among some texts, with the names of what they change; they change rows only."""
+        known = self._statements.get(form)
+        if known is None:
+            first, count = form
+            found = []
+            for type_code, _, start, length in self._bodies[:, first : first + count].T.tolist():
+                if type_code == _QUERY:
+                    body = self._arena[start : start + length].tobytes()
+                    one = QueryEvent.decode(Reader(body), self.groups.run.format)
+                    is_plain = is_about_rows_only(one.query)
+                    found.append((one, names_in_statement(one) if is_plain else UNKNOWN_NAMES))
+            known = self._statements[form] = found
+        return known
 
 
-def _status_vars(body: bytes) -> bytes | None:
-    """The status variables of a plain statement's body; None if its lengths are wrong."""
-    if len(body) <= _STATUS_AT:
-        return None
-    end = _STATUS_AT + int.from_bytes(body[_STATUS_AT - 2 : _STATUS_AT], "little")
-    text_at = end + body[_DATABASE_LENGTH] + 1
-    return body[_STATUS_AT:end] if body[text_at - 1 : text_at] == b"\0" else None
+class Placed(NamedTuple):
+    """Groups with planned texts, made for the place where a binlog ends.
 
-
-def _rows(
-    *, run_groups: RunGroups, pieces: Sequence[RawPiece], table: TableName
-) -> Iterator[tuple[RowsEvent, TableMapEvent]]:
-    """The rows events of a table with it.
-
-    Raises:
-        CodecError: If one cannot be decoded.
+    Attributes:
+        data: The bytes of the groups.
+        events: Number of their events.
+        next_group: Number of the first group that is not there: it begins another file, or is asked for next.
     """
-    run = run_groups.run
-    for piece in pieces:
-        for place in range(piece.first, piece.end):
-            if run.events.item(layout.EVENT_TYPE, place) not in _ROWS_CODES:
-                continue
-            number = run.events.item(layout.EVENT_MAP, place)
-            if number < 0 or table_name(run.tables[number].table_map) != table:
-                continue
-            start = run.events.item(layout.EVENT_OFFSET, place)
-            stop = run.events.item(layout.EVENT_END, place) + run.format.checksum_length
-            body = decode_event(run.data[start:stop].tobytes(), run.format).body
-            assert isinstance(body, RowsEvent), "its type says so"
-            yield body, run.tables[number].table_map
 
-
-def form_in(
-    texts: RunTexts, number: int, plan: GroupPlan, binlog: RoutedBinlog
-) -> tuple[int, int] | None:
-    """The form of a group in a binlog, by its plan.
-
-    Args:
-        texts: The texts of the group's run.
-        number: The group's number in the run.
-        plan: The plan made for the group.
-        binlog: The binlog, which has everything before the group.
-
-    Returns:
-        The first event of its texts and how many there are, or that it is there as its own bytes; None
-        if it is for the reference.
-    """
-    definition, memory, groups = binlog.definition, binlog.memory, texts.groups
-    name = definition.name
-    if groups.has(number, lay.IS_MARK | lay.IS_PACKED):
-        return None
-    parts = plan.binlogs.get(name)
-    if parts is None or is_all_rows(plan, name):
-        is_full = plan.image is RowImage.FULL
-        return (lay.OWN_BYTES, lay.PLANNED) if is_full else None
-    if (
-        memory.left_out
-        # The reference finds the tables that statements concern.
-        or binlog.may_have_tables_info
-        or name in plan.ends
-        or plan.bases.get(name) != basis_of(definition)
-    ):
-        return None
-    form = texts.form(number, plan, parts)
-    if form is None or not (
-        definition.scope.is_unscoped or _is_inside(form, groups, number, binlog)
-    ):
-        return None
-    return form.place
+    data: memoryview
+    events: int
+    next_group: int
 
 
 def is_all_rows(plan: GroupPlan, name: str) -> bool:
@@ -310,19 +358,6 @@ def is_all_rows(plan: GroupPlan, name: str) -> bool:
         if not isinstance(part, RowsPart) or part != (at, 0):
             return False
     return True
-
-
-def _is_inside(form: Form, groups: RunGroups, number: int, binlog: RoutedBinlog) -> bool:
-    """True if texts may stand in a scoped binlog as they are, and nothing is to be remembered."""
-    scope, memory = binlog.definition.scope, binlog.memory
-    return (
-        groups.has(number, lay.ENDS_WITH_XID)  # a COMMIT names a database
-        and not scope.ignores_case
-        and not memory.empty_tables
-        and not dangers(memory.links, scope)
-        and all(scope.includes(table) for piece in groups.pieces(number) for table in piece.mapped)
-        and all(_may_stand(*one, scope) for one in form.statements(groups.run.format))
-    )
 
 
 def _may_stand(statement: QueryEvent, names: TextNames, scope: Scope) -> bool:

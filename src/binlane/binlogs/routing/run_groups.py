@@ -82,17 +82,18 @@ class RunGroups:
     @cached_property
     def facts(self) -> npt.NDArray[np.int64]:
         """Facts of each group, a column each, as `kernels.group_facts` tells them."""
-        return self._looked_at[0]
+        return self.looked_at[0]
 
     @cached_property
-    def _looked_at(self) -> tuple[npt.NDArray[np.int64], list[list[int]]]:
+    def looked_at(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Facts of each group, and the pieces of all groups, as `kernels.look` tells them."""
         run = self.run
         facts = np.empty((lay.FACT_SIZE, run.count), np.int64)
         pieces = np.empty((lay.PIECE_SIZE, run.groups.item(layout.GROUP_END, -1)), np.int64)
         name_at = run.format.post_header_length(EventType.TABLE_MAP)
         arrays = run.data, run.events, run.groups
         count = kernels().look(arrays, _MARK, name_at, facts, pieces)
-        return facts, pieces[:, :count].T.tolist()
+        return facts, np.ascontiguousarray(pieces[:, :count])
 
     def is_any(self, bits: int) -> bool:
         """True if any group has one of some bits among its facts."""
@@ -108,11 +109,11 @@ class RunGroups:
 
     def pieces(self, number: int) -> list[RawPiece]:
         """The pieces of a group of MariaDB's rows and their brackets; none if it is for the reference."""
-        facts, pieces = self._looked_at
+        facts, found = self.looked_at
         start, end = (facts.item(row, number) for row in (lay.FACT_PIECES, lay.FACT_PIECES_END))
         return [
             RawPiece(first, stop, self._tables(first, stop, table), table, text, text_end)
-            for first, stop, table, text, text_end in pieces[start:end]
+            for first, stop, table, text, text_end in found[:, start:end].T.tolist()
         ]
 
     def _tables(self, first: int, end: int, table: int) -> frozenset[TableName]:

@@ -159,7 +159,7 @@ class SpanRouter:
         self._out: Bytes = np.zeros(1 << 16, np.uint8)
         self._actions: Bytes = np.zeros(1 << 14, np.uint8)
         self._state: Numbers = np.zeros(lay.STATE_SIZE, np.int64)
-        self._state[lay.CRC32] = crc32_address()
+        self._crc32 = crc32_address()
         self._texts = NumberedTexts()
 
     def read(self, groups: RunGroups) -> bool:
@@ -291,7 +291,7 @@ class SpanRouter:
         own = np.flatnonzero(np.bincount(texts, minlength=SHAPES_MAX) * self._texts.is_judged)
         is_for_route = np.zeros(SHAPES_MAX, np.bool_)
         for view, binlog in zip(self._views, binlogs, strict=True) if own.shape[0] else ():
-            self._know(view, binlog)
+            self._know(view, binlog.has_tables_info, binlog.memory)
             if view.definition.scope.is_unscoped:
                 is_for_route[own] |= view.asks or view.converts
                 continue
@@ -319,15 +319,14 @@ class SpanRouter:
                 self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
 
-    def _know(self, view: _Views, binlog: RoutedBinlog) -> None:
+    def _know(self, view: _Views, has_tables_info: bool, memory: Memory) -> None:  # noqa: FBT001  # as it is called
         """Take the state of a binlog before the bytes of the groups behind are made."""
-        if binlog.has_tables_info is not view.has_tables_info:
-            view.has_tables_info = binlog.has_tables_info
+        if has_tables_info is not view.has_tables_info:
+            view.has_tables_info = has_tables_info
             view.converts = view.has_tables_info or self._format.has_tables_info
             view.memory = None
             for number, key in self._texts.contexts:
                 self._judge_context_of(view, number, self._context(key))
-        memory = binlog.memory
         if memory is not view.memory:
             view.memory = memory
             view.verdicts[lay.ACTION, self._texts.is_judged] = lay.UNJUDGED
@@ -449,7 +448,8 @@ class SpanRouter:
             ROTATE where it is for another file, FULL.
         """
         view, state, first = self._views[number], self._state, groups.start
-        self._know(view, binlog)
+        memory = binlog.memory
+        self._know(view, binlog.has_tables_info, memory)
         stop, is_whole = groups.stop, view.is_whole
         if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
@@ -457,13 +457,15 @@ class SpanRouter:
             if held == [first]:
                 return BinlogPart(next_group=first), lay.ASK
             stop = min([stop, *held])
-        state[lay.NEXT_GROUP :] = 0
-        state[lay.CRC32] = crc32_address()
-        state[lay.NEXT_GROUP], state[lay.LAST_GROUP] = first, stop
-        state[lay.POSITION] = position = binlog.size_bytes
-        state[lay.LIMIT] = position + binlog.room_bytes
-        state[lay.KEEPS_ALL] = is_whole + (is_whole and (view.asks or view.converts))
-        state[lay.CLOCK_BASE] = binlog.clock_base
+        position = binlog.size_bytes
+        state[:] = 0
+        state[lay.LAST_GROUP] = stop
+        # The numbers in the order of their places, from NEXT_GROUP to CLOCK_BASE.
+        state[: lay.CLOCK] = (
+            *(first, 0, position, position + binlog.room_bytes),
+            is_whole + (is_whole and (view.asks or view.converts)),
+            *(self._crc32, binlog.clock_base),
+        )
         while True:
             status = self._copy(run, view, planned)
             if status == lay.FULL and not state[lay.OUT_LENGTH]:
@@ -474,7 +476,7 @@ class SpanRouter:
                 break
         told = state.tolist()
         following = told[lay.NEXT_GROUP]
-        is_all = following == run.count
+        is_all = following == run.groups.shape[1]
         part = BinlogPart(
             data=self._out.data[: told[lay.OUT_LENGTH]],
             groups=told[lay.GROUPS_KEPT],
@@ -483,24 +485,28 @@ class SpanRouter:
             rows_events=told[lay.ROWS_KEPT],
             next_group=following,
             done=after if is_all else run.position_after(binlog.reached, following, start=first),
-            memory=self._memory_behind(run, range(first, following), binlog.memory),
+            memory=(
+                self._memory_behind(run, range(first, following), memory)
+                if memory.empty_tables
+                else None
+            ),
             clock=told[lay.CLOCK],
-            omissions=self._omissions(range(first, following)) if is_whole else _texts_left(told),
+            omissions=(
+                (self._omissions(range(first, following)) if self.statements else ())
+                if is_whole
+                else _texts_left(told)
+            ),
         )
         return part, status
 
     def _memory_behind(self, run: RawRun, groups: range, memory: Memory) -> Memory | None:
         """A binlog's memory behind groups of rows; None if it is the same."""
-        if not memory.empty_tables:
-            return None
         tables = self.mapped(run, groups, memory.empty_tables)
         return memory.with_rows(tables) if tables else None
 
     def _omissions(self, groups: range) -> tuple[tuple[Omission, int], ...]:
         """The changes of some groups that were logged as statements; other ones ask for `route`."""
         statements = self.statements
-        if not statements:
-            return ()
         number = bisect_left(statements, groups.stop) - bisect_left(statements, groups.start)
         return ((LOGGED_AS_STATEMENT, number),) if number else ()
 

@@ -149,12 +149,12 @@ class Binlog:
     @property
     def has_tables_info(self) -> bool:
         """True if Query events of its last file name the tables that they concern."""
-        return self.format.has_tables_info
+        return self._files.open.format.has_tables_info
 
     @property
     def may_have_tables_info(self) -> bool:
         """True if Query events of its last file, or of a later one, may name the tables that they concern."""
-        return self.has_tables_info or self.settings.has_tables_info
+        return self._files.open.format.has_tables_info or self.settings.has_tables_info
 
     @property
     def source_format(self) -> Format:
@@ -174,8 +174,10 @@ class Binlog:
     @property
     def room_bytes(self) -> int:
         """Bytes that the last file may still grow before another begins; one group always fits."""
-        room = self.settings.max_binlog_size_bytes - self.size_bytes
-        return max(room, 0 if self.size_bytes > self.head.size_bytes else 1)
+        file = self._files.open
+        size_bytes = file.size_bytes
+        room = self.settings.max_binlog_size_bytes - size_bytes
+        return max(room, 0 if size_bytes > file.head.size_bytes else 1)
 
     @property
     def has_unsynced(self) -> bool:
@@ -249,7 +251,9 @@ class Binlog:
         if part.group is not None:
             self.append_new(part.group)
         elif part.data:
-            data = self._cut_placed(part.data) if part.cutter is None else part.data
+            data = part.data
+            if part.cutter is None and self.definition.row_image is not RowImage.FULL:
+                data = self._cut_placed(data)
             self._append_placed(data, groups=part.groups, clock=part.clock)
             if part.cutter is not None:
                 self.cutters.note_uncut(part.cutter)
@@ -350,15 +354,20 @@ class Binlog:
     def _cut_placed(self, data: AnyBytes) -> AnyBytes:
         """Give the bytes for `_append_placed`, with the row images that the binlog is to have."""
         image = self.definition.row_image
-        if image is RowImage.FULL:
-            return data
         return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
 
     def _append_placed(self, data: AnyBytes, *, groups: int, clock: int = 0) -> None:
         """Add bytes of whole groups made for `size_bytes`, with their last logical timestamp."""
-        with self._telling:
-            self._files.add(self._as_written(data), groups=groups)
-            self._clock.last = max(self._clock.last, clock)
+        # As `with self._telling`, without its calls: each group of each binlog passes here.
+        if self._failure:
+            self._check_open()
+        try:
+            self._files.add(
+                self._as_written(data) if self.definition.is_compressed else data, groups=groups
+            )
+        except OSError as error:
+            raise self._fault(error) from error
+        self._clock.last = max(self._clock.last, clock)
 
     def _as_written(self, placed: AnyBytes) -> AnyBytes:
         """Groups that were made for where the binlog ends, compressed if they are to be."""
@@ -368,7 +377,8 @@ class Binlog:
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
-        self._take_memory()
+        if self._next_memory is not None:
+            self._take_memory()
         contents = self._contents
         reached = contents.position
         is_ahead = position is reached or position.includes(reached)
@@ -405,8 +415,12 @@ class Binlog:
         """Write what was appended, as the first step of a `sync` whose steps follow one by one."""
         if self._next_memory is not None:
             self._take_memory()
-        with self._telling:
+        if self._failure:
+            self._check_open()
+        try:
             self._files.open.write()
+        except OSError as error:
+            raise self._fault(error) from error
 
     def wants_force(self, *, always: bool = False) -> bool:
         """True if the bytes written must be forced to disk before they are published.
@@ -414,9 +428,9 @@ class Binlog:
         Args:
             always: Force to disk whatever the settings say.
         """
-        every = self.settings.sync_binlog
-        is_due = always or self._is_memory_due or (0 < every <= self._files.open.unsynced_groups)
-        return is_due and self._files.open.has_unsynced
+        every, file = self.settings.sync_binlog, self._files.open
+        is_due = always or self._is_memory_due or (0 < every <= file.unsynced_groups)
+        return is_due and file.has_unsynced
 
     def force(self) -> None:
         """Force what was written to disk; alone of all steps it may run beside others' in a thread."""
@@ -427,6 +441,11 @@ class Binlog:
         """Let readers know what was written."""
         self._files.publish(self._contents.position)
         self._published_contents = self._contents.copy()
+
+    @property
+    def has_work_behind(self) -> bool:
+        """True if `save_memory` or `purge_if_due` may have something to do."""
+        return self._is_memory_due or self._is_purge_due or self.children is not None
 
     def save_memory(self) -> None:
         """Save the mark where what is remembered has changed, as the step behind `publish`."""

@@ -167,6 +167,7 @@ class Output:
 
     Attributes:
         live: The part of it that its readers share.
+        binlog: The binlog.
         counts: Counts of its contents since this process began.
         is_stopped: True if STOP BINLOG was executed.
         failure: The reason why nothing can be written to it; empty while it can.
@@ -210,6 +211,13 @@ class Output:
     _told: Published | None = None
     _stopped_at: AnyGtid | None = None
     _counted: FilePosition | None = None
+    binlog: Binlog = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know the binlog itself, which readers do not."""
+        binlog = self.live.binlog
+        assert isinstance(binlog, Binlog), "the loop made it"
+        self.binlog = binlog
 
     @classmethod
     def of(cls, binlog: Binlog, lost: frozenset[int]) -> Self:
@@ -230,18 +238,18 @@ class Output:
 
     def take_news(self) -> bool:
         """True if more is published than the last time; its bytes are counted."""
-        published = self.live.published
+        published, counted = self.binlog.published, self._counted
         if published is self._told:
             return False
         self._told = published
-        if self._counted is not None:
-            self.counts.size_bytes += published.bytes_behind(self._counted) or 0
+        last = published.last
+        if counted is not None:
+            if counted.file == last.name:
+                self.counts.size_bytes += max(0, last.size_bytes - counted.position)
+            else:
+                self.counts.size_bytes += published.bytes_behind(counted) or 0
         self._counted = published.end
         return True
-
-    def note_routed(self, timestamp: int | None) -> None:
-        """Note the time of the last group that was routed, in seconds since 1970."""
-        self.last_timestamp = timestamp
 
     def note_complete(self, now_s: float) -> None:
         """Note that it holds everything that the source has, at a time as `time.time`."""
@@ -314,7 +322,7 @@ class Output:
 
     def reopen(self, binlog: Binlog) -> None:
         """Take a binlog that was read again from its files."""
-        self.live.binlog = binlog
+        self.live.binlog = self.binlog = binlog
         self.has_lost_trust = False
 
     def begin_anew(self, begin: Position | None = None) -> None:
@@ -350,13 +358,6 @@ class Output:
     def name(self) -> str:
         """The binlog's."""
         return self.live.name
-
-    @property
-    def binlog(self) -> Binlog:
-        """The binlog."""
-        binlog = self.live.binlog
-        assert isinstance(binlog, Binlog), "the loop made it"
-        return binlog
 
     @property
     def taken(self) -> Position:

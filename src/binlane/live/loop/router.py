@@ -190,33 +190,38 @@ class Router:
             is_full = held.size_bytes > _HELD_BYTES_MAX
             if self._is_read(output) and not (waits or is_full):
                 continue
-            before = len(held.groups)
+            before = held.count
             work = partial(self._work_off, output, held, waits=waits)
             if not self._guarded(output, work, on_fault) or not held.groups:
                 self._held.pop(output, None)
-            has_moved |= len(held.groups) < before
+            has_moved |= held.count < before
         return has_moved
 
     def _work_off(self, output: Output, held: _Held, *, waits: bool) -> None:
         while held.groups:
             is_full = held.size_bytes > _HELD_BYTES_MAX
+            before = held.groups[0].size_bytes
             try:
                 self._place_held(output, held.groups[0], waits=waits or is_full)
             except PlanPendingError:
+                held.size_bytes -= before - held.groups[0].size_bytes
                 if self._is_read(output) and (waits or is_full):
                     raise HistoryPendingError(
                         "the rows of a table that comes in are being read"
                     ) from None
                 return
-            held.size_bytes -= held.groups.popleft().size_bytes
+            held.groups.popleft()
+            held.size_bytes -= before
 
     def _place_held(self, output: Output, held: EventGroup | _RawHeld, *, waits: bool) -> None:
         if isinstance(held, EventGroup):
             self._place(output, held, waits=waits)
             return
+        numbers = range(held.first, held.groups.run.count)
         plans = self._plans(output, waits=waits)
-        parts = self._dispatcher.group_parts(held.groups, held.number, output.binlog, plans)
-        self._write(output, parts)
+        for part in self._dispatcher.group_parts(held.groups, numbers, output.binlog, plans):
+            self._take_part(output, part, part.gtid)
+            held.first = part.next_group
 
     def _plans(self, output: Output, *, waits: bool = False) -> OutputPlans:
         return OutputPlans(output, self._substitution, self._is_ending, waits=waits)
@@ -236,14 +241,15 @@ class Router:
             for number in range(run.count):
                 self._take_group(groups.group(number), outputs, on_fault)
             return
+        last_timestamp = run.last_timestamp
         for number, output in enumerate(outputs):
             try:
                 self._append(output, number, taken)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 on_fault(output, error)
             else:
-                output.note_routed(run.last_timestamp)
-        self.last_timestamp = run.last_timestamp
+                output.last_timestamp = last_timestamp
+        self.last_timestamp = last_timestamp
 
     def _append(self, output: Output, place: int, taken: _Run) -> None:
         groups, run = taken.groups, taken.groups.run
@@ -252,7 +258,7 @@ class Router:
             return
         binlog = output.binlog
         reached = output.taken if binlog.seedings else binlog.reached
-        first = _first_missing(run, reached, self.position)
+        first = 0 if reached is self.position else _first_missing(run, reached, self.position)
         if first is None:
             for number in range(run.count):
                 self._give(output, groups.group(number))
@@ -270,9 +276,13 @@ class Router:
                 as_bytes += part.groups - part.planned if part.gtid is None else 0
         except PlanPendingError:
             self._hold_from(output, groups, following)
-        definition = binlog.definition
-        if substitution is not None and definition.logging_mode is not LoggingMode.ROW:
-            if definition.scope.is_unscoped:
+        if (
+            substitution is not None
+            # Else sessions made all of them, or may have.
+            and len(plans.numbers) < run.count
+            and binlog.definition.logging_mode is not LoggingMode.ROW
+        ):
+            if binlog.definition.scope.is_unscoped:
                 as_bytes = bypassing(groups, plans.numbers, range(first, following))
             if as_bytes:
                 # No session through the port made the rows.
@@ -293,7 +303,7 @@ class Router:
             raise _anonymous(f"{group.file}:{group.position}")
         for output in outputs:
             self._guarded(output, partial(self._give, output, group), on_fault)
-            output.note_routed(group.timestamp)
+            output.last_timestamp = group.timestamp
         if group.gtid is not None and self.position is not None:
             self.position = self.position.advance(group.gtid)
         self.last_timestamp = group.timestamp
@@ -317,7 +327,7 @@ class Router:
             return
         for output, parts in zip(lacking, made, strict=True):
             self._guarded(output, partial(self._write, output, parts, large.gtid), on_fault)
-            output.note_routed(large.timestamp)
+            output.last_timestamp = large.timestamp
         self.last_timestamp = large.timestamp
 
     @staticmethod
@@ -362,8 +372,8 @@ class Router:
     def _hold_from(self, output: Output, groups: RunGroups, first: int) -> None:
         """Keep the groups of a run from a number on."""
         kept, start = groups.kept(first)
-        for number in range(first - start, kept.run.count):
-            self._hold(output, _RawHeld(kept, number))
+        if first - start < kept.run.count:
+            self._hold(output, _RawHeld(kept, first - start))
 
     def _write(
         self, output: Output, parts: Iterable[BinlogPart], gtid: AnyGtid | None = None
@@ -455,28 +465,38 @@ class _Held:
     groups: deque[EventGroup | _RawHeld] = field(default_factory=deque)
     size_bytes: int = 0
 
+    @property
+    def count(self) -> int:
+        """Number of the groups."""
+        return sum(1 if isinstance(one, EventGroup) else one.count for one in self.groups)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class _RawHeld:
-    """A group of a run that is kept.
+    """The last groups of a run that is kept.
 
     Attributes:
         groups: The groups of the run.
-        number: The group's number in the run.
+        first: Number of the first one that waits.
     """
 
     groups: RunGroups
-    number: int
+    first: int
+
+    @property
+    def count(self) -> int:
+        """Number of the groups that wait."""
+        return self.groups.run.count - self.first
 
     @property
     def size_bytes(self) -> int:
-        """The size of the group's events."""
-        return self.groups.run.size_bytes(self.number)
+        """The size of their events."""
+        return self.groups.run.size_bytes(self.first, self.groups.run.count)
 
 
 def _first_missing(run: RawRun, reached: Position, before: Position | None) -> int | None:
     """The first group of a run that a binlog lacks; None if those that it has do not come first."""
-    if reached is before or (before is not None and before.includes(reached)):
+    if before is not None and before.includes(reached):
         return 0
     has = [gtid is not None and reached.covers(gtid) for gtid in map(run.gtid, range(run.count))]
     return sum(has) if has == sorted(has, reverse=True) else None

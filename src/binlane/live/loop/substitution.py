@@ -39,6 +39,7 @@ from binlane.log.grouping.raw import Item, LargeGroup, RawRun
 from binlane.log.kernels import route_layout as lay
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import EncodedPlan
 from binlane.statements.sql.servers import LoggingMode
 
 PAST_THE_PORT: Final = RowsReason.STRANGER.value
@@ -69,7 +70,7 @@ class OwnedGroups:
 
     numbers: tuple[int, ...] = ()
     groups: tuple[ReadGroup, ...] = ()
-    plans: Mapping[int, GroupPlan] = field(default_factory=dict)
+    plans: Mapping[int, EncodedPlan] = field(default_factory=dict)
 
 
 class ObjectFollower(Protocol):
@@ -142,18 +143,17 @@ class Substitution:
     def read_run(self, groups: RunGroups, after: Position | None) -> OwnedGroups:
         """Take in the groups of a run that comes."""
         wanted = tuple(self._wanted(groups)) if self._has_source else ()
-        numbers, read = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
+        numbers, read = tuple([each for each, _ in wanted]), tuple([group for _, group in wanted])
         self._attributions.read(read, after)
         if not numbers:
             return OwnedGroups()
-        known = zip(numbers, self._attributions.known(read), strict=True)
-        plans = {number: plan for number, plan in known if isinstance(plan, GroupPlan)}
+        known = self._attributions.known([group.gtid for group in read])
+        plans = {number: plan for number, plan in zip(numbers, known, strict=True) if plan}
         return OwnedGroups(numbers, read, plans)
 
-    def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
-        """The plan of a group that was read, if it is known by now."""
-        (known,) = self._attributions.known((ReadGroup(gtid),))
-        return known if isinstance(known, GroupPlan) else None
+    def plans_now(self, gtids: Sequence[AnyGtid | None]) -> list[EncodedPlan | None]:
+        """The plans of groups that were read, as far as they are known by now."""
+        return self._attributions.known(gtids)
 
     def _wanted(self, groups: RunGroups) -> Iterator[tuple[int, ReadGroup]]:
         """The groups of a run that are of sessions, or may be."""
@@ -200,6 +200,8 @@ class Substitution:
 
     def planned_numbers(self, run: RawRun, own: OwnedGroups, output: Output) -> Sequence[int]:
         """The groups of a run that cannot go into a binlog as the bytes that they are."""
+        if not own.numbers and self._bypass is Bypass.ROWS:
+            return ()
         is_of_statements = _is_of_statements(output)
         if is_of_statements and self._bypass is not Bypass.ROWS:
             return range(run.count)
@@ -366,16 +368,18 @@ class OutputPlans:
         self._is_ending = is_ending
         self._waits = waits
         self.numbers: Sequence[int] = ()
-        self.of_run: Mapping[int, GroupPlan] = {}
+        self.of_run: Mapping[int, EncodedPlan] = {}
 
     @property
     def threads(self) -> Threads:
         """Connections with temporary tables, as the groups before left them."""
         return self._output.temporary.threads
 
-    def known(self, gtid: AnyGtid) -> GroupPlan | None:
-        """The plan of a group if it is known by now."""
-        return None if self._substitution is None else self._substitution.plan_now(gtid)
+    def known(self, gtids: Sequence[AnyGtid | None]) -> list[EncodedPlan | None]:
+        """The plans of groups, as far as they are known by now."""
+        if self._substitution is None:
+            return [None] * len(gtids)
+        return self._substitution.plans_now(gtids)
 
     def require(self, gtid: AnyGtid) -> None:
         """See that the plan of a group is known before the group is decoded.
@@ -402,8 +406,6 @@ class OutputPlans:
 
 def bypassing(groups: RunGroups, taken: Sequence[int], done: range) -> int:
     """Count the untaken groups of a run that have rows, among the groups of `done`."""
-    if len(taken) == groups.run.count:
-        return 0
     has_rows = groups.facts[lay.FACT_BITS] & lay.HAS_MAPS
     has_rows[list(taken)] = 0
     return int(np.count_nonzero(has_rows[done.start : done.stop]))

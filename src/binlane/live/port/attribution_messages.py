@@ -241,21 +241,27 @@ class AttributionListener:
                 data = b""
             if not data:
                 return
-            speaker.kept += data
-            self._take(speaker)
+            self._take(speaker, data)
             if len(data) < _READ_BYTES:
                 return  # that was all
 
-    def _take(self, speaker: _Speaker) -> None:
-        start, kept = 0, speaker.kept
-        while len(kept) - start >= _FRAME.size:
-            length, kind = _FRAME.unpack_from(kept, start)
+    def _take(self, speaker: _Speaker, data: bytes) -> None:
+        kept = speaker.kept
+        if kept:
+            kept += data
+            if len(kept) < _FRAME.size or len(kept) < _FRAME.size + _FRAME.unpack_from(kept)[0]:
+                return
+            data = bytes(kept)
+            kept.clear()
+        start, last = 0, len(data) - _FRAME.size
+        while start <= last:
+            length, kind = _FRAME.unpack_from(data, start)
             end = start + _FRAME.size + length
-            if len(kept) < end:
+            if len(data) < end:
                 break
-            self._tell(speaker, kind, bytes(kept[start + _FRAME.size : end]))
+            self._tell(speaker, kind, data[start + _FRAME.size : end])
             start = end
-        del kept[:start]
+        kept += data[start:]
 
     def _tell(self, speaker: _Speaker, kind: int, body: bytes) -> None:
         attributions = self._attributions

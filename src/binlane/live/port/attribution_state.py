@@ -9,7 +9,7 @@ The module has no files, clocks or threads; `attributions` calls it under its lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
@@ -32,6 +32,7 @@ from binlane.live.port.session_groups import (
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan, TextPart
+from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
 
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
@@ -67,7 +68,7 @@ class ReportedGroups(NamedTuple):
     """
 
     spans: tuple[GroupSpan, ...]
-    plans: Sequence[GroupPlan] | None
+    plans: EncodedPlans | None
     place: RecordPlace | None
     is_known: bool
     is_bound: bool
@@ -127,7 +128,7 @@ class AttributionState:
     """
 
     def __init__(
-        self, flavor: Flavor, plans_of: Callable[[SentStatement], Sequence[GroupPlan] | None]
+        self, flavor: Flavor, plans_of: Callable[[SentStatement], EncodedPlans | None]
     ) -> None:
         """Begin without sessions.
 
@@ -328,15 +329,16 @@ class AttributionState:
         plan = self._plan_of(statement, verdict.plan)
         if plan is None:
             self.keep_none(point, Unattributed(RowsReason.FORGOTTEN, threads))
-        elif statement.is_lost and _hangs_on_reply(plan):
+        elif statement.is_lost and _hangs_on_reply(plan.plan):
             self.keep_none(point, Unattributed(RowsReason.LOST, threads))
         else:
             self._close(point)
-            self.findings.keep_plan(point, plan, thread_id, statement, verdict.plan)
+            self.findings.keep_plan(point, plan, thread_id, statement)
 
-    def _plan_of(self, statement: SentStatement, number: int) -> GroupPlan | None:
+    def _plan_of(self, statement: SentStatement, number: int) -> EncodedPlan | None:
         plans = self._plans_of(statement)
-        return plans[number] if plans is not None and number < len(plans) else None
+        is_there = plans is not None and number < len(plans)
+        return EncodedPlan(plans, number) if plans is not None and is_there else None
 
     # Groups that are given up.
 

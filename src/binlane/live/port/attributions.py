@@ -44,13 +44,13 @@ from binlane.live.port.session_groups import (
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
+from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
 
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
 
 _LOCAL_DISK: Final = LocalDisk()
-_NO_PLANS: Final = encode_plans(())
+_NO_PLANS: Final = EncodedPlans.of(())
 
 
 class Watch(NamedTuple):
@@ -178,7 +178,8 @@ class Attributions:
                 it comes for certain.
             is_for_all: True if the statement makes another thing for all binlogs than for the source.
         """
-        statement = SentStatement(number, len(plans), plans)
+        encoded = plans if isinstance(plans, EncodedPlans) else EncodedPlans.of(plans)
+        statement = SentStatement(number, len(plans), encoded)
         if is_split or is_for_all:
             statement.is_split, statement.is_for_all = is_split, is_for_all
         journal = self._journal
@@ -187,8 +188,7 @@ class Attributions:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             bits = has_older * records.HAS_OLDER | is_split * records.IS_SPLIT
             bits |= is_for_all * records.IS_FOR_ALL
-            encoded = plans.encoded if isinstance(plans, EncodedPlans) else encode_plans(plans)
-            body = records.statement_body(thread_id, number, bits, "", encoded)
+            body = records.statement_body(thread_id, number, bits, "", encoded.encoded)
             statement.place = journal.statements.write(records.INTENT, body)
             if statement.place is None:
                 statement.doubt = RowsReason.NOT_WRITTEN
@@ -226,24 +226,23 @@ class Attributions:
             statement = self._unanswered(thread_id, number)
         if statement is None and not spans:
             return
-        encoded = b""
+        encoded: EncodedPlans | None = None
         if statement is None:
-            statement = SentStatement(number, 0, ())
+            statement = SentStatement(number, 0, _NO_PLANS)
             statement.is_answered = True
-            encoded = _NO_PLANS if plans is None else encode_plans(plans)
+            encoded = EncodedPlans.of(plans or ())
         elif isinstance(plans, EncodedPlans):
-            encoded = plans.encoded
+            encoded = plans
         elif plans is not None and not _are_same(statement.plans, plans):
-            encoded = encode_plans(plans)
-        else:
-            plans = None
+            encoded = EncodedPlans.of(plans)
         place, journal = None, self._journal
         if journal is not None:
             bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
-            body = records.statement_body(thread_id, number, bits, last or "", encoded)
+            told = b"" if encoded is None else encoded.encoded
+            body = records.statement_body(thread_id, number, bits, last or "", told)
             place = journal.statements.write(records.ANSWER, body)
         # In a third of the time of `ReportedGroups(…)`.
-        answer = tuple.__new__(ReportedGroups, (spans, plans, place, is_known, is_bound))
+        answer = tuple.__new__(ReportedGroups, (spans, encoded, place, is_known, is_bound))
         self._news.append((thread_id, statement, answer))
         if self._is_waited_for:
             with self._lock:
@@ -402,7 +401,7 @@ class Attributions:
         if known is not None:
             if findings.news:
                 self._save()
-            return known
+            return known.plan if isinstance(known, EncodedPlan) else known
         self.hear()
         state = self._state
         with self._lock:
@@ -417,7 +416,7 @@ class Attributions:
         if is_closed:
             return Unattributed(RowsReason.CLOSED)
         if known is not None:
-            return known
+            return known.plan if isinstance(known, EncodedPlan) else known
         journal = self._journal
         return (
             forgotten(group.thread_id)
@@ -446,10 +445,11 @@ class Attributions:
             self._hear_news()
             state.settle_around(point)
 
-    def known(self, groups: Sequence[ReadGroup]) -> list[GroupPlan | Unattributed | None]:
-        """Give the known plans of groups that were read just now; None where `find` has to say it."""
+    def known(self, gtids: Iterable[AnyGtid | None]) -> list[EncodedPlan | None]:
+        """Give the known plans of groups that were read; None where `find` has to say it."""
         with self._lock:
-            return [self._findings.get(point_of(group.gtid)) for group in groups]
+            found = [None if gtid is None else self._findings.get(point_of(gtid)) for gtid in gtids]
+            return [one if isinstance(one, EncodedPlan) else None for one in found]
 
     def are_named(self, groups: Sequence[ReadGroup], binlog: str) -> list[bool]:
         """Tell for each group that was read if its plan may name a binlog; plans are known when they come.
@@ -463,7 +463,7 @@ class Attributions:
     def _is_named(self, point: GroupNumber, binlog: str) -> bool:
         known = self._findings.get(point)
         if known is not None:
-            return isinstance(known, GroupPlan) and binlog in known.binlogs
+            return isinstance(known, EncodedPlan) and known.names(binlog)
         if point in self._state.open:
             return self._state.may_name(point, binlog)
         return self._is_recorded(point)
@@ -579,7 +579,7 @@ class Attributions:
         )
 
 
-def _plans_in_memory(statement: SentStatement) -> Sequence[GroupPlan] | None:
+def _plans_in_memory(statement: SentStatement) -> EncodedPlans | None:
     """Give a statement's plans where there is no journal."""
     return statement.plans
 
@@ -588,5 +588,5 @@ def _nothing() -> None:
     """Do nothing: the default of `hear` where all sessions are this process's."""
 
 
-def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:
-    return intended is not None and list(intended) == list(plans)
+def _are_same(intended: EncodedPlans | None, plans: Sequence[GroupPlan]) -> bool:
+    return intended is not None and intended.encoded == encode_plans(plans)

@@ -8,7 +8,7 @@ from typing import Final
 
 from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup
 from binlane.live.port.session_groups import GroupNumber, RowsReason, SentStatement, Unattributed
-from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import EncodedPlan
 
 _KEPT_MOST: Final = 8192
 _KEPT_BYTES_MOST: Final = 32 << 20
@@ -24,7 +24,7 @@ class Findings:
 
     def __init__(self) -> None:
         """Begin with no findings."""
-        self._known: OrderedDict[GroupNumber, GroupPlan | Unattributed] = OrderedDict()
+        self._known: OrderedDict[GroupNumber, EncodedPlan | Unattributed] = OrderedDict()
         self._bytes = 0
         self._greatest = 0
         self.news: list[FoundGroup] = []
@@ -56,15 +56,14 @@ class Findings:
     def keep_plan(
         self,
         point: GroupNumber,
-        plan: GroupPlan,
+        plan: EncodedPlan,
         thread_id: int,
         statement: SentStatement,
-        number: int,
     ) -> None:
         """Keep which plan of a session's statement is a group's."""
         self._keep(point, plan)
         if statement.place is not None:
-            self.news.append(FoundGroup(thread_id, point, statement.place, number))
+            self.news.append(FoundGroup(thread_id, point, statement.place, plan.number))
 
     def keep_none(self, point: GroupNumber, reason: Unattributed) -> None:
         """Keep why a group has no plan."""
@@ -73,7 +72,7 @@ class Findings:
             for thread_id in reason.threads or ():
                 self.news.append(FoundGroup(thread_id, point, NO_PLACE, NO_PLAN))
 
-    def _keep(self, point: GroupNumber, known: GroupPlan | Unattributed) -> None:
+    def _keep(self, point: GroupNumber, known: EncodedPlan | Unattributed) -> None:
         if point in self._known:
             self._bytes -= _bytes_of(self._known.pop(point))
         self._known[point] = known
@@ -89,5 +88,8 @@ class Findings:
         self._bytes = self._greatest = 0
 
 
-def _bytes_of(known: GroupPlan | Unattributed) -> int:
-    return known.text_bytes if isinstance(known, GroupPlan) else 0
+def _bytes_of(known: EncodedPlan | Unattributed) -> int:
+    if isinstance(known, Unattributed):
+        return 0
+    # The plans of a statement share their bytes.
+    return len(known.plans.encoded) // len(known.plans)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
-from binlane.statements.session.group_plan import GroupPlan
+from binlane.statements.session.plan_bytes import EncodedPlans
 
 Stream = str
 """Within it numbers only grow: a domain of MariaDB, a source with its tag of MySQL."""
@@ -158,7 +158,7 @@ class SentStatement:
         self,
         number: int,
         count: int,
-        plans: Sequence[GroupPlan] | None = None,
+        plans: EncodedPlans | None = None,
         place: RecordPlace | None = None,
     ) -> None:
         self.number = number

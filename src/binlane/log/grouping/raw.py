@@ -100,13 +100,14 @@ class RawRun:
         """The first groups of the run."""
         return replace(self, groups=np.ascontiguousarray(self.groups[:, :count]))
 
-    def size_bytes(self, number: int) -> int:
-        """Return the size of a group in bytes."""
-        first, end = (
-            self.groups.item(row, number) for row in (layout.GROUP_FIRST, layout.GROUP_END)
-        )
-        start = self.events.item(layout.EVENT_OFFSET, first)
-        return self.events.item(layout.EVENT_END, end - 1) - start
+    def size_bytes(self, first: int, end: int) -> int:
+        """Return the size of the groups from a number up to the one before another, in bytes."""
+        if first >= end:
+            return 0
+        begin = self.groups.item(layout.GROUP_FIRST, first)
+        behind = self.groups.item(layout.GROUP_END, end - 1)
+        start = self.events.item(layout.EVENT_OFFSET, begin)
+        return self.events.item(layout.EVENT_END, behind - 1) - start
 
     def kept(self, first: int) -> RawRun:
         """Return the groups from one on, as a run of its own that never changes.

@@ -20,7 +20,7 @@ from binlane.log.kernels.layout import (
     GROUP_END,
     GROUP_FIRST,
 )
-from binlane.log.kernels.memory import Bytes, is_equal, load_le, load_u16, load_u32
+from binlane.log.kernels.memory import Bytes, is_equal, load_u16, load_u32
 from binlane.log.kernels.text_shapes import is_bracket
 
 Numbers = npt.NDArray[np.int64]
@@ -36,7 +36,6 @@ _PAYLOAD: Final = 40
 _ANNOTATE: Final = 160
 _GTID: Final = 162
 _PACKED_QUERY: Final = 165
-_INSERT: Final = 23
 _STATEMENT_END: Final = 1
 _COMMIT_LENGTH: Final = 7
 _FLAGS: Final = 12
@@ -154,84 +153,6 @@ def look(run: Events, mark: Bytes, name_at: int, facts: Numbers, pieces: Numbers
     return count
 
 
-@register_jitable
-def _following(value: int, increment: int, offset: int) -> int:
-    """The value that a server chooses behind another one."""
-    if increment <= 1:
-        return value + 1
-    if value < offset:
-        return offset
-    return (value - offset + increment) // increment * increment + offset
-
-
-@register_jitable
-def _value_at(data: Bytes, at: int, end: int, widths: Small, column: int) -> tuple[int, int]:
-    """A number in a row image that has all columns, and the image's end; -1 if that is not plain."""
-    count = int(widths.shape[0])
-    place = at + ((count + 7) >> 3)
-    value = -1
-    for number in range(count):
-        if place > end:
-            return -1, -1
-        if (int(data[at + (number >> 3)]) >> (number & 7)) & 1:
-            if number == column:
-                return -1, -1
-            continue
-        width = int(widths[number])
-        if width < 0:
-            if place - width > end:
-                return -1, -1
-            width = load_le(data, place, -width) - width
-        elif number == column:
-            value = load_le(data, place, width)
-        place += width
-    return (value, place) if place <= end else (-1, -1)
-
-
-def chosen(data: Bytes, events: Small, piece: tuple[int, int], widths: Small, told: Numbers) -> int:
-    """The first AUTO_INCREMENT value that the server chose for plain inserts into one table.
-
-    Args:
-        data: The bytes of the run.
-        events: The index of its events.
-        piece: The statement's first event, and the one behind its last one.
-        widths: The widths of the table's columns, as `row_count.value_widths` has them.
-        told: Number of the column, the first value if it is known, increment and offset.
-
-    Returns:
-        The value; -1 if the rows are others, or their values do not follow one another.
-    """
-    column, expected = told[0], told[1]
-    first = 0
-    for event in range(piece[0], piece[1]):
-        kind = int(events[EVENT_TYPE, event])
-        if kind in (_MAP, _ANNOTATE):
-            continue
-        if kind != _INSERT:
-            return -1
-        at = int(events[EVENT_OFFSET, event]) + _HEADER + 8
-        end = int(events[EVENT_END, event])
-        count = int(widths.shape[0])
-        if count > 250 or at >= end or data[at] != count:
-            return -1
-        at += 1
-        for number in range(count):
-            if not (int(data[at + (number >> 3)]) >> (number & 7)) & 1:
-                return -1
-        at += (count + 7) >> 3
-        while at < end:
-            value, at = _value_at(data, at, end, widths, column)
-            if value < 0:
-                return -1
-            if not first and (not expected or value == expected):
-                first = expected = value
-            if first:
-                if value != expected:
-                    return -1
-                expected = _following(value, told[2], told[3])
-    return first or -1
-
-
 EXPORTS: Final = (
     (
         look,
@@ -239,9 +160,5 @@ EXPORTS: Final = (
             "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1])), uint8[::1], int64, "
             "int64[:, ::1], int64[:, ::1])"
         ),
-    ),
-    (
-        chosen,
-        "int64(uint8[::1], int32[:, ::1], UniTuple(int64, 2), int32[::1], int64[::1])",
     ),
 )

@@ -121,6 +121,31 @@ OWN_BYTES: Final = -1
 PLANNED: Final = -1
 """The number of texts of such a group that has a plan."""
 
+BY_ROUTE: Final = -2
+"""The first text of a group that is for the reference."""
+
+# Rows of the index of plans: the group, the plans of its statement and which is its own; then, written
+# by the kernel, the names of binlogs, the first form, and if the plan wants whole row images.
+PLAN_GROUP: Final = 0
+PLAN_START: Final = 1
+PLAN_END: Final = 2
+PLAN_NUMBER: Final = 3
+PLAN_NAMES: Final = 4
+PLAN_NAMES_END: Final = 5
+PLAN_FORM: Final = 6
+"""Number of the first of its forms, one a list of parts; -1: the plan is for the reference."""
+PLAN_IS_FULL: Final = 7
+PLAN_SIZE: Final = 8
+
+# State of `read_plans`.
+PLANS_NAME_AT: Final = 0
+PLANS_WANT_TEXTS: Final = 1
+PLANS_FULL_IMAGE: Final = 2
+"""The number of the whole row image in a plan."""
+PLANS_BODIES: Final = 3
+PLANS_FORMS: Final = 4
+PLANS_SIZE: Final = 5
+
 # Rows of the table of texts' events.
 BODY_TYPE: Final = 0
 BODY_TIME: Final = 1

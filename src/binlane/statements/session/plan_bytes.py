@@ -36,6 +36,8 @@ _CHANGES: Final = ("insert", "update", "delete")
 _CHANGE_NUMBERS: Final = {kind: number for number, kind in enumerate(_CHANGES)}
 _IMAGES: Final = tuple(RowImage)
 _IMAGE_NUMBERS: Final = {image: number for number, image in enumerate(_IMAGES)}
+FULL_IMAGE: Final = _IMAGE_NUMBERS[RowImage.FULL]
+"""The number of the whole row image in a plan."""
 _IS_TEXT: Final = 1
 _HAS_SECTION: Final = 2
 _HAS_GENERATED: Final = 4
@@ -43,6 +45,8 @@ _HAS_TABLES: Final = 8
 _USES_TEMPORARY: Final = 16
 _IS_AS_SENT: Final = 32
 _KEPT: Final = 1024
+_KEPT_BYTES_MOST: Final = 16 << 10
+"""Longer plans are not kept twice: they are decoded whenever somebody looks at them."""
 
 # Sections by their ids, kept alive here: they come again as the same objects, and to look
 # one up by its contents costs more than all the rest.
@@ -69,6 +73,13 @@ class EncodedPlans(Sequence[GroupPlan]):
         self._count = count
         self._plans: tuple[GroupPlan, ...] | None = None
 
+    @classmethod
+    def of(cls, plans: Sequence[GroupPlan]) -> EncodedPlans:
+        """Some plans with their bytes."""
+        if isinstance(plans, EncodedPlans):
+            return plans
+        return EncodedPlans(encode_plans(plans), len(plans))
+
     def __len__(self) -> int:
         return self._count
 
@@ -77,12 +88,48 @@ class EncodedPlans(Sequence[GroupPlan]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
     def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
-        if self._plans is None:
-            self._plans = self._made()
-        return self._plans[index]
+        plans = self._plans
+        if plans is None:
+            plans = self._made()
+            if len(self.encoded) <= _KEPT_BYTES_MOST:
+                self._plans = plans
+        return plans[index]
 
     def _made(self) -> tuple[GroupPlan, ...]:
         return decode_plans(Reader(self.encoded))
+
+
+class EncodedPlan(NamedTuple):
+    """The plan of one group, decoded once somebody looks at it.
+
+    Attributes:
+        plans: The plans of all groups of its statement.
+        number: Its number among them, from 0.
+    """
+
+    plans: EncodedPlans
+    number: int
+
+    @property
+    def plan(self) -> GroupPlan:
+        """The plan.
+
+        Raises:
+            CodecError: If the bytes are none.
+        """
+        return self.plans[self.number]
+
+    def names(self, binlog: str) -> bool:
+        """True if the plan names a binlog.
+
+        Raises:
+            CodecError: If the bytes are no plan.
+        """
+        if self.number:
+            return binlog in self.plan.binlogs
+        reader = Reader(self.plans.encoded)
+        reader.offset = _U32.size
+        return binlog in _read_names(reader)[0]
 
 
 def encode_plans(plans: Sequence[GroupPlan]) -> bytes:
@@ -149,7 +196,7 @@ def encode_pieces(
         sections: Bytes of the rows that the source is to log.
         lists: Different lists of parts, of which some have events behind them.
     """
-    head = _HEAD.pack(len(sections), len(lists), 0, _IMAGE_NUMBERS[RowImage.FULL])
+    head = _HEAD.pack(len(sections), len(lists), 0, FULL_IMAGE)
     pieces = [_U32.pack(1), _names(names, numbers, bases), head, *sections]
     for parts in lists:
         pieces.append(_U32.pack(len(parts)))
@@ -291,6 +338,11 @@ def _read_names(reader: Reader) -> tuple[Mapping[str, int], Mapping[str, int]]:
             _read_named.clear()
         _read_named[encoded] = known
     return known
+
+
+def named_in(names: bytes) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """The numbers of lists of parts by binlog, and of definitions, by a plan's bytes of names."""
+    return _read_named.get(names) or _read_names(Reader(names))
 
 
 def _numbered(reader: Reader) -> tuple[str, int]:

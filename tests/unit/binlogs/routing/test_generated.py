@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import pack
 
-import numpy as np
 import pytest
 
-from binlane.binlogs.routing.generated import Chosen, chosen_ids, plainly_chosen
+from binlane.binlogs.routing.generated import Chosen, chosen_ids
 from binlane.log.codec.event import Event
 from binlane.log.codec.rows import DeleteRowsV1Event, UpdateRowsV1Event, WriteRowsV1Event
 from binlane.log.codec.status_vars import StatusVar, encode_status_vars
@@ -82,10 +81,3 @@ def test_what_cannot_be_read_is_no_value() -> None:
     assert "whole numbers" in str(found([columns, text], where=Generated(TABLE, 0)))
     assert "cannot be read" in str(found([*inserted(5)[:1], event(rows(2, b"\0\1"))]))
     assert "cannot be read" in str(found(inserted(5), status_vars=b"\x03\x01"))
-
-
-def test_a_value_beyond_the_numbers_of_kernels_is_looked_for_otherwise() -> None:
-    arrays = np.zeros(64, np.uint8), np.zeros((8, 1), np.int32)
-    columns = table_map(ColumnType.LONG, ColumnType.LONGLONG)
-    chosen = Chosen(first=0xFFFF_FFFF_FFFF_FFF0, status_vars=b"")
-    assert plainly_chosen(arrays, (0, 1), columns, _ID, chosen) is None

@@ -50,6 +50,7 @@ from binlane.statements.session.group_plan import (
     TextPart,
     basis_of,
 )
+from binlane.statements.session.plan_bytes import EncodedPlan
 from binlane.statements.sql.servers import RowImage
 from tests.fixture_sets import fixture_set
 from tests.groups import (
@@ -353,9 +354,8 @@ class ByReference(Substitution):
     def read_run(self, groups: RunGroups, after: Position | None) -> OwnedGroups:
         return replace(super().read_run(groups, after), plans={})
 
-    def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
-        del gtid
-        return None
+    def plans_now(self, gtids: Sequence[AnyGtid | None]) -> list[EncodedPlan | None]:
+        return [None] * len(gtids)
 
 
 @pytest.mark.parametrize("name", ["md1011_txn", "md1011_rotation", "md118_txn", "md1011_fk"])

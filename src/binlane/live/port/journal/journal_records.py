@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from json import JSONEncoder, loads
 from struct import Struct
+from struct import error as StructError  # noqa: N812  # it is a class
 from typing import Any, Final, NamedTuple
 
 from binlane.errors import CodecError, UnsupportedError
@@ -23,8 +24,7 @@ from binlane.live.port.session_groups import (
     Stream,
 )
 from binlane.log.codec.buffer import Reader
-from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.plan_bytes import decode_plans
+from binlane.statements.session.plan_bytes import EncodedPlans, decode_plans
 
 VERSION: Final = 5
 """Version of all records, plans included: another version is for another binlane."""
@@ -60,6 +60,7 @@ IS_KNOWN: Final = 128
 """Bit of an ANSWER: an empty text means that there is no group."""
 
 _STATEMENT: Final = Struct("<IQBI")
+_COUNT: Final = Struct("<I")
 STATEMENT_HEAD_BYTES: Final = _STATEMENT.size
 """Length of an INTENT before its plans."""
 
@@ -85,8 +86,8 @@ class StatementRecord(NamedTuple):
     plan_count: int | None
     encoded: bytes
 
-    def plans(self) -> tuple[GroupPlan, ...]:
-        """Decode the plans.
+    def plans(self) -> EncodedPlans:
+        """Give the plans, of which it is known that they can be decoded.
 
         Raises:
             CodecError: If the bytes are none.
@@ -94,7 +95,7 @@ class StatementRecord(NamedTuple):
         reader = Reader(self.encoded)
         plans = decode_plans(reader)
         reader.finish()
-        return plans
+        return EncodedPlans(self.encoded, len(plans))
 
     def statement(self) -> SentStatement:
         """Give the statement of an OPEN, without its plans."""
@@ -190,12 +191,16 @@ def read_statement(body: bytes) -> StatementRecord:
     Raises:
         CodecError: If the bytes are none.
     """
-    reader = Reader(body)
-    thread_id, number, bits, length = reader.unpack(_STATEMENT)
-    text = reader.take(length).decode("ascii")
-    count = reader.u32() if reader.remaining else None
-    encoded = body[_STATEMENT.size + length :]
-    return StatementRecord(thread_id, number, bits, text, count, encoded)
+    try:
+        thread_id, number, bits, length = _STATEMENT.unpack_from(body)
+        begin = _STATEMENT.size + length
+        encoded = body[begin:]
+        count = _COUNT.unpack_from(encoded)[0] if encoded else None
+        text = body[_STATEMENT.size : begin].decode("ascii") if length else ""
+    except (StructError, UnicodeDecodeError) as error:
+        raise CodecError(f"a record is no statement: {error}") from None
+    # In a third of the time of `StatementRecord(…)`.
+    return tuple.__new__(StatementRecord, (thread_id, number, bits, text, count, encoded))
 
 
 def sessions_body(

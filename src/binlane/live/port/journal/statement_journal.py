@@ -19,8 +19,7 @@ from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.record_log import JournalRecord, RecordLog, RecordPlace
 from binlane.live.port.session_groups import SentStatement, Stream
-from binlane.statements.session.group_plan import GroupPlan
-from binlane.statements.session.plan_bytes import encode_plans
+from binlane.statements.session.plan_bytes import EncodedPlans
 
 _SUFFIX: Final = "statements"
 _RETRY_S: Final = 1.0
@@ -109,8 +108,8 @@ class StatementJournal:
         present = self._present()
         places = []
         for thread_id, statement in present.under_way:
-            plans = encode_plans(self.plans_of(statement) or ())
-            body = records.open_body(thread_id, statement, plans)
+            plans = self.plans_of(statement) or EncodedPlans.of(())
+            body = records.open_body(thread_id, statement, plans.encoded)
             places.append((statement, log.append(records.OPEN, body)))
         log.append(records.SESSIONS, present.sessions)
         for statement, place in places:
@@ -144,13 +143,13 @@ class StatementJournal:
         """
         self._log.renew(is_stale=is_stale)
 
-    def plans_of(self, statement: SentStatement) -> Sequence[GroupPlan] | None:
+    def plans_of(self, statement: SentStatement) -> EncodedPlans | None:
         """The plans of a statement; None if they cannot be read any more."""
         if statement.plans is None and statement.place is not None:
             statement.plans = self.plans_at(statement.place)
         return statement.plans
 
-    def plans_at(self, place: RecordPlace) -> tuple[GroupPlan, ...] | None:
+    def plans_at(self, place: RecordPlace) -> EncodedPlans | None:
         """The plans of a record; None if they cannot be read any more."""
         if place.file not in self._log.sizes:
             return None

@@ -345,15 +345,17 @@ class Workers:
 
     def _listen(self, says: socket.socket) -> None:
         """Hear what a process says, once something comes."""
-        if says.fileno() >= 0:  # else it is gone
-            asyncio.get_running_loop().add_reader(says, self._hear, says)
+        descriptor = says.fileno()
+        if descriptor >= 0:  # else it is gone
+            # By number: a selector that does not know a socket spells it out.
+            asyncio.get_running_loop().add_reader(descriptor, self._hear, says)
 
     def _hear(self, says: socket.socket) -> None:
         """Hear what was said, and nothing for a moment: routing hears by itself before it looks at a group."""
         assert self._hearing is not None, "it is listened for"
         self._hearing.hear()
         loop = asyncio.get_running_loop()
-        loop.remove_reader(says)
+        loop.remove_reader(says.fileno())
         loop.call_later(_DEAF_S, self._listen, says)
 
     async def _process(self, descriptors: Sequence[int]) -> _Process:
@@ -378,7 +380,7 @@ class Workers:
         """Serve a process until its end; its exit status."""
         await link.run()
         if self._hearing is not None:
-            asyncio.get_running_loop().remove_reader(says)
+            asyncio.get_running_loop().remove_reader(says.fileno())
             self._binlogs.changes.end_threads(self._hearing.remove(says))
         else:
             says.close()
