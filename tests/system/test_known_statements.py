@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
@@ -13,10 +13,18 @@ from binlane.cli.main import main
 from binlane.live.provision.private_server import PrivateServer
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plan import TextPart
 from binlane.statements.session.planning_session import PlanningSession
+from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import LoggingMode
-from tests.judged_statements import Heard, logging_everything, run_judged, run_prepared
-from tests.servers import ServerFactory, execute
+from tests.judged_statements import (
+    Heard,
+    judging,
+    logging_everything,
+    run_judged,
+    run_prepared,
+)
+from tests.servers import ServerFactory, connect, execute
 
 pytestmark = pytest.mark.system
 
@@ -261,3 +269,40 @@ def test_a_write_is_looked_at_anew_once_its_table_is_another_one(source: Private
     intended = [told for told in heard.told if isinstance(told, tuple) and told[0] == "intend"]
     assert len(intended) == 10
     assert heard.encoded >= 10
+
+
+@pytest.mark.parametrize("quote", ["'", '"'], ids=["passes", "is read"])
+def test_known_writes_behind_a_change_that_is_heard_of_before_their_end(
+    source: PrivateServer, quote: str
+) -> None:
+    """A statement may run behind DDL beside the port that binlane has not heard of yet."""
+    execute(source, *_TABLES)
+    trigger = "CREATE TRIGGER late BEFORE INSERT ON p FOR EACH ROW SET NEW.v = UUID()"
+    mixed = logging_everything(LoggingMode.MIXED)
+    with (
+        judging(source, (mixed,)) as (port, parts),
+        connect(source) as other,
+        port.connect(database="known", charset="utf8mb4") as client,
+        client.cursor() as cursor,
+        other.cursor() as beside,
+    ):
+
+        async def hear() -> None:
+            facts = read(trigger, database="known", dialect=parts.catalog.dialect)
+            parts.catalog.changed(facts, "known")
+
+        beside.execute("USE known")
+        for number in range(100, 110):
+            cursor.execute("BEGIN")
+            if number == 109:
+                beside.execute(trigger)
+            cursor.execute(f"INSERT INTO p VALUES ({number}, {quote}a{quote})")
+            if number == 109:
+                port.run(hear())
+            cursor.execute("COMMIT")
+        cursor.execute("SELECT 1")
+    heard = cast("Any", parts.attributions).heard.told
+    *_, (*_, before), (*_, last) = (told for told in heard if told[0] == "done")
+    ((_, binlogs, *_),) = before
+    assert [type(part) for part in binlogs["all"]] == [TextPart]
+    assert last == []

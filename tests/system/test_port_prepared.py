@@ -381,3 +381,48 @@ def test_what_a_program_prepares_from_a_variable_of_its_caller(serve: ServeProce
         cursor.execute("SHOW BINLOG EVENTS IN 's.000001'")
         found = [row[5] for row in cursor.fetchall()]
     assert [text for text in found if text in texts] == texts
+
+
+def _long_data(statement_id: int, data: bytes) -> bytes:
+    return Struct("<BIH").pack(Command.STMT_SEND_LONG_DATA, statement_id, 0) + data
+
+
+def test_a_refused_execution_leaves_nothing_behind_that_the_source_would_not(
+    serve: ServeProcess,
+) -> None:
+    """A client tells types once: what binlane refused the source has not heard of."""
+    execute(serve.source, "CREATE TABLE d.other (a INT)")
+    serve.execute_as_root("CREATE BINLOG 'scoped' FORMAT='STATEMENT', LOG(d.t)")
+    text, number = (ColumnType.VAR_STRING,), (ColumnType.LONGLONG,)
+
+    def refused(client: RawClient, execution: Execution) -> None:
+        client.query("BEGIN")
+        client.query("INSERT INTO other VALUES (1)")
+        with pytest.raises(StatementError, match="11314"):
+            client.execute(execution)
+        client.query("ROLLBACK")
+
+    with RawClient(serve.port, database="d") as client:
+        first, second, third = (client.prepare("INSERT INTO t (v) VALUES (?)") for _ in range(3))
+        refused(client, Execution(statement_id=first, types=text, values=(b"no",)))
+        again = Execution(statement_id=first, types=text, values=(b"first",), sends_types=False)
+        client.execute(again)
+        client.execute(again)
+        # The source knows types of before, of which it would take the bytes.
+        client.execute(Execution(statement_id=second, types=number, values=(7,)))
+        refused(client, Execution(statement_id=second, types=text, values=(b"no",)))
+        again = Execution(
+            statement_id=second, types=text, values=(b"second one",), sends_types=False
+        )
+        client.execute(again)
+        parts = (_long_data(third, b"sent "), _long_data(third, b"before"))
+        client.say(*parts)
+        refused(client, Execution(statement_id=third, types=(ColumnType.BLOB,), values=(None,)))
+        client.say(*parts)
+        payload = Execution(
+            statement_id=third, types=(ColumnType.BLOB,), values=(None,), sends_types=False
+        ).encode()
+        # The value is not NULL: it came before.
+        client.ok(payload[:10] + b"\0" + payload[11:])
+    values = [row[0] for row in execute(serve.source, "SELECT v FROM d.t ORDER BY id")]
+    assert values == [b"first", b"first", b"7", b"second one", b"sent before"]

@@ -81,6 +81,7 @@ Statements = tuple[ClientStatement, ...] | UncutStatements | Unwritten | None
 
 # Members of enumerations are looked up anew each time that they are named.
 _EXECUTE: Final = int(Command.STMT_EXECUTE)
+_STATEMENT_ID_END: Final = 5
 _PREPARING: Final = Phase.PREPARING
 _JUDGED: Final = Role.JUDGED
 _OWN: Final = Role.OWN
@@ -168,6 +169,10 @@ class JudgedCommands:
             payload: The whole command, as in `ClientCommand`.
             packet: Frames of the command, as in `ClientCommand`.
         """
+        prepared = self._statements.prepared
+        if number == _EXECUTE and packet and prepared.without_types:
+            payload = prepared.with_types(payload)
+            packet = frame(payload, 0)
         if isinstance(found, tuple):
             judge = self.judge
             verdict = judge.judge(found)
@@ -188,7 +193,7 @@ class JudgedCommands:
                     self._to_source.append(packet)
                     return
             if number == _EXECUTE and verdict is PASS and packet:
-                self._statements.prepared.let_pass(payload)
+                prepared.let_pass(payload)
         command = ClientCommand(number, payload, packet)
         self._own.begin(frame_count(len(payload)), is_binary=number != QUERY)
         if found is None:
@@ -215,9 +220,12 @@ class JudgedCommands:
                 self.diagnostics.forget()  # nobody hears what comes of it
         if isinstance(verdict, Pass):
             self._send(command, _PASSES)
-        elif isinstance(verdict, RunVerdict):
+            return
+        if isinstance(verdict, RunVerdict):
             self._run(verdict, command)
-        elif isinstance(verdict, Refuse):
+            return
+        self._note_unsent(command)
+        if isinstance(verdict, Refuse):
             if command.packet:
                 self._own.refuse(verdict.error)
             else:
@@ -230,6 +238,7 @@ class JudgedCommands:
 
     def _run(self, verdict: RunVerdict, command: ClientCommand) -> None:
         if verdict.text is not None:
+            self._note_unsent(command)
             packet = self._query_packet(verdict.text)
             command = ClientCommand(QUERY, packet[FRAME_HEADER_LENGTH:], packet)
         if not verdict.before:
@@ -250,6 +259,13 @@ class JudgedCommands:
         else:
             self._frames.pass_command()
 
+    def _note_unsent(self, command: ClientCommand) -> None:
+        """Note that a command does not go to the source, which would have forgotten values sent before it."""
+        if command.number == _EXECUTE and self._statements.prepared.unsent(command.payload):
+            self._source.expect(Command.STMT_RESET, _OWN)
+            reset = bytes((Command.STMT_RESET,)) + command.payload[1:_STATEMENT_ID_END]
+            self._to_source.append(frame(reset, 0))
+
     def answered(self, replies: list[StatementReply]) -> int:
         """Tell the judge the replies to a command; give the number of warnings to add."""
         self.diagnostics.ran(replies)
@@ -265,7 +281,9 @@ class JudgedCommands:
         if self.phase is not _PREPARING:
             return  # another one has failed before
         if reply.errno:
-            self._prepared = None
+            command, self._prepared = self._prepared, None
+            if command is not None:
+                self._note_unsent(command)
             self._own.send([payload])
             self._move(PhaseEvent.OWN_FAILED)
             self._take_done(self.judge.done(()))

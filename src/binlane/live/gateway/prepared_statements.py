@@ -82,6 +82,7 @@ class PreparedStatement:
         types: Types of its values, as the client told them last; None before.
         long_data: Values that were sent before, by number.
         has_lost_data: True if more such values came than are kept.
+        has_given: True if values were sent before the last execution that was read.
         is_own: True if binlane answers the statement; the source has another one in its place.
         unread: The way to read the text for the places of its values; None once these are known.
         known: The way in which the values of the last execution were read; None for one that is read anew.
@@ -96,6 +97,7 @@ class PreparedStatement:
     types: Sequence[int] | None = None
     long_data: dict[int, bytearray] = field(default_factory=dict)
     has_lost_data: bool = False
+    has_given: bool = False
     is_own: bool = False
     unread: TextReading | None = None
     known: KnownValues | None = None
@@ -114,6 +116,8 @@ class PreparedStatements:
 
     Attributes:
         passing: Statements of which executions pass without being read.
+        without_types: Statements with values whose last execution was not sent: the source was perhaps not told
+            their types.
     """
 
     def __init__(self, capabilities: Capability) -> None:
@@ -121,10 +125,12 @@ class PreparedStatements:
         self._by_id: dict[int, PreparedStatement] = {}
         self._last = LAST
         self.passing = PassingStatements()
+        self.without_types: set[int] = set()
 
     def clear(self) -> None:
         """Forget all: the session was reset."""
         self._by_id.clear()
+        self.without_types.clear()
         self._last = LAST
         self.passing.clear()
 
@@ -147,6 +153,7 @@ class PreparedStatements:
         """
         prepared = PreparedStatement(text, parameter_count, reading)
         self.passing.remove(statement_id)
+        self.without_types.discard(statement_id)
         prepared.unread = reading or TextReading(Dialect(flavor=flavor.value), _UTF8)
         self._by_id[statement_id] = prepared
         self._last = statement_id
@@ -205,7 +212,54 @@ class PreparedStatements:
         """Forget a prepared statement."""
         statement_id = self._last if statement_id == LAST else statement_id
         self._by_id.pop(statement_id, None)
+        self.without_types.discard(statement_id)
         self.passing.remove(statement_id)
+
+    def unsent(self, payload: bytes) -> bool:
+        """Note that an execution was answered here: a client sends types only once, and values not again.
+
+        Args:
+            payload: First bytes of a COM_STMT_EXECUTE command.
+
+        Returns:
+            True if the source still holds values that were sent before the execution.
+        """
+        prepared = self._find(_statement_id(payload))
+        if prepared is None:
+            return False
+        if prepared.parameter_count:
+            statement_id = self._id_in(payload)
+            prepared.known = None
+            self.passing.remove(statement_id)
+            self.without_types.add(statement_id)
+        has_given, prepared.has_given = prepared.has_given, False
+        return has_given
+
+    def with_types(self, payload: bytes) -> bytes:
+        """Give an execution with the types that its client told before, if the source may not know them.
+
+        Args:
+            payload: Payload of a COM_STMT_EXECUTE command.
+        """
+        statement_id = self._id_in(payload)
+        prepared = self._by_id.get(statement_id)
+        if prepared is None or statement_id not in self.without_types:
+            return payload
+        self.without_types.discard(statement_id)
+        count, has_names = (
+            prepared.parameter_count,
+            Capability.QUERY_ATTRIBUTES in self._capabilities,
+        )
+        at = _NULLS_AT + has_names + (count + 7) // 8
+        # Attributes are counted, too, and come with the types of all.
+        is_plain = not has_names or (
+            count < _PACKED_ONE and payload[_NULLS_AT : _NULLS_AT + 1] == bytes((count,))
+        )
+        if not is_plain or prepared.types is None or payload[at : at + 1] != b"\0":
+            return payload
+        name = b"\0" if has_names else b""
+        told = b"".join([each.to_bytes(2, "little") + name for each in prepared.types])
+        return b"".join((payload[:at], b"\1", told, payload[at + 1 :]))
 
     def has_values(self, command: int, payload: bytes) -> bool:
         """True if the text that `executed` gives hangs on how values are logged."""
@@ -275,8 +329,11 @@ class PreparedStatements:
         prepared = self._find(_statement_id(payload))
         if prepared is None:
             return ()
-        is_bulk = command == Command.STMT_BULK_EXECUTE
+        is_bulk, before = command == Command.STMT_BULK_EXECUTE, prepared.types
         text = None if is_bulk else self._text(prepared, payload, style)
+        if prepared.types != before:
+            # Executions without types have these from now on.
+            self.passing.remove(self._id_in(payload))
         if text is not None:
             return (ClientStatement(text, is_prepared=True),)
         return (_unread(command, prepared),)
@@ -408,6 +465,10 @@ class PreparedStatements:
         prepared = self._find(_statement_id(payload))
         return prepared.text if prepared is not None and prepared.is_own else None
 
+    def _id_in(self, payload: bytes) -> int:
+        statement_id = _statement_id(payload)
+        return self._last if statement_id == LAST else statement_id
+
     def _find(self, statement_id: int) -> PreparedStatement | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
 
@@ -416,6 +477,7 @@ class PreparedStatements:
     ) -> str | None:
         """A statement with its values; None where that cannot be told."""
         long_data, prepared.long_data = prepared.long_data, {}
+        prepared.has_given = bool(long_data) or prepared.has_lost_data
         if prepared.has_lost_data:
             prepared.has_lost_data, prepared.types = False, None
             return None

@@ -445,6 +445,8 @@ class Relay(PassingCommands):
         self._close()
         self._counts.refuse(error, is_judged=isinstance(question, Judging))
         self._own.refuse(error)
+        if isinstance(question, Judging | Learning | Cutting):
+            self._note_unsent(question.command)
         self.diagnostics.tell(error.listed)
         if isinstance(question, BinlogDump | BinlogDumpGtid):
             self._frames.data.clear()

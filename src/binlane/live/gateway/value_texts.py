@@ -35,7 +35,12 @@ _IN_TURN: Final = [
 ]
 """The backslash comes first: escapes have one."""
 _NO_TEXT: Final = frozenset(("big5", "cp932", "gbk", "gb18030", "sjis"))
-"""Character sets in which a backslash may be half of a character: their strings are hexadecimal."""
+"""Character sets in which a backslash may be half of a character.
+
+The servers log strings in them as hexadecimal digits without a character set. A replica stores these bytes as
+characters of the column's own, compares them as bytes, and MySQL takes them for a number where one is wanted. So
+such a statement goes as rows.
+"""
 _PLAIN_DECIMAL: Final = re.compile(rb"([+-]?)0*([0-9]*)(?:\.([0-9]*))?")
 _DECIMAL_DIGITS_MAX: Final = 65
 _DECIMAL_SCALE_MAX: Final = 30
@@ -73,7 +78,7 @@ def logged(value: Value, style: LogStyle) -> bytes | None:
     """The literal that a server logs for a value, in the session's character set.
 
     Returns:
-        None where that is not known.
+        None where that is not known, or means something else to a replica.
     """
     if value is None:
         return b"NULL"
@@ -93,10 +98,7 @@ def logged(value: Value, style: LogStyle) -> bytes | None:
 def _string(data: bytes, style: LogStyle) -> bytes | None:
     charset = style.charset
     if charset in _NO_TEXT:
-        if not data:
-            return b'""'
-        digits = data.hex().upper().encode()
-        return b"X'%s'" % digits if style.flavor is Flavor.MARIADB else b"0x" + digits
+        return None
     if not data.isascii() and bytes_per_character(charset) > 1 and charset not in _UNICODE:
         return None
     if style.no_backslash_escapes:

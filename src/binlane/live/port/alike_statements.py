@@ -376,8 +376,10 @@ class AlikeStatements:
         if context is not None and waiting.part is not None:
             context.insert_id = insert_id
             planning.know_alike(one.number, context, waiting.part)
-        events = waiting.events(one.event, insert_id)
-        planning.writes.append(WaitingWrite(one.number, one.sent, events))
+        events, sent = waiting.events(one.event, insert_id), one.sent
+        # As `WaitingWrite(…)`, in a third of the time.
+        fields = one.number, sent, events, one.text, sent.version
+        planning.writes.append(tuple.__new__(WaitingWrite, fields))
         return True
 
     def looked_at(self, one: Repeated) -> UnderWay:

@@ -181,7 +181,7 @@ class TransactionEnd:
         if not self._is_known:
             return None
         known, pieces = self._pieces, []
-        for _, template, _ in writes:
+        for _, template, *_ in writes:
             piece = known.get(template)
             if piece is None:
                 return None

@@ -524,7 +524,7 @@ class Followed:
             one = self._alike.looked_at(one)
         session, reply = self.session, replies[-1]
         model, tracking = session.model, session.tracking
-        tracking.note_judged(one, model.session)
+        tracking.note_judged(one.facts, one.catalog_version, model.session)
         planned = _carried_out(model, one, reply)
         session.reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None

@@ -192,7 +192,7 @@ class FollowedSession:
     def is_fit(self) -> bool:
         """True if the model has had the source's objects as they are now."""
         before = self.objects.store.tables
-        self.shared.catalog.fit(self.objects)
+        self._fit()
         return self.shared.catalog.is_reached and self.objects.store.tables is before
 
     def make_current(self) -> None:
@@ -201,6 +201,18 @@ class FollowedSession:
         if definitions is not self.definitions:
             self.definitions = definitions
             self.model.session.have(definitions)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Give the model the source's objects; with those of before some writes of the transaction were judged.
+
+        Each may have run behind a change of them that was heard of only now: that is looked at before the
+        transaction's group is told.
+        """
+        known, session = self.shared.catalog.known, self.model.session
+        if known is not None and self.objects.store.tables is not known.store.tables:
+            for write in self.tracking.planning.writes:
+                self.tracking.note_judged(self.facts_of(write.text), write.version, session)
         self.shared.catalog.fit(self.objects)
 
     def facts_of(self, text: str) -> StatementFacts:

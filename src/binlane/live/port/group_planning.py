@@ -45,11 +45,15 @@ class WaitingWrite(NamedTuple):
         number: Number of the statement in its session.
         template: The template, which is compared by identity.
         events: Bytes of the events that binlogs have of it as text.
+        text: Text of the statement.
+        version: Version of the source's objects with which it was judged.
     """
 
     number: int
     template: object
     events: bytes
+    text: str
+    version: object
 
 
 class GroupPlanning:

@@ -305,15 +305,16 @@ class GroupTracking:
         """True if all groups were told of the statements that were followed."""
         return not (self._unsettled or self._judged or self._marks or self._unread)
 
-    def note_judged(self, one: UnderWay, session: Session) -> None:
+    def note_judged(self, facts: StatementFacts, version: object, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
 
         Args:
-            one: Statement that is about to run.
+            facts: Parsed facts of the statement's text.
+            version: Version of the objects with which the statement was judged.
             session: Session as it was before the statement.
         """
-        if self.is_on and one.catalog_version is not self._shared.catalog.version:
-            self._judged.append(JudgedObjects.of(one.facts, session))
+        if self.is_on and version is not self._shared.catalog.version:
+            self._judged.append(JudgedObjects.of(facts, session))
 
     def follow(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,3 +103,50 @@ def test_values_that_count_rows_and_others_are_read_anew() -> None:
         known.executed(Command.STMT_EXECUTE, payload, _STYLE)
         known.know(payload, _READING, _STYLE)
         assert known.executed_again(payload, _READING) is None
+
+
+def test_executions_pass_with_the_types_that_were_told_last() -> None:
+    known = _added(1)
+    first = _execution((ColumnType.LONG,), (1,), sends_types=True)
+    known.executed(Command.STMT_EXECUTE, first, _STYLE)
+    known.let_pass(first)
+    assert known.passing.find(1) is not None
+    known.executed(Command.STMT_EXECUTE, first, _STYLE)
+    assert known.passing.find(1) is not None
+    other = _execution((ColumnType.VAR_STRING,), (b"abc",), sends_types=True)
+    known.executed(Command.STMT_EXECUTE, other, _STYLE)
+    assert known.passing.find(1) is None, "three letters are as long as a number, with their length"
+
+
+@pytest.mark.parametrize("count", [1, 9])
+def test_the_source_is_told_types_of_an_execution_that_was_not_sent(count: int) -> None:
+    known, types, values = _added(count), (ColumnType.LONG,) * count, tuple(range(count))
+    told = _execution(types, values, sends_types=True)
+    again = _execution(types, values, sends_types=False)
+    known.executed(Command.STMT_EXECUTE, told, _STYLE)
+    assert known.with_types(again) == again
+    assert not known.unsent(told)
+    assert known.with_types(again) == told
+    assert known.with_types(again) == again, "it knows them by now"
+    known.unsent(again)
+    assert known.with_types(told) == told
+
+
+def test_types_stand_with_names_where_attributes_may_come() -> None:
+    known = PreparedStatements(Capability.PROTOCOL_41 | Capability.QUERY_ATTRIBUTES)
+    known.add(1, "INSERT INTO t VALUES (?, ?)", 2, _READING, Flavor.MYSQL)
+    head, values = b"\x17\1\0\0\0\0\1\0\0\0\2\0", b"\7\0\0\0\3abc"
+    told = head + b"\1\3\0\0\xfd\0\0" + values
+    (statement,) = known.executed(Command.STMT_EXECUTE, told, _STYLE)
+    assert statement.text == "INSERT INTO t VALUES (7, 'abc')"
+    known.unsent(told)
+    assert known.with_types(head + b"\0" + values) == told
+
+
+def test_values_that_came_before_an_execution_are_still_at_the_source() -> None:
+    known = _added(1)
+    payload = _execution((ColumnType.BLOB,), (None,), sends_types=True)
+    known.add_long_data(1, 0, b"x")
+    known.executed(Command.STMT_EXECUTE, payload, _STYLE)
+    assert known.unsent(payload)
+    assert not known.unsent(payload)

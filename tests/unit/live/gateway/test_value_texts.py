@@ -120,8 +120,9 @@ def test_each_server(value: Value, mariadb: bytes | None, mysql: bytes | None) -
     [
         ("latin1", b"\xe9\x5c'", b"'\xe9\\\\\\''", b"'\xe9\\\\\\''"),
         ("binary", b"\xbf\x5c\x80", b"'\xbf\\\\\x80'", b"'\xbf\\\\\x80'"),
-        ("gbk", b"\xbf\x5c\xbf'", b"X'BF5CBF27'", b"0xBF5CBF27"),
-        ("sjis", b"", b'""', b'""'),
+        # The servers log X'BF5CBF27' and 0xBF5CBF27, which replicas read as other characters.
+        ("gbk", b"\xbf\x5c\xbf'", None, None),
+        ("sjis", b"1", None, None),
         (
             "utf8mb3",
             "é😀".encode(),

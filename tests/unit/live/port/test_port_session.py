@@ -401,6 +401,20 @@ _SPECIAL: Final[dict[str, list[tuple[str, StatementReply]]]] = {
 }
 
 
+def _without_seconds(plan: GroupPlan | Unattributed) -> GroupPlan | Unattributed:
+    """A plan with all but the second at which texts without rows ran: that is another one in another run."""
+    if isinstance(plan, Unattributed):
+        return plan
+    binlogs = {
+        name: tuple(
+            part._replace(timestamp=bool(part.timestamp)) if isinstance(part, TextPart) else part
+            for part in parts
+        )
+        for name, parts in plan.binlogs.items()
+    }
+    return replace(plan, binlogs=binlogs)
+
+
 async def _plans_of_transactions(
     special: list[tuple[str, StatementReply]], end: str
 ) -> tuple[list[GroupPlan | Unattributed], list[bool]]:
@@ -437,7 +451,7 @@ def test_known_transactions_have_the_plans_of_first_ones(
     known, are_known = asyncio.run(_plans_of_transactions(_SPECIAL[special], end))
     monkeypatch.setattr(PlanningSession, "plain", lambda *_: None)
     first, are_first_known = asyncio.run(_plans_of_transactions(_SPECIAL[special], end))
-    assert known == first
+    assert list(map(_without_seconds, known)) == list(map(_without_seconds, first))
     assert not any(are_first_known)
     assert not are_known or are_known[-3], "that of the last transaction without anything special"
 
