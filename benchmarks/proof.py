@@ -4,22 +4,34 @@ A private MariaDB gets an orders-like table of `--rows` rows and some 60 bytes a
 `binlane serve` with one binlog of it. The first round follows the whole binlog and reads the table;
 the second reads the table alone, the third follows `--commits` small transactions before it. CPU seconds are those of the comparing process.
 
+With `--beside` sysbench writes `--tables` tables of 1,000 rows directly at the source, in turns with
+rounds one after the other and without any: transactions a second, CPU time of the source for each,
+and what the rounds took. `--before` names the `binlane` of another checkout to compare with.
+
     python -m benchmarks.proof [--rows N] [--commits N]
+    python -m benchmarks.proof --beside [--tables N] [--seconds N] [--rounds N] [--before PROGRAM]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.measuring import cpu_of_threads_s
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
-from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account
+from tests.serve_process import ADMIN, ServeProcess, create_account
 from tests.servers import QUICK, execute
 
 _TABLE = (
@@ -37,43 +49,137 @@ _COMMITS = (
 
 
 def main() -> None:
-    """Measure three rounds."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure three rounds, or rounds beside sysbench."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--commits", type=int, default=20_000)
+    parser.add_argument("--beside", action="store_true")
+    parser.add_argument("--tables", type=int, default=40)
+    parser.add_argument("--seconds", type=int, default=20, help="of each turn")
+    parser.add_argument("--rounds", type=int, default=3, help="of which figures are medians")
+    parser.add_argument("--before", help="another binlane, which takes turns too")
     given = parser.parse_args()
-    rows, commits = given.rows, given.commits
+    with _serving("sbtest" if given.beside else "shop") as (source, serve):
+        lines = _beside(serve, source, given) if given.beside else _three(serve, source, given)
+        for line in lines:
+            print(json.dumps(line | {"load": round(os.getloadavg()[0], 1)}), flush=True)
+
+
+@contextmanager
+def _serving(database: str) -> Iterator[tuple[PrivateServer, ServeProcess]]:
     with tempfile.TemporaryDirectory() as folder:
         source = PrivateServer.start(Path(folder), name="source", options=(*QUICK, *SOURCE_OPTIONS))
         try:
             create_account(source)
             execute(source, f"GRANT SELECT ON *.* TO '{ADMIN}'@'%'")
             with ServeProcess(Path(folder) / "serve", source) as serve:
-                serve.execute_as_root("CREATE BINLOG 'orders' LOG(shop)")
-                execute(source, "CREATE DATABASE shop", _TABLE, _FILL.format(rows=rows))
-                serve.wait_until_complete("orders", timeout_s=600)
-                time.sleep(2)  # until the mark is saved
-                for what in ("the whole binlog, and the table", "the table alone"):
-                    print(json.dumps({"what": what, **_round(serve, source, rows)}), flush=True)
-                execute(source, _COMMITS.format(commits=commits))
-                serve.wait_until_complete("orders", timeout_s=600)
-                time.sleep(2)
-                what = f"{commits} transactions of one UPDATE, and the table"
-                print(json.dumps({"what": what, **_round(serve, source, rows)}), flush=True)
+                serve.execute_as_root(f"CREATE BINLOG 'orders' LOG({database})")
+                yield source, serve
         finally:
             source.kill()
 
 
+def _three(
+    serve: ServeProcess, source: PrivateServer, given: argparse.Namespace
+) -> Iterator[dict[str, object]]:
+    rows, commits = given.rows, given.commits
+    execute(source, "CREATE DATABASE shop", _TABLE, _FILL.format(rows=rows))
+    serve.wait_until_complete("orders", timeout_s=600)
+    time.sleep(2)  # until the mark is saved
+    for what in ("the whole binlog, and the table", "the table alone"):
+        yield {"what": what, **_round(serve, source, rows)}
+    execute(source, _COMMITS.format(commits=commits))
+    serve.wait_until_complete("orders", timeout_s=600)
+    time.sleep(2)
+    what = f"{commits} transactions of one UPDATE, and the table"
+    yield {"what": what, **_round(serve, source, rows)}
+
+
+def _beside(
+    serve: ServeProcess, source: PrivateServer, given: argparse.Namespace
+) -> Iterator[dict[str, object]]:
+    execute(source, "CREATE DATABASE sbtest")
+    sysbench = [
+        *("sysbench", "oltp_read_write", "--mysql-host=127.0.0.1", f"--mysql-port={source.port}"),
+        *("--mysql-user=root", "--mysql-db=sbtest", f"--tables={given.tables}"),
+        *("--table-size=1000", "--threads=4", "--mysql-ignore-errors=all"),
+    ]
+    subprocess.run([*sysbench, "prepare"], check=True, stdout=subprocess.DEVNULL)
+    sysbench += [f"--time={given.seconds}", "run"]
+    programs = {"without": "", "with": f"{sys.executable} -m binlane"}
+    programs |= {"with the one before": given.before} if given.before else {}
+    turns: dict[str, list[dict[str, float]]] = {way: [] for way in programs}
+    for _ in range(given.rounds):
+        for way, program in programs.items():
+            turns[way].append(_turn(serve, source, sysbench, program.split()))
+    for way, mine in turns.items():
+        medians = {name: statistics.median(turn[name] for turn in mine) for name in mine[0]}
+        yield {"what": f"sysbench {way} comparisons", "tables": given.tables, **medians}
+
+
+def _turn(
+    serve: ServeProcess, source: PrivateServer, sysbench: list[str], program: list[str]
+) -> dict[str, float]:
+    """Run sysbench once, and rounds of comparisons as long as it runs."""
+    tables, is_over = [0, 0], threading.Event()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = sum(cpu_of_threads_s(source.process_id))
+    comparing = threading.Thread(target=_compare, args=(serve, source, program, is_over, tables))
+    if program:
+        comparing.start()
+    begun_s = time.monotonic()
+    done = subprocess.run(sysbench, check=True, capture_output=True, text=True).stdout
+    cpu_s = sum(cpu_of_threads_s(source.process_id)) - cpu_s
+    took_s = time.monotonic() - begun_s
+    is_over.set()
+    if program:
+        comparing.join()
+        took_s = time.monotonic() - begun_s
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = re.search(r"transactions: +(\d+) +\(([\d.]+) per sec", done)
+    assert found is not None, done
+    return {
+        "per_s": float(found[2]),
+        "source_cpu_us": round(1e6 * cpu_s / int(found[1])),
+        "children_cpu_s": round(
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2
+        ),
+        "tables_a_s": round(tables[0] / took_s, 2),
+        "different": tables[1],
+    }
+
+
+def _compare(
+    serve: ServeProcess,
+    source: PrivateServer,
+    program: list[str],
+    is_over: threading.Event,
+    tables: list[int],
+) -> None:
+    """Compare again and again; count the tables that were found equal, and different."""
+    while not is_over.is_set():
+        done = subprocess.run(
+            ["nice", "-n", "19", *program, *_arguments(serve, source)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = [json.loads(line)["finding"] for line in done.stdout.splitlines()]
+        tables[0] += found.count("equal")
+        tables[1] += found.count("different")
+
+
+def _arguments(serve: ServeProcess, source: PrivateServer) -> list[str]:
+    url = f"mariadb://{ADMIN}@127.0.0.1:{source.port}?password-file={serve.directory / 'secret'}"
+    return ["verify", f"{serve.data_dir}#orders", "--source", url, "--json"]
+
+
 def _round(serve: ServeProcess, source: PrivateServer, rows: int) -> dict[str, object]:
-    secret = serve.directory / "secret"
-    secret.write_text(PASSWORD)
-    url = f"mariadb://{ADMIN}@127.0.0.1:{source.port}?password-file={secret}"
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "binlane", "verify", f"{serve.data_dir}#orders"),
-            *("--source", url, "--json"),
-        ],
+        [sys.executable, "-m", "binlane", *_arguments(serve, source)],
         capture_output=True,
         text=True,
         check=True,

@@ -30,6 +30,20 @@ ORDERS: Final = (
     "CREATE TABLE shop.orders (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40), "
     "n INT NOT NULL DEFAULT 0, note TEXT)"
 )
+SWAPPED: Final = (
+    "CREATE TABLE shop._orders_new LIKE shop.orders",
+    "ALTER TABLE shop._orders_new ADD COLUMN extra INT DEFAULT 7",
+    (
+        "CREATE TRIGGER shop.pt_osc_shop_orders_upd AFTER UPDATE ON shop.orders FOR EACH ROW REPLACE"
+        " INTO shop._orders_new (id, state, total) VALUES (NEW.id, NEW.state, NEW.total)"
+    ),
+    "INSERT IGNORE INTO shop._orders_new (id, state, total) SELECT id, state, total FROM shop.orders",
+    "UPDATE shop.orders SET total = 3 WHERE id = 1",
+    "RENAME TABLE shop.orders TO shop._orders_old, shop._orders_new TO shop.orders",
+    "DROP TABLE shop._orders_old",
+    "UPDATE shop.orders SET state = 'sent' WHERE id = 1",
+)
+"""A schema change as pt-online-schema-change makes it of a table (id, state, total), and writers."""
 _ROWS: Final = 3000
 _WAIT_S: Final = 120.0
 _RESTARTING: Final = (0, 2003, 2013)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.live.provision.private_server import (
     PrivateServer,
 )
@@ -402,6 +403,55 @@ def test_tables_that_are_made_with_their_rows_are_equal(
         "not compared it is a sequence"
     )
     assert set(told.values()) == {"equal"}, told
+
+
+def test_compressed_rows_and_statements_are_read(
+    source: PrivateServer, serve: ServeProcess
+) -> None:
+    """The source compresses, and the binlog: rows on MySQL, long statements too on MariaDB."""
+    is_mysql = source.program.scheme == "mysql"
+    option = "binlog_transaction_compression" if is_mysql else "log_bin_compress"
+    execute(source, f"SET GLOBAL {option} = ON")
+    long = f"REPEAT('{'x' * 300}', 9)"
+    execute(
+        source,
+        *_SHOP,
+        f"CREATE TABLE shop.texts (id INT PRIMARY KEY, v TEXT) COMMENT '{'x' * 300}'",
+        "ALTER TABLE shop.orders MODIFY state TEXT",
+    )
+    complete(serve)
+    verify(serve)
+    serve.execute_as_root("ALTER BINLOG 'orders' COMPRESS = 'ON'")
+    execute(
+        source,
+        f"UPDATE shop.orders SET state = {long}",
+        "CREATE TABLE shop.copies (KEY (id)) SELECT * FROM shop.orders",
+        "BEGIN",
+        f"INSERT INTO shop.orders VALUES (4, {long}, 1)",
+        "DELETE FROM shop.orders WHERE id = 1",
+        "COMMIT",
+    )
+    complete(serve)
+    assert findings(verify(serve)) == dict.fromkeys(
+        ("shop.orders", "shop.texts", "shop.copies"), "equal"
+    )
+    wanted = EventType.TRANSACTION_PAYLOAD if is_mysql else EventType.WRITE_ROWS_COMPRESSED_V1
+    files = [file.path for file in StoreReader(serve.data_dir).files("orders")]
+    types = {event.header.type_code for group in read_groups(files) for event in group.events}
+    assert wanted in types
+    # The texts themselves tell no rows, compressed or not.
+    execute(
+        source,
+        "SET SESSION binlog_format = 'STATEMENT'",
+        f"INSERT INTO shop.texts VALUES (1, {long})",
+    )
+    execute(source, "SET sql_log_bin = 0", "UPDATE shop.orders SET total = 7 WHERE id = 4")
+    complete(serve)
+    found = verify(serve)
+    first = found["shop.orders", "source"]["first"]
+    assert (first["key"], first["columns"]) == ("id=4", ["total"])
+    assert found["shop.texts", "source"]["since"] != ""
+    assert not found["shop.texts", "source"]["is_whole"]
 
 
 def test_a_named_table_that_nobody_sees_is_told(source: PrivateServer, serve: ServeProcess) -> None:

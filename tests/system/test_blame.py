@@ -14,6 +14,7 @@ import pytest
 from binlane.cli import main
 from binlane.live.provision.private_server import PrivateServer
 from tests.rules import ROOT
+from tests.schema_changes import SWAPPED
 from tests.servers import ServerFactory, connect, execute
 
 Capture = pytest.CaptureFixture[str]
@@ -119,6 +120,26 @@ def test_renames_of_table_and_column_are_followed(server: PrivateServer, capsys:
         {"id": 42, "price": 2},
         {"id": 42, "cost": 6},
     ]
+
+
+def test_a_swap_by_a_schema_change_tool_is_followed(server: PrivateServer, capsys: Capture) -> None:
+    execute(
+        server,
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, state VARCHAR(20), total DECIMAL(8, 2))",
+        "INSERT INTO shop.orders VALUES (1, 'new', 1), (2, 'new', 2)",
+        *SWAPPED,
+    )
+    found = life(capsys, server, "shop.orders", "--key=1")
+    assert [each["table"] for each in found if "after" in each] == [
+        *("orders", "_orders_new", "orders", "_orders_new", "orders"),
+    ]
+    assert [word for word in words(found) if "QUERY" in word][1:] == [
+        *("QUERY RENAME TABLE", "QUERY DROP TABLE"),
+    ]
+    assert words(found)[-2:] == ["update 1 1", "now 1"]
+    assert found[-1]["values"] == {"id": 1, "state": "sent", "total": "3.00", "extra": 7}
+    execute(server, "DELETE FROM shop.orders WHERE id = 1")
+    assert words(life(capsys, server, "shop.orders", "--key=1"))[-2:] == ["delete 1", "deleted"]
 
 
 def test_truncate_drop_and_a_new_table(server: PrivateServer, capsys: Capture) -> None:

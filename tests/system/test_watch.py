@@ -16,7 +16,8 @@ import pytest
 
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.rules import ROOT
-from tests.serve_process import ServeProcess, create_account
+from tests.schema_changes import SWAPPED
+from tests.serve_process import ServeProcess, create_account, source_position
 from tests.servers import ServerFactory, connect, execute, mysql_program
 from tests.watching import Watching, watching
 
@@ -86,6 +87,33 @@ def test_only_chosen_tables_and_operations(server: PrivateServer) -> None:
         assert process.end() == 0
         kinds = [(each["type"], each["table"]) for each in process.objects]
     assert kinds == [("insert", "picked"), ("delete", "picked")]
+
+
+def test_a_name_is_watched_through_a_swap(server: PrivateServer) -> None:
+    now = source_position(server)
+    with Watching(server.url, "--tables=shop.orders", f"--since={now}", "--count=5") as process:
+        execute(server, "INSERT INTO shop.orders VALUES (1, 'new', 1)", *SWAPPED)
+        assert process.end() == 0
+    assert [text.partition(" (")[0].strip() for text in texts(process, "┌ UPDATE")] == [
+        "shop.orders id=1 total: 1.00 → 3.00",
+        "shop.orders id=1 state: 'new' → 'sent'",
+    ]
+    (trigger, renamed) = texts(process, "DDL")
+    assert "TRIGGER" in trigger
+    assert (
+        "RENAME TABLE shop.orders TO shop._orders_old, shop._orders_new TO shop.orders" in renamed
+    )
+    assert not process.remarks
+
+
+def test_a_table_that_was_chosen_as_such_is_followed_out_of_its_name(server: PrivateServer) -> None:
+    now = source_position(server)
+    execute(server, "INSERT INTO shop.orders VALUES (1, 'new', 1)", *SWAPPED)
+    with Watching(server.url, "--do-table=shop.orders", f"--since={now}", "--no-follow") as process:
+        assert process.end() == 0
+    assert len(texts(process, "┌ UPDATE")) == 1
+    assert "DROP TABLE `shop`.`_orders_old`" in texts(process, "DDL")[-1]
+    assert any("changes of shop.orders are left out from here on" in x for x in process.remarks)
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
@@ -212,6 +240,25 @@ def test_binlogs_of_binlane_are_watched_at_its_port_and_in_its_store(
                 assert process.end() == 0, process.remarks
                 assert [each["after"]["id"] for each in process.objects] == [1, 2]
                 assert {each["file"] for each in process.objects} == {"orders.000001"}
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_a_name_in_a_binlog_is_watched_through_a_swap(
+    flavor: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The binlog gets the rows that come in under names of its own."""
+    source: PrivateServer = request.getfixturevalue(f"{flavor}_server")
+    execute(source, "DROP DATABASE IF EXISTS shop", "DROP USER IF EXISTS binlane@'%'")
+    execute(source, "CREATE DATABASE shop")
+    create_account(source)
+    with ServeProcess(tmp_path / "serve", source) as serve:
+        serve.execute("CREATE BINLOG orders LOG (shop.orders)")
+        execute(source, _SHOP[1], "INSERT INTO shop.orders VALUES (1, 'new', 1)", *SWAPPED)
+        common = ("--format=json", "--tables=shop.orders", "--from-beginning", "--op=insert,update")
+        with Watching(f"{serve.data_dir}#orders", *common, "--count=3") as process:
+            assert process.end() == 0, process.remarks
+    kinds = [(each["type"], each["after"].get("extra")) for each in process.objects]
+    assert kinds == [("insert", None), ("update", None), ("update", 7)]
 
 
 def test_the_lines_that_the_documentation_shows(mariadb_server: PrivateServer) -> None:

@@ -44,7 +44,7 @@ def compare(
             say(f"{verdict.binlog}: {verdict.table} ({verdict.server}): {verdict.text}")
     if not quiet:
         click.echo(
-            f"{counts[ComparisonOutcome.EQUAL]:,} tables equal, {counts[ComparisonOutcome.DIFFERENT]:,} different, "
+            f"tables: {counts[ComparisonOutcome.EQUAL]:,} equal, {counts[ComparisonOutcome.DIFFERENT]:,} different, "
             f"{counts[ComparisonOutcome.NOT_COMPARED]:,} not compared",
             err=True,
         )

@@ -33,7 +33,7 @@ _OPS: Final = "insert, update, delete, ddl, statement"
     "--tables",
     default="",
     metavar="LISTS",
-    help="Tables and databases, as shop.orders,crm, or LOG(…), IGNORE(…); else all.",
+    help="Tables and databases by their names, as shop.orders,crm, or LOG(…), IGNORE(…); else all.",
 )
 @takes_tables
 @click.option(
@@ -179,16 +179,24 @@ def _filtering(options: Mapping[str, Any]) -> FilterState | None:
         raise click.UsageError(
             "--tables and --do-table or its like both choose tables; give one of them"
         )
+    state = _chosen(options["tables"]) if options["tables"] else _filtered(options)
+    return None if state.terms.is_everything else state
+
+
+def _chosen(tables: str) -> FilterState:
+    source = click.get_current_context().get_parameter_source("rename")
+    if source is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("--tables goes by names, and --rename is of --do-table and its like")
+    from binlane.tables.changes.chosen_tables import ChosenTables  # noqa: PLC0415 - after --help
+    from binlane.tables.ranges.scopes import read_scope  # noqa: PLC0415 - likewise
+
+    return ChosenTables(read_scope(tables))
+
+
+def _filtered(options: Mapping[str, Any]) -> FilterState:
     from binlane.binlogs.filters.filter_state import FilterState  # noqa: PLC0415 - after --help
 
-    given = dict(options)
-    if options["tables"]:
-        from binlane.tables.changes.chosen_tables import lists_of  # noqa: PLC0415 - after --help
-        from binlane.tables.ranges.scopes import read_scope  # noqa: PLC0415 - likewise
-
-        given |= lists_of(read_scope(options["tables"]))
-    terms = filter_terms(given)
-    return None if terms.is_everything else FilterState(terms)
+    return FilterState(filter_terms(options))
 
 
 def read_since(text: str) -> Since:

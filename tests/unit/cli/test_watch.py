@@ -122,6 +122,7 @@ def test_times_ago_are_read() -> None:
     [
         (["--op=upsert"], "there is no operation 'upsert'"),
         (["--tables=shop", "--do-db=shop"], "give one of them"),
+        (["--tables=shop", "--rename=follow"], "--tables goes by names"),
         (["--since=1h", "--from-beginning"], "exclude each other"),
     ],
 )

@@ -44,6 +44,10 @@ _TRIES_MAX: Final = 8
 _LOOK_S: Final = 0.2
 _LENGTH_BYTES: Final = 4
 
+_UNKNOWN_BIRTH: Final = (
+    "it is not known where it was made: before the binlog was, or under another name"
+)
+
 logger = logging.getLogger(__name__)
 
 
@@ -294,7 +298,7 @@ class HistoryReading:
                 path = self._path_of(table)
                 file = stack.enter_context(path.open("wb"))
                 one = _TableReading(table, self._binlog, path, file)
-                one.reason = "" if table.birth.since else "it is not known where it was made"
+                one.reason = "" if table.birth.since else _UNKNOWN_BIRTH
                 self._own.append(one)
             try:
                 self._read_log()

@@ -1,14 +1,52 @@
-"""A scope as the lists of a filter, which follows tables that are renamed."""
+"""The tables of a scope, as a filter that shows what happens to them to people.
+
+The tables go by their names: behind a RENAME that swaps another table in, as schema change tools do,
+the changes are those of the table that has the name now.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+from binlane.binlogs.filters.filter_state import FilterState, FilterVerdict
+from binlane.binlogs.filters.statement_concern import Concern
+from binlane.binlogs.filters.terms import RenameMode, parse_terms
 from binlane.errors import ConfigError
 from binlane.statements.scope.scope import Scope
 
 _SPECIAL: Final = re.compile(r"([%_\\])")
+
+
+class ChosenTables(FilterState):
+    """The tables that a scope includes; a statement is wanted if it changes any of them.
+
+    Nothing is replayed of what is shown, so that a statement is never cut, and no table is given up
+    since its making was left out.
+
+    Args:
+        scope: Databases and tables as users name them.
+
+    Raises:
+        ConfigError: If the scope includes nothing.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(parse_terms(lists_of(scope), rename=RenameMode.NAME.value))
+
+    def take(self, concern: Concern, place: str | None) -> FilterVerdict:
+        """As `FilterState.take`."""
+        effects = concern.effects
+        names = effects.changed_tables | (set(concern.tables) - set(effects.reads))
+        dropped = effects.dropped_databases
+        if not (names or dropped):
+            return super().take(concern, place)
+        # All of them, so that a near name can be told of a log that has none of them.
+        is_wanted = [*map(self.includes, sorted(names)), *map(self._has_any_of, dropped)]
+        return FilterVerdict(passes=any(is_wanted))
+
+    def _has_any_of(self, database: str) -> bool:
+        return self.includes_database(database) or bool(self.terms.rules.names_in(database))
 
 
 def lists_of(scope: Scope) -> dict[str, list[str]]:

@@ -42,7 +42,8 @@ _PAUSE_S: Final = 0.05
 _ATTEMPTS: Final = 20
 _PREPARED_S: Final = 2.0
 """Longest wait for XA transactions that are prepared."""
-_GONE: Final = frozenset({1146, 1049})
+GONE: Final = frozenset({1146, 1049})
+"""Errors with which a server says that there is no such table."""
 _DENIED: Final = frozenset({1142, 1143, 1044})
 _TABLES: Final = (
     "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
@@ -192,7 +193,7 @@ class ComparedServer:
         try:
             self._session.ask(f"SELECT 1 FROM {name} LIMIT 0")  # noqa: S608  # a quoted name
         except PeerError as error:
-            if error.errno in _GONE:
+            if error.errno in GONE:
                 return True
             if error.errno in _DENIED:
                 raise UnsupportedError(

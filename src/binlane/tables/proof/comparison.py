@@ -9,9 +9,8 @@ comparison that finds it at rest.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -20,8 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.client.rows.logged_table import LoggedTable, TableChangedError
-from binlane.errors import CodecError, PeerError, UnsupportedError
+from binlane.client.rows.logged_table import LoggedTable
 from binlane.names import TableName
 from binlane.positions import Position
 from binlane.statements.sql.servers import LoggingMode
@@ -36,6 +34,7 @@ from binlane.tables.proof.progress_waits import (
     ProgressWaits,
 )
 from binlane.tables.proof.row_names import RowNames
+from binlane.tables.proof.table_comparisons import Comparing, TableComparisons
 from binlane.tables.proof.table_digest import Hashes, TableDigest
 from binlane.tables.proof.verdicts import (
     MISSING_ON_SERVER,
@@ -48,9 +47,6 @@ from binlane.tables.proof.watched_changes import WatchedChanges, multiset_differ
 
 _BUCKETS_MAX: Final = 8
 _ROWS_NAMED_MAX: Final = 64
-_ATTEMPTS: Final = 3
-_LOST: Final = frozenset({0, 1053, 1927, 2006, 2013, 3169, 4031})
-"""Errors with which a server ends a session."""
 _NONE: Final = np.empty(0, np.uint64)
 
 Images = dict[int, tuple[bytes, str]]
@@ -79,8 +75,8 @@ class _Look:
     counts: tuple[tuple[int, int], ...] = ()
 
 
-class Comparison:
-    """Compares tables of one binlog with one server.
+class Comparison(TableComparisons):
+    """Compares tables of a server with what the binlog says of them.
 
     Args:
         binlog: The binlog, which is followed as far as comparing needs.
@@ -96,66 +92,41 @@ class Comparison:
         directory: Path,
         limits: ComparisonLimits,
     ) -> None:
-        self._binlog = binlog
-        self._server = server
+        super().__init__(binlog, server)
         self._directory = directory
         self._limits = limits
         self._waits = ProgressWaits(binlog, server, limits)
 
-    def compare(self, name: TableName) -> TableVerdict:
-        """Compare a table; a difference is looked at once more before it counts.
-
-        Raises:
-            PeerError: If the server goes away.
-            CodecError: With file and position, if the binlog is damaged.
-            StoreError: If the disk fails.
-        """
-        return told(lambda: self._compared(name), lambda reason: self._not_compared(name, reason))
-
-    def missing(self, name: TableName) -> TableVerdict:
-        """Judge a table that the binlog describes and the server does not have.
-
-        Raises:
-            PeerError: If the server goes away.
-            CodecError: With file and position, if the binlog is damaged.
-        """
-        return told(
-            lambda: self._judged_missing(name), lambda reason: self._not_compared(name, reason)
-        )
-
-    def _not_compared(self, name: TableName, reason: str) -> TableVerdict:
-        self._binlog.described.watch = None
-        return self._verdict(name, ComparisonOutcome.NOT_COMPARED, reason=reason)
-
-    def _judged_missing(self, name: TableName) -> TableVerdict:
+    def missing(self, name: TableName) -> Comparing:
+        """As `TableComparisons.missing`, for a table that the binlog describes."""
         tables = self._binlog.described.tables
         self._binlog.advance(self._binlog.mark)
         self._waits.await_server()
         before, is_there = tables.get(name), not self._server.lacks(name)
-        self._waits.advance_behind_reads()
+        yield self._waits.advance_behind_reads
         if is_there or before is None or tables.get(name) is not before:
             raise NotComparableError("it was made or dropped meanwhile")
         if before.doubt is not None:
             raise NotComparableError("the server has no such table")
         first = FirstDifference(kind=NO_TABLE, rows=before.digest.rows)
-        return self._verdict(name, ComparisonOutcome.DIFFERENT, first=first)
+        return self._told(name, ComparisonOutcome.DIFFERENT, first=first)
 
-    def _compared(self, name: TableName) -> TableVerdict:
-        self._binlog.described.watch = None
+    def compare(self, name: TableName) -> Comparing:
+        """As `TableComparisons.compare`."""
         self._binlog.advance(self._binlog.mark)
         table = self._server.table(name)
         self._check(name, table)
         rows = HashFile(self._directory / f"{file_name(name)}.read")
         with rows:
-            look = self._look(table, rows, frozenset())
+            look = yield from self._look(table, rows, frozenset())
             described = self._binlog.described.table(name)
             if described.doubt is not None:
                 self._begin(described, table, rows, look)
-                return self._verdict(name, ComparisonOutcome.EQUAL, rows=look.observed.rows)
+                return self._told(name, ComparisonOutcome.EQUAL, rows=look.observed.rows)
             if not len(look.buckets):
                 self._keep_base(name, described, rows)
-                return self._verdict(name, ComparisonOutcome.EQUAL, rows=look.observed.rows)
-            again = self._look(table, rows, frozenset(look.only_on_server.tolist()))
+                return self._told(name, ComparisonOutcome.EQUAL, rows=look.observed.rows)
+            again = yield from self._look(table, rows, frozenset(look.only_on_server.tolist()))
             return self._judged(name, table, look, again, rows)
 
     def _check(self, name: TableName, table: LoggedTable) -> None:
@@ -184,15 +155,19 @@ class Comparison:
 
     # One reading ----------------------------------------------------------------------------------
 
-    def _look(self, table: LoggedTable, rows: HashFile, wanted: frozenset[int]) -> _Look:
+    def _look(
+        self, table: LoggedTable, rows: HashFile, wanted: frozenset[int]
+    ) -> Generator[Callable[[], None], None, _Look]:
         name, described = table.name, self._binlog.described
         self._waits.await_server()
         watch = WatchedChanges(name, changes_max=self._limits.changes_max, wanted=wanted)
-        described.watch = watch
-        rows.begin()
-        exact = self._read(table, watch, rows)
-        self._waits.advance_behind_reads()
-        described.watch = None
+        described.watches[name] = watch
+        try:
+            rows.begin()
+            exact = self._read(table, watch, rows)
+            yield self._waits.advance_behind_reads
+        finally:
+            del described.watches[name]
         if watch.interruption:
             raise InterruptedReadingError(watch.interruption)
         if self._limits.is_stopped():
@@ -280,7 +255,7 @@ class Comparison:
         described = self._binlog.described.table(name)
         if not len(two.buckets):
             self._keep_base(name, described, rows)
-            return self._verdict(name, ComparisonOutcome.EQUAL, rows=two.observed.rows)
+            return self._told(name, ComparisonOutcome.EQUAL, rows=two.observed.rows)
         on_server = np.intersect1d(one.only_on_server, two.only_on_server)
         in_binlog = np.intersect1d(one.only_in_binlog, two.only_in_binlog)
         never_there = np.intersect1d(one.never_there, two.never_there)
@@ -299,7 +274,7 @@ class Comparison:
         found = len(two.only_on_server) + len(two.only_in_binlog)
         kind = first.kind or (MISSING_ON_SERVER if len(in_binlog) else "")
         first = replace(first, kind=kind, buckets=len(two.buckets), rows=first.rows or found)
-        return self._verdict(name, ComparisonOutcome.DIFFERENT, rows=two.observed.rows, first=first)
+        return self._told(name, ComparisonOutcome.DIFFERENT, rows=two.observed.rows, first=first)
 
     def _binlog_images(self, name: TableName, hashes: Hashes) -> Images:
         """Images of rows that the binlog has, as far as its files still have them."""
@@ -335,58 +310,24 @@ class Comparison:
         rows.put_in_place(path)
         described.base, described.base_place = path.name, self._binlog.described.place
 
-    def _verdict(
+    def _told(
         self,
         name: TableName,
         finding: ComparisonOutcome,
         *,
         rows: int = 0,
-        reason: str = "",
         first: FirstDifference | None = None,
     ) -> TableVerdict:
         table = self._binlog.described.tables.get(name)
-        is_compared = finding is not ComparisonOutcome.NOT_COMPARED
-        return TableVerdict(
-            binlog=self._binlog.name,
-            table=name.plain,
-            server=self._server.address.label,
-            finding=finding,
-            gtid=str(self._binlog.position) if is_compared else "",
+        return self._verdict(
+            name,
+            finding,
+            gtid=str(self._binlog.position),
             since="" if table is None else table.since,
             is_whole=table is not None and table.is_whole,
             rows=rows,
-            reason=reason,
             first=first,
         )
-
-
-def told(
-    compare: Callable[[], TableVerdict], not_compared: Callable[[str], TableVerdict]
-) -> TableVerdict:
-    """The verdict of a comparison, which is repeated where something came between.
-
-    Args:
-        compare: Compares the table once, and gives what it found.
-        not_compared: Makes the verdict of no comparison from a reason.
-
-    Raises:
-        PeerError: If the server goes away.
-    """
-    begun = time.monotonic()
-    try:
-        verdict = _repeated(compare)
-    except (NotComparableError, UnsupportedError, TableChangedError, PeerError) as error:
-        if isinstance(error, PeerError) and (error.errno is None or error.errno in _LOST):
-            raise
-        verdict = not_compared(_reason(error))
-    return replace(verdict, at_s=time.time(), seconds=round(time.monotonic() - begun, 3))
-
-
-def _repeated(compare: Callable[[], TableVerdict]) -> TableVerdict:
-    for _ in range(_ATTEMPTS - 1):
-        with suppress(InterruptedReadingError, TableChangedError):
-            return compare()
-    return compare()
 
 
 def _changed(pieces: Iterator[Hashes], came: Hashes, went: Hashes) -> Iterator[Hashes]:
@@ -402,9 +343,3 @@ def _changed(pieces: Iterator[Hashes], came: Hashes, went: Hashes) -> Iterator[H
 def file_name(name: TableName) -> str:
     """A name of a file for a table, different for each; names of tables may be longer than a file's."""
     return blake2b(str(name).encode(), digest_size=16).hexdigest()
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, CodecError | PeerError):
-        return error.message
-    return str(error)

@@ -125,7 +125,7 @@ class DescribedBinlog:
             StoreError: If a file cannot be read, or is no longer there.
         """
         end = self.described.place
-        described = DescribedTables(place=start, watch=watch)
+        described = DescribedTables(place=start, watches={watch.table: watch})
         if end is not None:
             for _ in self._follow(described, end):
                 pass

@@ -161,13 +161,13 @@ class DescribedTables:
         tables: The described tables by their names.
         prepared: XA transactions that are prepared: where the groups with their rows begin.
         place: Where the next event group begins; None before the first.
-        watch: Changes that are kept beside the digests; None if nothing is being read.
+        watches: Changes of tables that are kept beside the digests, by the tables' names.
     """
 
     tables: dict[TableName, DescribedTable] = field(default_factory=dict)
     prepared: dict[str, FilePosition] = field(default_factory=dict)
     place: FilePosition | None = None
-    watch: WatchedChanges | None = None
+    watches: dict[TableName, WatchedChanges] = field(default_factory=dict)
     _hashers: dict[tuple[bytes, str], RowHasher | None] = field(default_factory=dict)
 
     def table(self, name: TableName) -> DescribedTable:
@@ -186,8 +186,8 @@ class DescribedTables:
     def distrust_all(self, doubt: DigestGap, gtid: str) -> None:
         """Trust no digest any more."""
         self.distrust(tuple(self.tables), doubt, gtid)
-        if self.watch is not None:
-            self._interrupt(self.watch.table, doubt.value)
+        for name in self.watches:
+            self._interrupt(name, doubt.value)
 
     # The log --------------------------------------------------------------------------------------
 
@@ -252,8 +252,8 @@ class DescribedTables:
     def _take(self, body: RowsEvent, table_map: TableMapEvent, format_: Format, gtid: str) -> None:
         name, layout = table_map.name, row_layout(table_map)
         table = self.table(name)
-        is_watched = self.watch is not None and self.watch.table == name
-        if table.doubt is not None and not is_watched:
+        watch = self.watches.get(name)
+        if table.doubt is not None and watch is None:
             return
         if not table.layout:
             table.layout = layout
@@ -273,10 +273,10 @@ class DescribedTables:
         if table.doubt is None:
             table.digest.add(hashes[signs > 0])
             table.digest.remove(hashes[signs < 0])
-        if is_watched and self.watch is not None:
-            self.watch.take(hashes, signs, gtid)
-            if self.watch.wanted:
-                self.watch.keep_wanted(hashes, starts, images, gtid)
+        if watch is not None:
+            watch.take(hashes, signs, gtid)
+            if watch.wanted:
+                watch.keep_wanted(hashes, starts, images, gtid)
 
     def _hasher(self, table_map: TableMapEvent, layout: bytes, format_: Format) -> RowHasher | None:
         key = layout, format_.flavor.value
@@ -370,8 +370,9 @@ class DescribedTables:
 
     def _begin(self, name: TableName, gtid: str) -> None:
         """A table has no rows here."""
-        if self.watch is not None and self.watch.is_replay and self.watch.table == name:
-            self.watch.restart()
+        watch = self.watches.get(name)
+        if watch is not None and watch.is_replay:
+            watch.restart()
         self._interrupt(name, "it was made or emptied while it was read")
         self.tables[name] = DescribedTable(since=gtid, is_whole=True)
 
@@ -392,8 +393,8 @@ class DescribedTables:
         self.tables.update(moved)
 
     def _interrupt(self, name: TableName, why: str) -> None:
-        watch = self.watch
-        if watch is not None and watch.table == name and not watch.is_replay:
+        watch = self.watches.get(name)
+        if watch is not None and not watch.is_replay:
             watch.interruption = watch.interruption or why
 
 

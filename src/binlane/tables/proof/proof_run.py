@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -28,10 +29,13 @@ from binlane.tables.proof.kept_verdicts import (
 )
 from binlane.tables.proof.progress_waits import ComparisonLimits
 from binlane.tables.proof.replica_comparison import ReplicaComparison
+from binlane.tables.proof.table_comparisons import TableComparisons
 from binlane.tables.proof.verdicts import ComparisonOutcome, TableVerdict
 from binlane.tables.ranges.served_logs import ServerPlace
 
 _LOCK_FILE: Final = "lock"
+_SAVE_S: Final = 1.0
+"""Time between two savings of a binlog's digests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,24 +201,29 @@ class _Round:
     def _compare(
         self,
         server: ComparedServer,
-        comparison: Comparison | ReplicaComparison,
+        comparisons: TableComparisons,
         tables: Collection[TableName],
     ) -> Iterator[TableVerdict]:
         there = set(server.tables())
+        begun = []
         for name in tables:
-            if name in there:
-                verdict = comparison.compare(name)
-            elif name in self._binlog.described.tables or not server.address.is_source:
-                verdict = comparison.missing(name)
-            else:
-                verdict = self._not_compared(
-                    name,
-                    server.address.label,
-                    "the server has no such table, or the account may not see it "
-                    f"(GRANT SELECT ON {name} TO the account)",
-                )
-            self._binlog.save()
+            is_known = name in self._binlog.described.tables or not server.address.is_source
+            if name in there or is_known:
+                begun.append((name, name in there))
+                continue
+            reason = (
+                "the server has no such table, or the account may not see it "
+                f"(GRANT SELECT ON {name} TO the account)"
+            )
+            yield self._kept(comparisons.not_compared(name, reason))
+        saved_s = time.monotonic()
+        for verdict in comparisons.verdicts(begun):
+            # All digests are saved, however many tables there are.
+            if time.monotonic() - saved_s > _SAVE_S:
+                self._binlog.save()
+                saved_s = time.monotonic()
             yield self._kept(verdict)
+        self._binlog.save()
 
     def _unreachable(
         self, address: ServerAddress, tables: Collection[TableName], error: PeerError

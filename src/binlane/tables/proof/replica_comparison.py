@@ -8,7 +8,7 @@ rows were the same all the time, at the source and on a replica that did what th
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from binlane.log.codec.columns import Column
 from binlane.names import TableName
 from binlane.positions import FilePosition
 from binlane.tables.proof.compared_server import ComparedServer, layout_of
-from binlane.tables.proof.comparison import Comparison, Images, file_name, told
+from binlane.tables.proof.comparison import Comparison, Images, file_name
 from binlane.tables.proof.described_binlog import DescribedBinlog
 from binlane.tables.proof.described_tables import DescribedTables, DigestGap
 from binlane.tables.proof.hash_files import HashFile, in_buckets, without
@@ -35,6 +35,7 @@ from binlane.tables.proof.progress_waits import (
     ProgressWaits,
 )
 from binlane.tables.proof.row_names import RowNames
+from binlane.tables.proof.table_comparisons import Comparing, TableComparisons
 from binlane.tables.proof.table_digest import Hashes, TableDigest
 from binlane.tables.proof.verdicts import (
     MISSING_AT_SOURCE,
@@ -90,7 +91,7 @@ class _Reading:
     gtid: str
 
 
-class ReplicaComparison:
+class ReplicaComparison(TableComparisons):
     """Compares tables of a replica with the source, or with the binlog where that tells the rows.
 
     Args:
@@ -112,69 +113,52 @@ class ReplicaComparison:
         directory: Path,
         limits: ComparisonLimits,
     ) -> None:
-        self._binlog = binlog
+        super().__init__(binlog, replica)
         self._source = source
-        self._replica = replica
         self._directory = directory
         self._limits = limits
         self._waits = ProgressWaits(binlog, replica, limits)
         self._by_binlog = Comparison(binlog, replica, directory, limits)
         self._filter = replica.replication_filter()
+        # Of the tables that wait for the source's log: where they have it from, and their changes.
+        self._window: _Window | None = None
+        self._logged: dict[TableName, WatchedChanges] = {}
+        self._gtid = ""
 
-    def compare(self, name: TableName) -> TableVerdict:
-        """Compare a table; a difference is looked at once more before it counts.
-
-        Raises:
-            PeerError: If the replica goes away.
-            CodecError: With file and position, if the binlog is damaged.
-            StoreError: If the disk fails.
-        """
-        return told(lambda: self._compared(name), lambda reason: self._not_compared(name, reason))
-
-    def missing(self, name: TableName) -> TableVerdict:
-        """Judge a table that the source has, or the binlog describes, and the replica has not.
-
-        Raises:
-            PeerError: If the replica goes away.
-            CodecError: With file and position, if the binlog is damaged.
-        """
-        return told(lambda: self._missing(name), lambda reason: self._not_compared(name, reason))
-
-    def _compared(self, name: TableName) -> TableVerdict:
+    def compare(self, name: TableName) -> Comparing:
+        """As `TableComparisons.compare`."""
         self._check_filter(name)
         if self._source.lacks(name):
             if name in self._binlog.described.tables:
-                return self._by_binlog.compare(name)
+                return (yield from self._by_binlog.compare(name))
             raise NotComparableError("the source has no such table")
-        theirs, own = self._source.table(name), self._replica.table(name)
+        theirs, own = self._source.table(name), self._server.table(name)
         columns = _other_columns(theirs, own)
         if columns:
             self._check_definitions(theirs, own)
             first = FirstDifference(kind=OTHER_COLUMNS, columns=columns)
-            return self._verdict(name, ComparisonOutcome.DIFFERENT, first=first)
-        if self._source.flavor is not self._replica.flavor:
+            return self._told(name, ComparisonOutcome.DIFFERENT, first=first)
+        if self._source.flavor is not self._server.flavor:
             raise NotComparableError(
                 "one of source and replica is a MariaDB server and one a MySQL server,"
                 " whose rows have other bytes"
             )
         self._binlog.advance(self._binlog.mark)
         if self._binlog.described.table(name).doubt is None:
-            return self._by_binlog.compare(name)
-        return self._compared_rows(name, theirs, own)
+            return (yield from self._by_binlog.compare(name))
+        return (yield from self._compared_rows(name, theirs, own))
 
-    def _compared_rows(
-        self, name: TableName, theirs: LoggedTable, own: LoggedTable
-    ) -> TableVerdict:
+    def _compared_rows(self, name: TableName, theirs: LoggedTable, own: LoggedTable) -> Comparing:
         for table in (theirs, own):
             if not table.source.is_transactional:
                 raise NotComparableError(
                     "its engine does not commit, so no read has a place in the log"
                 )
-        one = self._read(theirs, own, frozenset())
+        one = yield from self._read(theirs, own, frozenset())
         if not len(one.buckets):
             return self._equal(name, one)
         wanted = frozenset([*one.only_on_replica.tolist(), *one.only_at_source.tolist()])
-        two = self._read(theirs, own, wanted)
+        two = yield from self._read(theirs, own, wanted)
         if not len(two.buckets):
             return self._equal(name, two)
         on_replica = np.intersect1d(one.only_on_replica, two.only_on_replica)
@@ -190,24 +174,23 @@ class ReplicaComparison:
             raise NotComparableError("rows of it have equal values in other bytes, as JSON may")
         kind = MISSING_AT_SOURCE if first.kind == MISSING_IN_BINLOG else first.kind
         first = replace(first, kind=kind, buckets=len(two.buckets))
-        return self._verdict(name, ComparisonOutcome.DIFFERENT, reading=two, first=first)
+        return self._told(name, ComparisonOutcome.DIFFERENT, reading=two, first=first)
 
-    def _missing(self, name: TableName) -> TableVerdict:
+    def missing(self, name: TableName) -> Comparing:
+        """As `TableComparisons.missing`, for a table of the source or of the binlog."""
         self._check_filter(name)
-        window = self._meet()
-        is_there = not self._replica.lacks(name)
+        self._open_window()
+        is_there = not self._server.lacks(name)
         is_wanted = not self._source.lacks(name)
-        watch = WatchedChanges(name, changes_max=self._limits.changes_max)
-        self._follow_source(window, watch)
-        if is_there or watch.interruption:
+        log = yield from self._changes_at_source(name)
+        if is_there or log.interruption:
             raise InterruptedReadingError("it was made or dropped meanwhile")
         if not is_wanted:
             if name in self._binlog.described.tables:
-                return self._by_binlog.missing(name)
+                return (yield from self._by_binlog.missing(name))
             raise NotComparableError("neither the replica nor the source has such a table")
-        return self._verdict(
-            name, ComparisonOutcome.DIFFERENT, first=FirstDifference(kind=NO_TABLE)
-        )
+        first = FirstDifference(kind=NO_TABLE)
+        return self._told(name, ComparisonOutcome.DIFFERENT, first=first)
 
     def _check_filter(self, name: TableName) -> None:
         if not self._filter.includes(name):
@@ -217,7 +200,7 @@ class ReplicaComparison:
         """Refuse columns that differ because one server is behind the other."""
         self._meet()
         name = theirs.name
-        now = self._replica.table(name), self._source.table(name)
+        now = self._server.table(name), self._source.table(name)
         if (
             now[0].source.create != own.source.create
             or now[1].source.create != theirs.source.create
@@ -226,6 +209,11 @@ class ReplicaComparison:
 
     # One reading ----------------------------------------------------------------------------------
 
+    def _open_window(self) -> None:
+        """Begin to read tables, unless others are being read that wait for the source's log."""
+        if self._window is None:
+            self._window = self._meet()
+
     def _meet(self) -> _Window:
         """Wait until the replica has done all that the source shows now."""
         start, settled = self._source.visible_places()
@@ -233,7 +221,9 @@ class ReplicaComparison:
         self._waits.await_server()
         return _Window(start=start, settled=settled)
 
-    def _read(self, theirs: LoggedTable, own: LoggedTable, wanted: frozenset[int]) -> _Reading:
+    def _read(
+        self, theirs: LoggedTable, own: LoggedTable, wanted: frozenset[int]
+    ) -> Generator[Callable[[], None], None, _Reading]:
         name, limits = own.name, self._limits
         base = self._directory / file_name(name)
         with ExitStack() as stack:
@@ -242,8 +232,8 @@ class ReplicaComparison:
                 for suffix in (".source.read", ".replica.read")
             ]
             watches = [WatchedChanges(name, wanted=wanted) for _ in files]
-            sides = (self._source, theirs), (self._replica, own)
-            window = self._meet()
+            sides = (self._source, theirs), (self._server, own)
+            self._open_window()
             for (server, table), file, watch in zip(sides, files, watches, strict=True):
                 file.begin()
                 with closing(server.rows(table, watch, limits.is_stopped)) as pieces:
@@ -251,16 +241,29 @@ class ReplicaComparison:
                         file.write(hashes)
             if limits.is_stopped():
                 raise NotComparableError("the comparison was ended early")
-            log = WatchedChanges(name, changes_max=limits.changes_max)
-            gtid = self._follow_source(window, log)
+            log = yield from self._changes_at_source(name)
             if log.interruption:
                 raise InterruptedReadingError(log.interruption)
-            return _reading(files, watches, log, gtid)
+            return _reading(files, watches, log, self._gtid)
 
-    def _follow_source(self, window: _Window, watch: WatchedChanges) -> str:
-        """Take the changes of a table that the source logged up to now; give the source's position."""
+    def _changes_at_source(
+        self, name: TableName
+    ) -> Generator[Callable[[], None], None, WatchedChanges]:
+        """The changes of a table that the source logged since the window was opened."""
+        log = WatchedChanges(name, changes_max=self._limits.changes_max)
+        self._logged[name] = log
+        try:
+            yield self._follow_source
+        finally:
+            del self._logged[name]
+        return log
+
+    def _follow_source(self) -> None:
+        """Take the changes of all tables that wait for them, and close the window."""
+        window, self._window = self._window, None
+        assert window is not None, "it was opened before the tables were read"
         end = self._source.written_place()
-        described = DescribedTables(watch=watch)
+        described = DescribedTables(watches=self._logged)
         try:
             for group, format_ in self._source.log_between(window.start, end):
                 place = FilePosition(group.file, group.position)
@@ -271,7 +274,7 @@ class ReplicaComparison:
                 if finished is None or described.prepared.pop(finished, None) is not None:
                     continue
                 if not place < window.settled:
-                    watch.interruption = watch.interruption or DigestGap.PREPARED.value
+                    described.distrust_all(DigestGap.PREPARED, "")
         except CodecError as error:
             raise NotComparableError(f"the source's log cannot be read: {error}") from error
         except PeerError as error:
@@ -281,14 +284,14 @@ class ReplicaComparison:
                 f"the source's log cannot be read (GRANT REPLICATION SLAVE ON *.* TO the account):"
                 f" {error.message}"
             ) from None
-        return str(self._source.settled())
+        self._gtid = str(self._source.settled())
 
     # Verdicts -------------------------------------------------------------------------------------
 
     def _equal(self, name: TableName, reading: _Reading) -> TableVerdict:
-        return self._verdict(name, ComparisonOutcome.EQUAL, reading=reading)
+        return self._told(name, ComparisonOutcome.EQUAL, reading=reading)
 
-    def _verdict(
+    def _told(
         self,
         name: TableName,
         finding: ComparisonOutcome,
@@ -296,26 +299,15 @@ class ReplicaComparison:
         reading: _Reading | None = None,
         first: FirstDifference | None = None,
     ) -> TableVerdict:
-        return TableVerdict(
-            binlog=self._binlog.name,
-            table=name.plain,
-            server=self._replica.address.label,
-            finding=finding,
+        return self._verdict(
+            name,
+            finding,
             gtid=reading.gtid if reading is not None else str(self._binlog.position),
             is_whole=True,
             is_direct=True,
             rows=0 if reading is None else reading.rows,
             moving=0 if reading is None else reading.moving,
             first=first,
-        )
-
-    def _not_compared(self, name: TableName, reason: str) -> TableVerdict:
-        return TableVerdict(
-            binlog=self._binlog.name,
-            table=name.plain,
-            server=self._replica.address.label,
-            finding=ComparisonOutcome.NOT_COMPARED,
-            reason=reason,
         )
 
 

@@ -143,7 +143,7 @@ def test_a_table_without_a_beginning_counts_from_a_baseline() -> None:
 def test_a_watch_knows_what_was_touched() -> None:
     tables = DescribedTables()
     follow(tables, CREATE, rows(2, image(1, 1) + image(2, 2)))
-    watch = tables.watch = WatchedChanges(T)
+    watch = tables.watches[T] = WatchedChanges(T)
     follow(
         tables,
         rows(2, image(2, 2) + image(2, 3), kind=UpdateRowsV1Event),
