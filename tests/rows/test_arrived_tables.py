@@ -121,6 +121,7 @@ def test_readers_of_the_log_have_the_table_as_the_source_has_it(
         assert rows == {key: tuple(values) for key, *values in there}
 
 
+_UNTOLD = "does not tell its rows"
 _CHILD = (
     "CREATE TABLE shop.orders{} (id INT PRIMARY KEY, customer INT, v VARCHAR(40), FOREIGN KEY"
     " (customer) REFERENCES shop.customers (id) ON DELETE CASCADE ON UPDATE SET NULL)"
@@ -160,7 +161,7 @@ def test_a_child_of_acting_keys_comes_in_also_where_they_have_acted(
         orders.check_equal("orders", "customers")
         assert orders.incidents() == ()
         # MySQL's log has what its keys have done; of MariaDB's the history does not tell it.
-        told = orders.serve.log.split("does not tell its rows")
+        told = orders.serve.log.split(_UNTOLD)
         assert ["foreign key" in text for text in told[1:]] == [True] * (flavor == "mariadb")
 
 
@@ -192,7 +193,40 @@ def test_constraints_of_a_table_that_is_read_from_the_source_keep_their_names(
         execute(orders.source, "ALTER TABLE shop.orders DROP FOREIGN KEY orders_ibfk_1")
         orders.check_equal("orders", "customers")
         assert orders.incidents() == ()
-        assert "does not tell its rows" in orders.serve.log
+        assert _UNTOLD in orders.serve.log
+
+
+_NAMED = (
+    "CREATE TABLE {}.orders (id INT PRIMARY KEY, customer INT, CONSTRAINT whose FOREIGN KEY (customer)"
+    " REFERENCES shop.customers (id), CONSTRAINT positive CHECK (customer > 0)) DEFAULT CHARSET=utf8mb4"
+)
+
+
+@_FLAVORS
+def test_a_table_of_another_database_has_the_constraints_of_the_one_that_leaves(
+    tmp_path: Path, flavor: str
+) -> None:
+    with shop(tmp_path, flavor, clauses="LOG(shop.orders, shop.customers)") as orders:
+        execute(
+            orders.source,
+            *("DROP TABLE shop.orders", *_PARENTS, _NAMED.format("shop")),
+            *("CREATE DATABASE stage", "CREATE DATABASE trash"),
+        )
+        changes = "", "ALTER TABLE stage.orders ADD x INT DEFAULT 5"  # the second hides the history
+        for number, change in enumerate(changes):
+            execute(
+                orders.source,
+                *(_NAMED.format("stage"), "INSERT INTO stage.orders VALUES (1, 1), (2, 2)"),
+                *([change] if change else []),
+                f"RENAME TABLE shop.orders TO trash.o{number}, stage.orders TO shop.orders",
+                f"DROP TABLE trash.o{number}",
+                "UPDATE shop.orders SET customer = 2 WHERE id = 1",
+            )
+            orders.check_equal("orders", "customers")
+        execute(orders.source, "ALTER TABLE shop.orders DROP FOREIGN KEY whose")
+        orders.check_equal("orders", "customers")
+        assert orders.incidents() == ()
+        assert orders.serve.log.count(_UNTOLD) == 1
 
 
 @_FLAVORS
@@ -207,7 +241,7 @@ def test_a_table_that_is_read_after_its_parent_has_moved_is_an_incident(
             "RENAME TABLE shop.a TO shop.orders, shop.customers TO shop.people",
         )
         wait_until(lambda: len(orders.incidents()) == 1)
-        assert "does not tell its rows" in orders.serve.log
+        assert _UNTOLD in orders.serve.log
 
 
 def _swap_all(stage: RowsStage, number: int) -> None:

@@ -18,6 +18,7 @@ from binlane.binlogs.routing.table_births import ComingTable, TableArrival
 from binlane.binlogs.routing.table_history import without_checks
 from binlane.log.codec.event import Event
 from binlane.log.codec.mysql_transaction import MysqlGtidEvent, TaggedGtidEvent
+from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent
 from binlane.log.codec.transaction import GtidEvent, XidEvent
 from binlane.log.codec.types import EventType, GtidFlag
@@ -42,6 +43,25 @@ class ArrivedTable:
     table: ComingTable
     statements: Sequence[Event]
     rows: Iterable[Event]
+
+
+def without_equal_names(arrival: TableArrival, tables: Iterable[ArrivedTable]) -> TableArrival:
+    """The form of an arrival in which two tables of a database never have one constraint's name at once.
+
+    Args:
+        arrival: The statement that brings the tables in.
+        tables: The tables with their histories.
+    """
+    other = arrival.without_left
+    if other is None or not any(map(_may_name_constraints, tables)):
+        return arrival
+    return other
+
+
+def _may_name_constraints(table: ArrivedTable) -> bool:
+    bodies = [event.body for event in table.statements]
+    texts = [body.query.upper() for body in bodies if isinstance(body, QueryEvent)]
+    return any(word in text for text in texts for word in (b"CONSTRAINT", b"FOREIGN"))
 
 
 class ArrivalGroups:
@@ -72,7 +92,7 @@ class ArrivalGroups:
         coming = self._arrival.tables
         named = [name for one in coming for name in (one.filling, one.stage)]
         others = [name for name in self._arrival.left if name not in named]
-        yield self._dropped([*named, *others])
+        yield self._dropped([*named, *others, *self._arrival.dropped_first])
         for one in tables:
             for event in one.statements:
                 yield self._ddl(event)

@@ -73,12 +73,18 @@ class TableArrival:
             of their stages.
         left: Tables that are dropped behind it.
         into_partition: True if the rows become those of a partition.
+        dropped_first: Tables that leave and are dropped before those that come in are made.
+        without_left: The same with all tables that leave dropped first. None if the names of
+            constraints, which are unique in a database, cannot be in the way: the source had these
+            tables in one database at once.
     """
 
     tables: tuple[ComingTable, ...]
     query: QueryEvent
     left: tuple[TableName, ...] = ()
     into_partition: bool = False
+    dropped_first: tuple[TableName, ...] = ()
+    without_left: TableArrival | None = None
 
     @property
     def what(self) -> str:
@@ -163,18 +169,45 @@ def arrival(
     if not tables:
         return None
     named = _Names(scope, {old: one.stage for old, one in tables.items()})
-    steps: list[str] = []
+    steps: list[tuple[TableName, str]] = []
     firsts: dict[TableName, TableName] = {}
     for old, new in effects.renames:
         first = firsts.pop(scope.key(old), scope.key(old))
         firsts[scope.key(new)] = first
         if first in moves or (scope.includes(first) and first not in last):
-            steps.append(f"{named.of(old, first)} TO {named.of(new, first)}")
-    left = tuple(named.of(new, old) for old, new in moves.items() if not scope.includes(new))
-    if_exists = "IF EXISTS " if effects.if_exists else ""
-    made = with_made_text(query, f"RENAME TABLE {if_exists}{', '.join(steps)}")
-    inside = confined(replace(made, database=b""), scope, None)
-    return TableArrival(tables=tuple(tables.values()), query=inside, left=left)
+            steps.append((first, f"{named.of(old, first)} TO {named.of(new, first)}"))
+    leaving = {old: new for old, new in moves.items() if not scope.includes(new)}
+
+    def renaming(texts: list[str]) -> QueryEvent:
+        if_exists = "IF EXISTS " if effects.if_exists else ""
+        made = with_made_text(query, f"RENAME TABLE {if_exists}{', '.join(texts)}")
+        return confined(replace(made, database=b""), scope, None)
+
+    found = TableArrival(
+        tables=tuple(tables.values()),
+        query=renaming([text for _, text in steps]),
+        left=tuple(named.of(new, old) for old, new in leaving.items()),
+    )
+    if not _may_share_names(tables, leaving, scope):
+        return found
+    rest = renaming([text for first, text in steps if first not in leaving])
+    return replace(
+        found,
+        without_left=replace(found, query=rest, left=(), dropped_first=tuple(leaving)),
+    )
+
+
+def _may_share_names(
+    coming: Mapping[TableName, ComingTable], leaving: Mapping[TableName, TableName], scope: Scope
+) -> bool:
+    """True if a table comes from another database in exchange for one that goes to another."""
+    into = {one.new.database for old, one in coming.items() if not _is_within(old, one.new, scope)}
+    out_of = [old.database for old, new in leaving.items() if not _is_within(old, new, scope)]
+    return any(scope.is_same(one, other) for one in into for other in out_of)
+
+
+def _is_within(old: TableName, new: TableName, scope: Scope) -> bool:
+    return scope.is_same(old.database, new.database)
 
 
 class _Names:

@@ -15,7 +15,7 @@ from functools import partial, reduce
 from itertools import count
 from typing import Final
 
-from binlane.binlogs.routing.arrival_groups import ArrivalGroups, ArrivedTable
+from binlane.binlogs.routing.arrival_groups import ArrivalGroups, ArrivedTable, without_equal_names
 from binlane.binlogs.routing.dispatcher import PlanPendingError
 from binlane.binlogs.routing.routed_group import BinlogPart, RoutedGroup
 from binlane.binlogs.routing.table_births import TableArrival
@@ -157,13 +157,13 @@ class TableHistories:
         seeding = seeds.begin_arrival(log_id, gtid, output.taken, binlog.end.file)
         binlog.seedings = seeds.of(log_id)
         numbers = count(seeding.first)
+        tables = [ArrivedTable(one.table, one.statements, one.rows()) for one in found]
         groups = ArrivalGroups(
-            arrival,
+            without_equal_names(arrival, tables),
             first,
             seeding.source.server_id,
             lambda: seeding.source.gtid(next(numbers)),
         )
-        tables = [ArrivedTable(one.table, one.statements, one.rows()) for one in found]
         for own in groups.before(tables):
             yield _part_of(own)
         if is_parted:
