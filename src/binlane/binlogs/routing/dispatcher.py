@@ -163,7 +163,13 @@ class Dispatcher:
         run, following, is_changed = groups.run, 0, False
         known = [(binlog.prepared, binlog.memory) for binlog in self._binlogs]
         odd: list[int] = []
-        waiting = self._spans.odd_groups(run, self._binlogs)[::-1]
+        xa = self._spans.xa_groups(run)
+        first = self._spans.odd_groups(run, self._binlogs)
+        if first and xa:
+            # What is prepared, and what was not, must be known where these groups are routed.
+            first = sorted({*first, *xa})
+            self._spans.leave_xa()
+        waiting = first[::-1]
         while waiting:
             number = waiting.pop()
             odd.append(number)
@@ -186,7 +192,7 @@ class Dispatcher:
                 others = {one for one in self._spans.groups_judged(run) if one > number}
                 waiting = sorted({*waiting, *others}, reverse=True)
         if trace is not None:
-            trace.run(groups, odd)
+            trace.run(groups, sorted({*odd, *xa}))
         return None
 
     def run_parts(
@@ -393,8 +399,7 @@ def _planned_part(
     form = form_in(texts, number, plan, binlog)
     if form is None or form[0] == lay.OWN_BYTES:
         return None
-    data, events = texts.placed(number, form, binlog.size_bytes)
-    return BinlogPart(data, None, 1, 1, events)
+    return texts.placed(number, form, binlog)
 
 
 def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:

@@ -119,6 +119,8 @@ def plainly_chosen(
     table_map: TableMapEvent,
     generated: Generated,
     chosen: Chosen,
+    *,
+    flavor: Flavor,
 ) -> int | None:
     """Give the first chosen value as `chosen_ids` does; None if only that can tell.
 
@@ -128,8 +130,9 @@ def plainly_chosen(
         table_map: Table map of the one table that the statement changes.
         generated: Column that holds the values in the rows.
         chosen: Facts about the values that the rows do not tell.
+        flavor: Flavor of the source.
     """
-    widths = _widths(table_map, generated.column)
+    widths = _widths(table_map, generated.column, flavor)
     if widths is None:
         return None
     try:
@@ -144,11 +147,11 @@ def plainly_chosen(
 
 
 @lru_cache(_TABLES_KEPT)
-def _widths(table_map: TableMapEvent, column: int) -> Small | None:
+def _widths(table_map: TableMapEvent, column: int, flavor: Flavor) -> Small | None:
     """The widths of a table's columns; None if the column holds no whole numbers."""
     try:
         # Signs bear on no length.
-        columns = table_columns(replace(table_map, optional_metadata=b""), flavor=Flavor.MARIADB)
+        columns = table_columns(replace(table_map, optional_metadata=b""), flavor=flavor)
     except CodecError:
         return None
     widths = value_widths(columns)

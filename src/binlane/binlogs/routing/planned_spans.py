@@ -1,14 +1,15 @@
 """Planned groups as bytes → a binlog's groups: `planned_route` for the usual case.
 
-A group of MariaDB's rows and their brackets, all of whose statements are there as texts, in a
+A group of rows and their brackets, all of whose statements are there as texts, in a
 binlog that takes all that they name. The texts are made once for all binlogs, and a kernel puts them
-between the first and the last event of the group, in runs of groups. Rows are looked into only where
+between the head and the last event of the group, in runs of groups. Rows are looked into only where
 they tell AUTO_INCREMENT values. Whatever else a group, a plan or a binlog is, is for the reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -18,15 +19,17 @@ from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.cut_group import is_same_group
 from binlane.binlogs.routing.generated import Chosen, first_chosen, plainly_chosen
 from binlane.binlogs.routing.query_events import confined
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.run_groups import RawPiece, RunGroups
 from binlane.binlogs.routing.texts import UNKNOWN_NAMES, TextNames, names_in_statement
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.event import decode_event
-from binlane.log.codec.format import Format
+from binlane.log.codec.format import HEADER_LENGTH, Format
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent, TableMapEvent
-from binlane.log.codec.types import ROWS_TYPES, EventType
+from binlane.log.codec.status_vars import DDL_LOGGED_WITH_XID
+from binlane.log.codec.types import ROWS_TYPES, EventType, Flavor
 from binlane.log.codec.variables import IntvarKind
 from binlane.log.grouping.native import crc32_address
 from binlane.log.grouping.scanner import Numbers, Small
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 _INTVAR: Final = Struct("<BQ")
 _ROWS_CODES: Final = frozenset(map(int, ROWS_TYPES))
 _QUERY: Final = int(EventType.QUERY)
+_THREAD_AND_TIME: Final = bytes(8)
+_BEGINS_KEPT: Final = 256
 _INTVAR_CODE: Final = int(EventType.INTVAR)
 _INSERT_ID: Final = bytes((IntvarKind.INSERT_ID,))
 _DATABASE_LENGTH: Final = 8
@@ -55,7 +60,13 @@ _NO_FORMS: Final = np.zeros((lay.FORM_SIZE, 0), np.int32)
 Planned = tuple[Small, Numbers, Bytes]
 """The form of each group in one binlog, the events of texts and their bodies, as kernels take them."""
 _NO_ROLES: Final = np.zeros(256, np.int32)
-_NO_VIEW: Final = np.zeros(1, np.uint8), np.zeros((lay.VERDICT_SIZE, 1), np.int64)
+_NO_VIEW: Final = (
+    np.zeros(1, np.uint8),
+    np.zeros((lay.VERDICT_SIZE, 1), np.int64),
+    np.zeros((lay.XA_SIZE, 0), np.int64),
+    np.zeros((lay.MADE_SIZE, 0), np.int64),
+    np.zeros(PADDING, np.uint8),
+)
 _NO_TEXTS: Final = (
     np.zeros(1, np.int64),
     np.zeros((lay.TEXT_SIZE, 1), np.int64),
@@ -140,27 +151,36 @@ class RunTexts:
         known.append((parts, made))
         return made
 
-    def placed(self, number: int, form: tuple[int, int], position: int) -> tuple[memoryview, int]:
-        """The bytes of a group with its planned texts, and the number of its events.
+    def placed(self, number: int, form: tuple[int, int], binlog: RoutedBinlog) -> BinlogPart:
+        """A group with its planned texts, as the next of a binlog.
 
         Args:
             number: The group's number in the run.
             form: The group's form, as `form_in` gives it.
-            position: Position at which the binlog's file ends.
+            binlog: The binlog, which has everything before the group.
         """
         run, forms = self.groups.run, np.zeros((lay.FORM_SIZE, number + 1), np.int32)
         forms[:, number] = form
         state = np.zeros(lay.STATE_SIZE, np.int64)
         state[lay.CRC32] = crc32_address()
         state[lay.NEXT_GROUP], state[lay.LAST_GROUP] = number, number + 1
-        state[lay.POSITION], state[lay.LIMIT] = position, position + 1
+        state[lay.POSITION] = binlog.size_bytes
+        state[lay.LIMIT] = binlog.size_bytes + 1
+        state[lay.CLOCK_BASE], state[lay.CLOCK] = binlog.clock_base, binlog.clock
         arrays = run.data, run.events, run.groups, _NO_ROLES
         out = np.zeros(1 << 10, np.uint8)
         planned, actions = self.arrays(forms), np.zeros(0, np.uint8)
         copy = kernels().copy_groups
         while copy(arrays, _NO_VIEW, _NO_TEXTS, planned, (out, actions), state) == lay.FULL:
             out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
-        return out.data[: int(state[lay.OUT_LENGTH])], int(state[lay.EVENTS_KEPT])
+        return BinlogPart(
+            data=out.data[: int(state[lay.OUT_LENGTH])],
+            groups=1,
+            planned=1,
+            events=int(state[lay.EVENTS_KEPT]),
+            clock=int(state[lay.CLOCK]),
+            clock_base=int(state[lay.CLOCK_BASE]),
+        )
 
     def _made(self, number: int, plan: GroupPlan, parts: tuple[Part, ...]) -> Form | None:
         pieces = self.groups.pieces(number)
@@ -198,6 +218,8 @@ class RunTexts:
         status_vars = _status_vars(last.body)
         if status_vars is None or run.format.has_tables_info:
             return False
+        if DDL_LOGGED_WITH_XID in status_vars and run.format.flavor is Flavor.MYSQL:
+            return False  # the number of the transaction may have to be put in
         at = run.events.item(layout.EVENT_OFFSET, pieces[0].first)
         timestamp = part.timestamp or int.from_bytes(run.data[at : at + 4].tobytes(), "little")
         for event in events:
@@ -221,7 +243,12 @@ class RunTexts:
         if len(pieces) == 1 and pieces[0].table >= 0 and pieces[0].mapped == {generated.table}:
             piece, table_map = pieces[0], run.tables[pieces[0].table].table_map
             value = plainly_chosen(
-                (run.data, run.events), (piece.first, piece.end), table_map, generated, known
+                (run.data, run.events),
+                (piece.first, piece.end),
+                table_map,
+                generated,
+                known,
+                flavor=run.format.flavor,
             )
             if value is not None:
                 return value
@@ -317,12 +344,31 @@ def _is_inside(form: Form, groups: RunGroups, number: int, binlog: RoutedBinlog)
     scope, memory = binlog.definition.scope, binlog.memory
     return (
         groups.has(number, lay.ENDS_WITH_XID)  # a COMMIT names a database
+        and _begin_stays(groups, number, scope)
         and not scope.ignores_case
         and not memory.empty_tables
         and not dangers(memory.links, scope)
         and all(scope.includes(table) for piece in groups.pieces(number) for table in piece.mapped)
         and all(_may_stand(*one, scope) for one in form.statements(groups.run.format))
     )
+
+
+def _begin_stays(groups: RunGroups, number: int, scope: Scope) -> bool:
+    """True if MySQL's BEGIN at the head of a group stands in a scoped binlog as it is."""
+    run = groups.run
+    begin = run.groups.item(layout.GROUP_FIRST, number) + 1
+    if run.events.item(layout.EVENT_TYPE, begin) != _QUERY:
+        return True
+    start = run.events.item(layout.EVENT_OFFSET, begin) + HEADER_LENGTH + len(_THREAD_AND_TIME)
+    return _is_inside_as_it_is(
+        run.data[start : run.events.item(layout.EVENT_END, begin)].tobytes(), run.format, scope
+    )
+
+
+@lru_cache(_BEGINS_KEPT)
+def _is_inside_as_it_is(context: bytes, format_: Format, scope: Scope) -> bool:
+    body = QueryEvent.decode(Reader(_THREAD_AND_TIME + context), format_)
+    return confined(body, scope, None) == body
 
 
 def _may_stand(statement: QueryEvent, names: TextNames, scope: Scope) -> bool:

@@ -213,6 +213,11 @@ class Binlog:
         return self._unsearched
 
     @property
+    def clock(self) -> int:
+        """The last logical timestamp in it; 0 if there is none."""
+        return self._clock.last
+
+    @property
     def clock_base(self) -> int:
         """The number that is added to the logical timestamps of a MySQL source."""
         return self._clock.base
@@ -250,9 +255,12 @@ class Binlog:
             self.append_new(part.group)
         elif part.data:
             data = self._cut_placed(part.data) if part.cutter is None else part.data
-            self._append_placed(data, groups=part.groups, clock=part.clock)
+            self._append_placed(data, groups=part.groups)
+            self._clock.take(part.clock, part.clock_base)
             if part.cutter is not None:
                 self.cutters.note_uncut(part.cutter)
+        if part.prepared is not None:
+            self._contents.prepared = part.prepared
         if part.gtid is not None:
             self.advance(part.gtid)
         if part.done is not None:
@@ -354,11 +362,10 @@ class Binlog:
             return data
         return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
 
-    def _append_placed(self, data: AnyBytes, *, groups: int, clock: int = 0) -> None:
-        """Add bytes of whole groups made for `size_bytes`, with their last logical timestamp."""
+    def _append_placed(self, data: AnyBytes, *, groups: int) -> None:
+        """Add bytes of whole groups made for `size_bytes`."""
         with self._telling:
             self._files.add(self._as_written(data), groups=groups)
-            self._clock.last = max(self._clock.last, clock)
 
     def _as_written(self, placed: AnyBytes) -> AnyBytes:
         """Groups that were made for where the binlog ends, compressed if they are to be."""

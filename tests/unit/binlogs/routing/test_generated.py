@@ -12,7 +12,7 @@ from binlane.binlogs.routing.generated import Chosen, chosen_ids, plainly_chosen
 from binlane.log.codec.event import Event
 from binlane.log.codec.rows import DeleteRowsV1Event, UpdateRowsV1Event, WriteRowsV1Event
 from binlane.log.codec.status_vars import StatusVar, encode_status_vars
-from binlane.log.codec.types import ColumnType
+from binlane.log.codec.types import ColumnType, Flavor
 from binlane.names import TableName
 from binlane.statements.session.group_plan import Generated
 from tests.build import FORMAT, event, rows, table_map
@@ -88,4 +88,4 @@ def test_a_value_beyond_the_numbers_of_kernels_is_looked_for_otherwise() -> None
     arrays = np.zeros(64, np.uint8), np.zeros((8, 1), np.int32)
     columns = table_map(ColumnType.LONG, ColumnType.LONGLONG)
     chosen = Chosen(first=0xFFFF_FFFF_FFFF_FFF0, status_vars=b"")
-    assert plainly_chosen(arrays, (0, 1), columns, _ID, chosen) is None
+    assert plainly_chosen(arrays, (0, 1), columns, _ID, chosen, flavor=Flavor.MARIADB) is None
