@@ -171,7 +171,13 @@ class Dispatcher:
         run, following, is_changed = groups.run, 0, False
         known = [(binlog.prepared, binlog.memory) for binlog in self._binlogs]
         odd: list[int] = []
-        waiting = self._spans.odd_groups(run, self._binlogs)[::-1]
+        xa = self._spans.xa_groups(run)
+        first = self._spans.odd_groups(run, self._binlogs)
+        if first and xa:
+            # What is prepared, and what was not, must be known where these groups are routed.
+            first = sorted({*first, *xa})
+            self._spans.leave_xa()
+        waiting = first[::-1]
         while waiting:
             number = waiting.pop()
             odd.append(number)
@@ -194,7 +200,7 @@ class Dispatcher:
                 others = {one for one in self._spans.groups_judged(run) if one > number}
                 waiting = sorted({*waiting, *others}, reverse=True)
         if trace is not None:
-            trace.run(groups, odd)
+            trace.run(groups, sorted({*odd, *xa}))
         return None
 
     def run_parts(
@@ -450,16 +456,7 @@ class _AwaitedTexts:
         behind = first + 1
         while behind in self._numbers and forms.is_text(behind) and not self.is_there(behind):
             behind += 1
-        data, events, behind = self._texts.placed(forms, range(first, behind), binlog)
-        count = behind - first
-        return BinlogPart(
-            data=data,
-            groups=count,
-            planned=count,
-            events=events,
-            next_group=behind,
-            done=run.position_after(binlog.reached, behind, start=first),
-        )
+        return self._texts.placed(forms, range(first, behind), binlog)
 
     def _ask(self, first: int, plans: PlanLookup) -> None:
         """Know the plans of a group and of those behind it, as far as they are known by now."""

@@ -6,16 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import numpy as np
-
 from binlane.binlogs.routing.session_format import groups_of, odd_queries
 from binlane.log.codec.event import Event
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent
-from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import EventGroup, GroupTracker
 from binlane.log.grouping.raw import Item, LargeGroup, RawRun
-from binlane.log.kernels import layout
 from binlane.positions import AnyGtid
 from binlane.statements.sql.logged_statements import is_about_rows_only
 
@@ -46,9 +42,6 @@ def logged_ddl(item: Item) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
 
 def _groups(run: RawRun) -> list[int]:
     found = {event for event, text in odd_queries(run) if _may_change(text)}
-    last = int(run.groups[layout.GROUP_END, run.count - 1])
-    types = run.events[layout.EVENT_TYPE, :last]
-    found.update(map(int, np.flatnonzero(types == EventType.QUERY_COMPRESSED)))
     return groups_of(run, found) if found else []
 
 

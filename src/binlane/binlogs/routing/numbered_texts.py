@@ -18,8 +18,8 @@ from binlane.log.kernels.load import kernels
 
 _Array = TypeVar("_Array", Bytes, Small)
 
-CONTEXTS: Final = (lay.CONTEXT, lay.SAVEPOINT)
-"""Kinds of texts that concern no table: brackets of groups of rows, and statements on savepoints."""
+CONTEXTS: Final = (lay.CONTEXT, lay.SAVEPOINT, lay.XA)
+"""Kinds of texts that concern no table: brackets, statements on savepoints and XA transactions."""
 
 _JUDGED: Final = (lay.STATEMENT, lay.PAYLOAD)
 _SLOTS: Final = 4 * SHAPES_MAX
@@ -33,7 +33,7 @@ class NumberedTexts:
         arena: Bytes of the texts and of contexts that stand in for others.
         needs: Numbers of the names that texts have without a database.
         is_told: True for each statement that a session logged as such, by its number.
-        packed: The first payload of each shape, by its number.
+        payloads: The first payload of each shape, by its number.
         slots: Numbers of the texts by hash.
     """
 
@@ -45,7 +45,7 @@ class NumberedTexts:
         self.slots: Numbers = np.full(_SLOTS, -1, np.int64)
         self.table: Numbers = np.zeros((lay.TEXT_SIZE, SHAPES_MAX), np.int64)
         self.is_told = np.zeros(SHAPES_MAX, np.bool_)
-        self.packed: dict[int, Event] = {}
+        self.payloads: dict[int, Event] = {}
         self._numbers: dict[Shape, int] = {}
         self._seen = 1  # the one that is too long, which nobody keeps
         self.arena: Bytes = np.zeros(1 << 16, np.uint8)
@@ -84,14 +84,19 @@ class NumberedTexts:
         self.table[lay.TEXT_KIND, number] = kind
         return number
 
-    def payload_number(self, shape: Shape) -> int | None:
-        """The number of a payload's shape; None if it is not known."""
+    def packed_number(self, shape: Shape) -> int | None:
+        """The number of the shape of a payload or a compressed statement; None if it is not known."""
         return self._numbers.get(shape)
+
+    def add_packed(self, shape: Shape, key: bytes, kind: int) -> int:
+        """Take a shape that kernels do not look for, and return its number."""
+        number = self._numbers[shape] = self.add(key, kind)
+        return number
 
     def add_payload(self, shape: Shape, event: Event) -> int:
         """Take a payload, the first of its shape, and return the shape's number."""
-        number = self._numbers[shape] = self.add(b"", lay.PAYLOAD)
-        self.packed[number] = event
+        number = self.add_packed(shape, b"", lay.PAYLOAD)
+        self.payloads[number] = event
         return number
 
     def arrays(self, names: Small) -> tuple[Numbers, Numbers, Bytes, Small, Small]:

@@ -12,8 +12,6 @@ from functools import partial
 from hashlib import sha512
 from typing import Final
 
-import numpy as np
-
 from binlane.binlogs.routing.query_events import with_text
 from binlane.binlogs.routing.session_format import groups_of
 from binlane.log.codec.event import Event
@@ -21,10 +19,9 @@ from binlane.log.codec.format import Format
 from binlane.log.codec.password_hashes import SALT_LENGTH
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.statement_text import encoded
-from binlane.log.codec.types import EventType, Flavor
+from binlane.log.codec.types import Flavor
 from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import RawRun
-from binlane.log.kernels import layout
 from binlane.statements.sql.logged_statements import logged_statement, may_hold_password
 
 _CONTEXT: Final = "a salt of binlane's"
@@ -91,14 +88,9 @@ def password_groups(run: RawRun, queries: Sequence[tuple[int, bytes]]) -> list[i
 
     Args:
         run: A run of the source.
-        queries: The run's plain statements, as `odd_queries` tells them.
+        queries: The run's statements, as `odd_queries` tells them.
     """
-    found = {event for event, text in queries if may_hold_password(text)}
-    last = int(run.groups[layout.GROUP_END, run.count - 1])
-    types = run.events[layout.EVENT_TYPE, :last]
-    packed = groups_of(run, map(int, np.flatnonzero(types == EventType.QUERY_COMPRESSED)))
-    groups = {number for number in packed if any(map(_may_hold_password, run.group(number).events))}
-    return sorted(groups.union(groups_of(run, found)))
+    return groups_of(run, {event for event, text in queries if may_hold_password(text)})
 
 
 def _may_hold_password(event: Event) -> bool:

@@ -52,10 +52,14 @@ class ReadPayload(NamedTuple):
 
     Attributes:
         thread_id: The source's thread of the session that made it.
+        compression: Compression of the payload.
+        plain: The events inside; empty where they were not kept.
     """
 
     shape: Shape
     thread_id: int
+    compression: int = PayloadCompression.NONE
+    plain: bytes = b""
 
     @property
     def tables(self) -> frozenset[TableName]:
@@ -72,6 +76,11 @@ class PayloadReader:
 
     def read(self, body: bytes) -> ReadPayload | None:
         """Read the body of a TRANSACTION_PAYLOAD; None if it has no shape."""
+        found = self.unpacked(body)
+        return None if found is None else _read_events(*found)
+
+    def unpacked(self, body: bytes) -> tuple[int, bytes] | None:
+        """The compression of a TRANSACTION_PAYLOAD and the events inside; None if it has no shape."""
         head = _read_head(body)
         if head is None or head[1] > _PLAIN_BYTES_MAX:
             return None
@@ -82,7 +91,7 @@ class PayloadReader:
             if unpacked is None:
                 return None
             plain = unpacked
-        return _read_events(plain) if len(plain) == size else None
+        return (compression, plain) if len(plain) == size else None
 
     def _decompressed(self, packed: bytes, size: int) -> bytes | None:
         import zstandard  # noqa: PLC0415  # few logs need it
@@ -136,7 +145,7 @@ def _read_head(body: bytes) -> tuple[int, int, int] | None:
     return None if size is None else (compression, size, start)
 
 
-def _read_events(plain: bytes) -> ReadPayload | None:
+def _read_events(compression: int, plain: bytes) -> ReadPayload | None:
     """The shape of a payload's events: BEGIN, texts, table maps and rows, and XID."""
     parts: list[bytes] = []
     at, size, kind = 0, len(plain), 0
@@ -155,9 +164,8 @@ def _read_events(plain: bytes) -> ReadPayload | None:
         at = stop
     if at != size or kind != _XID:
         return None
-    return ReadPayload(
-        tuple(parts), int.from_bytes(plain[_HEAD_LENGTH : _HEAD_LENGTH + 4], "little")
-    )
+    thread_id = int.from_bytes(plain[_HEAD_LENGTH : _HEAD_LENGTH + 4], "little")
+    return ReadPayload(tuple(parts), thread_id, compression, plain)
 
 
 def _part(plain: bytes, kind: int, at: int, stop: int) -> bytes | None:

@@ -1,27 +1,30 @@
 """Planned groups as bytes → a binlog's groups: `planned_route` for the usual case.
 
-A group of MariaDB's rows and their brackets, all of whose statements are there as texts, in a
-binlog that takes all that they name. A kernel finds the texts in the plans' bytes, once for all
-binlogs of a run, and another one puts them between the first and the last event of the group. Rows
-are looked into only where they tell AUTO_INCREMENT values. Whatever else a group, a plan or a binlog
-is, is for the reference.
+A group of rows and their brackets, all of whose statements are there as texts, in a binlog that
+takes all that they name. A kernel finds the texts in the plans' bytes, once for all binlogs of a run,
+and another one puts them between the head and the last event of the group. Rows are looked into only
+where they tell AUTO_INCREMENT values. Whatever else a group, a plan or a binlog is, is for the
+reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.query_events import confined
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.routing.texts import UNKNOWN_NAMES, TextNames, names_in_statement
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.columns import Column
+from binlane.log.codec.format import HEADER_LENGTH, Format
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.row_count import value_widths
 from binlane.log.codec.table_metadata import table_columns
@@ -29,6 +32,7 @@ from binlane.log.codec.types import ColumnType, EventType, Flavor
 from binlane.log.grouping.native import crc32_address
 from binlane.log.grouping.scanner import KnownTable, Numbers, Small
 from binlane.log.grouping.window import PADDING, Bytes
+from binlane.log.kernels import layout
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
 from binlane.names import TableName
@@ -57,12 +61,20 @@ _WHOLE: Final = frozenset(
 )
 _LEAST_PART_BYTES: Final = 4
 """No form and no event of a plan has fewer bytes."""
+_THREAD_AND_TIME: Final = bytes(8)
+_BEGINS_KEPT: Final = 256
 _NO_FORMS: Final = np.zeros((lay.FORM_SIZE, 0), np.int32)
 
 Planned = tuple[Small, Numbers, Bytes]
 """The form of each group in one binlog, the events of texts and their bodies, as kernels take them."""
 _NO_ROLES: Final = np.zeros(256, np.int32)
-_NO_VIEW: Final = np.zeros(1, np.uint8), np.zeros((lay.VERDICT_SIZE, 1), np.int64)
+_NO_VIEW: Final = (
+    np.zeros(1, np.uint8),
+    np.zeros((lay.VERDICT_SIZE, 1), np.int64),
+    np.zeros((lay.XA_SIZE, 0), np.int64),
+    np.zeros((lay.MADE_SIZE, 0), np.int64),
+    np.zeros(PADDING, np.uint8),
+)
 _NO_TEXTS: Final = (
     np.zeros(1, np.int64),
     np.zeros((lay.TEXT_SIZE, 1), np.int64),
@@ -140,7 +152,7 @@ class PlanReader:
             self._lists[definition, names] = known
         return known
 
-    def widths_of(self, tables: list[KnownTable]) -> tuple[Small, Numbers]:
+    def widths_of(self, tables: list[KnownTable], flavor: Flavor) -> tuple[Small, Numbers]:
         """The widths of tables' columns, as kernels take them."""
         if tables is not self._tables:
             self._tables, self._count = tables, 0
@@ -148,7 +160,7 @@ class PlanReader:
         elif self._count == len(tables):
             return self._arrays
         for table in tables[self._count :]:
-            widths = _widths(table)
+            widths = _widths(table, flavor)
             self._places.append((len(self._widths), len(widths)))
             self._widths += widths
         self._count = len(tables)
@@ -158,12 +170,12 @@ class PlanReader:
         return self._arrays
 
 
-def _widths(table: KnownTable) -> list[tuple[int, int]]:
+def _widths(table: KnownTable, flavor: Flavor) -> list[tuple[int, int]]:
     """The width of each column of a table, and if it holds whole numbers; none if they are not plain."""
     try:
         # Signs bear on no length.
         table_map = replace(table.table_map, optional_metadata=b"")
-        columns: Sequence[Column] = table_columns(table_map, flavor=Flavor.MARIADB)
+        columns: Sequence[Column] = table_columns(table_map, flavor=flavor)
     except CodecError:
         return []
     widths = value_widths(columns) or ()
@@ -198,7 +210,7 @@ class RunTexts:
 
     def _read(self, plans: Mapping[int, EncodedPlan]) -> None:
         run = self.groups.run
-        widths = self._reader.widths_of(run.tables)
+        widths = self._reader.widths_of(run.tables, run.format.flavor)
         places: dict[int, tuple[int, int]] = {}
         seen: set[tuple[int, int]] = set()
         pieces: list[bytes] = []
@@ -223,6 +235,7 @@ class RunTexts:
         state[lay.PLANS_NAME_AT] = run.format.post_header_length(EventType.TABLE_MAP)
         state[lay.PLANS_WANT_TEXTS] = not run.format.has_tables_info
         state[lay.PLANS_FULL_IMAGE] = FULL_IMAGE
+        state[lay.PLANS_IS_MYSQL] = run.format.flavor is Flavor.MYSQL
         events = run.data, run.events
         kernels().read_plans(
             events, self.groups.looked_at, (arena, index), widths, (bodies, forms), state
@@ -280,8 +293,8 @@ class RunTexts:
             self._known[key] = made
         return made
 
-    def placed(self, forms: PlannedForms, numbers: range, binlog: RoutedBinlog) -> Placed:
-        """The bytes of some groups with their planned texts, as far as a binlog's file has room.
+    def placed(self, forms: PlannedForms, numbers: range, binlog: RoutedBinlog) -> BinlogPart:
+        """Groups with their planned texts as the next of a binlog, as far as its file has room.
 
         Args:
             forms: The forms of the groups in the binlog; all of them are texts.
@@ -294,6 +307,7 @@ class RunTexts:
         state[lay.NEXT_GROUP], state[lay.LAST_GROUP] = numbers.start, numbers.stop
         state[lay.POSITION] = binlog.size_bytes
         state[lay.LIMIT] = binlog.size_bytes + binlog.room_bytes
+        state[lay.CLOCK_BASE], state[lay.CLOCK] = binlog.clock_base, binlog.clock
         arrays = run.data, run.events, run.groups, _NO_ROLES
         out = np.zeros(1 << 14, np.uint8)
         actions, copy = np.zeros(0, np.uint8), kernels().copy_groups
@@ -303,13 +317,25 @@ class RunTexts:
         ):
             out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
         data = out.data[: int(state[lay.OUT_LENGTH])]
-        return Placed(data, int(state[lay.EVENTS_KEPT]), int(state[lay.NEXT_GROUP]))
+        following = int(state[lay.NEXT_GROUP])
+        count = following - numbers.start
+        return BinlogPart(
+            data=data,
+            groups=count,
+            planned=count,
+            events=int(state[lay.EVENTS_KEPT]),
+            next_group=following,
+            done=run.position_after(binlog.reached, following, start=numbers.start),
+            clock=int(state[lay.CLOCK]),
+            clock_base=int(state[lay.CLOCK_BASE]),
+        )
 
     def _is_inside(self, form: Form, number: int, binlog: RoutedBinlog) -> bool:
         """True if texts may stand in a scoped binlog as they are, and nothing is to be remembered."""
         groups, scope, memory = self.groups, binlog.definition.scope, binlog.memory
         return (
             groups.has(number, lay.ENDS_WITH_XID)  # a COMMIT names a database
+            and _begin_stays(groups, number, scope)
             and not scope.ignores_case
             and not memory.empty_tables
             and not dangers(memory.links, scope)
@@ -335,20 +361,6 @@ class RunTexts:
         return known
 
 
-class Placed(NamedTuple):
-    """Groups with planned texts, made for the place where a binlog ends.
-
-    Attributes:
-        data: The bytes of the groups.
-        events: Number of their events.
-        next_group: Number of the first group that is not there: it begins another file, or is asked for next.
-    """
-
-    data: memoryview
-    events: int
-    next_group: int
-
-
 def is_all_rows(plan: GroupPlan, name: str) -> bool:
     """True if a binlog has the rows of all statements, as the source has them."""
     parts = plan.binlogs[name]
@@ -358,6 +370,24 @@ def is_all_rows(plan: GroupPlan, name: str) -> bool:
         if not isinstance(part, RowsPart) or part != (at, 0):
             return False
     return True
+
+
+def _begin_stays(groups: RunGroups, number: int, scope: Scope) -> bool:
+    """True if MySQL's BEGIN at the head of a group stands in a scoped binlog as it is."""
+    run = groups.run
+    begin = run.groups.item(layout.GROUP_FIRST, number) + 1
+    if run.events.item(layout.EVENT_TYPE, begin) != _QUERY:
+        return True
+    start = run.events.item(layout.EVENT_OFFSET, begin) + HEADER_LENGTH + len(_THREAD_AND_TIME)
+    return _is_inside_as_it_is(
+        run.data[start : run.events.item(layout.EVENT_END, begin)].tobytes(), run.format, scope
+    )
+
+
+@lru_cache(_BEGINS_KEPT)
+def _is_inside_as_it_is(context: bytes, format_: Format, scope: Scope) -> bool:
+    body = QueryEvent.decode(Reader(_THREAD_AND_TIME + context), format_)
+    return confined(body, scope, None) == body
 
 
 def _may_stand(statement: QueryEvent, names: TextNames, scope: Scope) -> bool:

@@ -120,7 +120,11 @@ class BinlogPart(NamedTuple):
         gtid: GTID of the one group that ends in the part; None for a part of several groups.
         done: Position up to which the binlog has everything with this part; None for `gtid` alone.
         memory: Memory behind the part; None if it does not change.
-        clock: The last logical timestamp in `data`; 0 if there is none.
+        prepared: The XA transactions that are prepared and not finished behind `data`; None if they
+            are the same as before.
+        clock: The last logical timestamp in the binlog behind `data`.
+        clock_base: Number that is added to the logical timestamps of the source behind `data`; None
+            if it is the same as before.
         cutter: Cutter that has cut the row images of `data`; None if the binlog cuts them.
         rotates_at: Time of the events that end the binlog's file before the part, in seconds since
             1970; None if the file goes on.
@@ -142,7 +146,9 @@ class BinlogPart(NamedTuple):
     gtid: AnyGtid | None = None
     done: Position | None = None
     memory: Memory | None = None
+    prepared: frozenset[str] | None = None
     clock: int = 0
+    clock_base: int | None = None
     cutter: ImageCutter | None = None
     rotates_at: int | None = None
     omissions: tuple[tuple[Omission, int], ...] = ()
@@ -196,6 +202,11 @@ class RoutedBinlog(Protocol):
     @property
     def room_bytes(self) -> int:
         """Bytes that the last file may still grow before another begins."""
+        ...
+
+    @property
+    def clock(self) -> int:
+        """The last logical timestamp in it; 0 if there is none."""
         ...
 
     @property

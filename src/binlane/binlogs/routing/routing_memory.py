@@ -243,6 +243,10 @@ class Memory:
         known = replace(self, passed=passed, links=links, created=created, births=births)
         return replace(known, vacant=vacant, left_keys=left_keys) == later
 
+    def is_but_for_xa(self, other: Self) -> bool:
+        """True if no statement is judged otherwise than with another memory: only `passed` differs."""
+        return self is other or replace(self, passed=other.passed) == other
+
     def behind_gap(self) -> Self:
         """Give the part of the memory that is still true where groups are missing in between."""
         known = replace(self, passed=frozenset(), links=NO_LINKS, created=())

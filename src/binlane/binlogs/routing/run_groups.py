@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -9,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.routing.cut_group import MARKS
-from binlane.binlogs.routing.payload_shapes import PayloadReader, ReadPayload
+from binlane.binlogs.routing.payload_shapes import PayloadReader, ReadPayload, Shape
 from binlane.binlogs.routing.row_selection import table_name
+from binlane.binlogs.routing.texts import TEXT_MAX, shape_of
 from binlane.log.codec.format import HEADER_LENGTH
+from binlane.log.codec.query import POST_HEADER_LENGTH
 from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import EventGroup
 from binlane.log.grouping.raw import RawRun
@@ -26,6 +29,11 @@ _MARK: Final = np.frombuffer(
 ).copy()
 _MAP: Final = int(EventType.TABLE_MAP)
 _PAYLOAD: Final = int(EventType.TRANSACTION_PAYLOAD)
+_PLAIN_BYTES_MAX: Final = 8 << 20
+"""Bytes of all payloads of a run that are kept unpacked."""
+_THREAD_AND_TIME: Final = 8
+"""Bytes of a statement's body before its context."""
+_CHANGES_ROWS: Final = re.compile(rb"INSERT|UPDATE|DELETE|REPLACE", re.IGNORECASE)
 
 
 class RawPiece(NamedTuple):
@@ -62,6 +70,7 @@ class RunGroups:
         self._mapped: dict[int, frozenset[TableName]] = {}
         self._payloads: dict[int, ReadPayload | None] = {}
         self._payload_reader = PayloadReader()
+        self._plain_bytes = 0
 
     def kept(self, first: int) -> tuple[RunGroups, int]:
         """The groups from one on, or more of them, to be kept; the number of the first of them."""
@@ -131,14 +140,47 @@ class RunGroups:
 
     def payload(self, event: int) -> ReadPayload | None:
         """The contents of a TRANSACTION_PAYLOAD by its event's number; None if it has no shape."""
-        events, data = self.run.events, self.run.data
-        if events.item(layout.EVENT_TYPE, event) != _PAYLOAD:
+        if self.run.events.item(layout.EVENT_TYPE, event) != _PAYLOAD:
             return None
         if event not in self._payloads:
-            start = events.item(layout.EVENT_OFFSET, event) + HEADER_LENGTH
-            body = data[start : events.item(layout.EVENT_END, event)].tobytes()
-            self._payloads[event] = self._payload_reader.read(body)
+            read = self._payload_reader.read(self._body(event))
+            if read is not None:
+                self._plain_bytes += len(read.plain)
+                if self._plain_bytes > _PLAIN_BYTES_MAX:
+                    read = read._replace(plain=b"")
+            self._payloads[event] = read
         return self._payloads[event]
+
+    def unpacked(self, event: int) -> tuple[int, bytes]:
+        """The compression and the plain events of a TRANSACTION_PAYLOAD that has a shape."""
+        read = self.payload(event)
+        if read is not None and read.plain:
+            return read.compression, read.plain
+        found = self._payload_reader.unpacked(self._body(event))
+        assert found is not None, "it has a shape"
+        return found
+
+    def _body(self, event: int) -> bytes:
+        events = self.run.events
+        start = events.item(layout.EVENT_OFFSET, event) + HEADER_LENGTH
+        return self.run.data[start : events.item(layout.EVENT_END, event)].tobytes()
+
+    def payload_shape(self, event: int) -> Shape | None:
+        """The shape of a TRANSACTION_PAYLOAD by its event's number; None if it has none."""
+        read = self.payload(event)
+        return None if read is None else read.shape
+
+    def statement_shape(self, event: int) -> Shape | None:
+        """Context and shape of a QUERY_COMPRESSED that changes rows; None of other statements."""
+        run = self.run
+        text = run.compressed_text(event)
+        if len(text) > TEXT_MAX or not _CHANGES_ROWS.match(text):
+            return None
+        start = run.events.item(layout.EVENT_OFFSET, event) + HEADER_LENGTH
+        context_at = start + _THREAD_AND_TIME
+        end = start + POST_HEADER_LENGTH + 1 + run.data.item(start + 8)
+        end += run.data.item(start + 11) | run.data.item(start + 12) << 8
+        return run.data[context_at:end].tobytes(), shape_of(text)
 
     def annotated(self, piece: RawPiece) -> bytes | None:
         """The text that MariaDB wrote before the rows of a statement; None without one."""

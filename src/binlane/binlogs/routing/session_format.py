@@ -41,7 +41,7 @@ _KINDS: Final = WRITING_KINDS | {
     StatementKind.CREATE_TABLE_SELECT,
 }
 _CONTEXT: Final = (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)
-_PACKED: Final = (EventType.QUERY_COMPRESSED, EventType.TRANSACTION_PAYLOAD)
+_COMPRESSED: Final = int(EventType.QUERY_COMPRESSED)
 _CERTAIN: Final = frozenset({*_CONTEXT, EventType.EXECUTE_LOAD_QUERY})
 _MAY_CHANGE: Final = re.compile(
     rb"[\s(]*+(?:INSERT|REPLACE|UPDATE|DELETE|LOAD|SELECT|WITH|TABLE|VALUES|DO|CALL|BEGIN\s+NOT|IF"
@@ -91,7 +91,7 @@ def _is_statement(event: Event, format_: Format) -> bool:
 
 
 def odd_queries(run: RawRun, known: npt.NDArray[np.bool_] | None = None) -> list[tuple[int, bytes]]:
-    """The numbers and texts of the QUERYs of a run that are no BEGIN, COMMIT or ROLLBACK.
+    """The numbers and texts of the statements of a run that are no BEGIN, COMMIT or ROLLBACK.
 
     Args:
         run: A run of event groups.
@@ -116,10 +116,13 @@ def odd_queries(run: RawRun, known: npt.NDArray[np.bool_] | None = None) -> list
     is_odd = np.ones(len(queries), np.bool_)
     for length, letter in _BRACKETS.items():
         is_odd &= (lengths != length) | (run.data[at] != letter)
-    return [
+    found = [
         (int(event), run.data[start : start + length].tobytes())
         for event, start, length in zip(queries[is_odd], at[is_odd], lengths[is_odd], strict=True)
     ]
+    is_packed = types[:last] == _COMPRESSED
+    packed = np.flatnonzero(is_packed if known is None else is_packed & ~known[:last])
+    return found + [(event, run.compressed_text(event)) for event in packed.tolist()]
 
 
 def groups_of(run: RawRun, events: Iterable[int]) -> list[int]:
@@ -140,7 +143,7 @@ def statement_groups(groups: RunGroups, queries: Iterable[tuple[int, bytes]]) ->
     last = int(run.groups[layout.GROUP_END, run.count - 1])
     types = run.events[layout.EVENT_TYPE, :last]
     told = set(groups_of(run, map(int, np.flatnonzero(np.isin(types, [*_CERTAIN])))))
-    packed = np.flatnonzero(np.isin(types, _PACKED)).tolist()
+    packed = np.flatnonzero(types == EventType.TRANSACTION_PAYLOAD).tolist()
     # A payload with a shape has rows alone.
     unread = groups_of(run, [event for event in packed if groups.payload(event) is None])
     told.update(number for number in unread if _holds_statement(run, number))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -19,14 +19,17 @@ import numpy.typing as npt
 from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.numbered_texts import CONTEXTS, NumberedTexts, larger
 from binlane.binlogs.routing.password_hashing import password_groups
+from binlane.binlogs.routing.payload_cuts import MadeBodies, PayloadCut
 from binlane.binlogs.routing.planned_spans import Planned
 from binlane.binlogs.routing.query_events import NO_TABLES, confined
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.run_groups import RunGroups
+from binlane.binlogs.routing.run_xa import XA_SHAPES, RunXa, XaStates
 from binlane.binlogs.routing.session_format import (
     LOGGED_AS_STATEMENT,
+    groups_of,
     is_logged_as_statement,
     odd_queries,
     statement_groups,
@@ -69,6 +72,7 @@ _ROLES: Final = {
     EventType.ANNOTATE_ROWS: lay.TEXT,
     EventType.ROWS_QUERY: lay.LENGTH_TEXT,
     EventType.QUERY: lay.QUERY,
+    EventType.QUERY_COMPRESSED: lay.QUERY,
     EventType.XID: lay.XID,
     EventType.INTVAR: lay.VARIABLE,
     EventType.RAND: lay.VARIABLE,
@@ -76,8 +80,7 @@ _ROLES: Final = {
     EventType.TRANSACTION_PAYLOAD: lay.PACKED,
     # Tagged GTID events tell their place in ways that only the codec knows.
     EventType.GTID_TAGGED_LOG: lay.REFERENCE,
-    # A prepared transaction must be known when it is finished, whatever the scope is by then.
-    EventType.XA_PREPARE_LOG: lay.REFERENCE,
+    EventType.XA_PREPARE_LOG: lay.XA_PREPARE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
     # The writer of an INCIDENT notes where replicas will stop.
     EventType.INCIDENT: lay.REFERENCE,
@@ -91,7 +94,7 @@ def _roles(*, has_plain_queries: bool) -> Small:
     for code, role in _ROLES.items():
         roles[code] = role
     if not has_plain_queries:
-        roles[EventType.QUERY] = lay.OTHER
+        roles[[EventType.QUERY, EventType.QUERY_COMPRESSED]] = lay.OTHER
     return roles
 
 
@@ -114,6 +117,13 @@ class _Views:
     verdicts: Numbers = field(
         default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
     )
+    xa: XaStates = field(default_factory=XaStates)
+    cuts: dict[int, PayloadCut] = field(default_factory=dict)
+    made: MadeBodies = field(default_factory=MadeBodies)
+
+    def arrays(self) -> tuple[Bytes, Numbers, Numbers, Numbers, Bytes]:
+        """The view as kernels take it."""
+        return self.keep, self.verdicts, self.xa.states, self.made.places, self.made.data
 
 
 class SpanRouter:
@@ -146,6 +156,8 @@ class SpanRouter:
         self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
         self.statements: list[int] = []
         self._passwords: list[int] = []
+        self._xa: RunXa | None = None
+        self._groups: RunGroups
         self._takes_all = not has_tables_info and all(
             view.definition.scope.is_unscoped and not view.asks for view in self._views
         )
@@ -175,7 +187,7 @@ class SpanRouter:
         return True
 
     def _read(self, groups: RunGroups) -> None:
-        run = groups.run
+        self._groups, run = groups, groups.run
         self._learn_tables(run.tables)
         self._format = run.format
         self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
@@ -183,14 +195,17 @@ class SpanRouter:
         for view in self._views:
             view.converts = view.has_tables_info or run.format.has_tables_info
         self.statements = self._passwords = []
-        has_statements = self._has_unscoped and groups.is_any(lay.HAS_STATEMENTS)
+        is_any = groups.is_any(lay.HAS_STATEMENTS)
+        has_statements = self._has_unscoped and is_any
         if has_statements or not self._keeps_all:
             self._resolve_all(run)
-        if not self._keeps_all and groups.is_any(lay.IS_PACKED) and not self._find_payloads(groups):
-            # There were too many texts: those of this run alone are few enough, or nobody keeps them.
-            self._texts.forget()
-            self._resolve_all(run)
-            self._find_payloads(groups)
+            if not self._find_packed(groups):
+                # There were too many texts: those of this run alone are few enough, or nobody keeps
+                # them.
+                self._texts.forget()
+                self._resolve_all(run)
+                self._find_packed(groups)
+        self._xa = self._xa_of(run) if is_any else None
         if has_statements:
             is_told = self._are_read(run) & self._texts.is_told[self._text_numbers(run)]
             queries = odd_queries(run, is_told)
@@ -226,24 +241,53 @@ class SpanRouter:
             length = int(state[lay.RESOLVE_LENGTH])
             self._learn_text(self._scratch[:length].tobytes(), int(state[lay.RESOLVE_KIND]))
 
-    def _find_payloads(self, groups: RunGroups) -> bool:
-        """Find the numbers of the payloads of a run, as far as there is room; True if that was all."""
+    def _find_packed(self, groups: RunGroups) -> bool:
+        """Find the numbers of payloads and compressed statements of a run, as far as there is room.
+
+        Returns:
+            True if that was all.
+        """
         run = groups.run
         last = run.groups.item(layout.GROUP_END, -1)
-        is_packed = self._roles[run.events[layout.EVENT_TYPE, :last]] == lay.PACKED
+        types = run.events[layout.EVENT_TYPE, :last]
+        is_packed = (types == EventType.QUERY_COMPRESSED) & (self._roles[types] == lay.QUERY)
+        if not self._keeps_all:
+            is_payload = self._roles[types] == lay.PACKED
+            is_packed |= is_payload
+            payloads = np.flatnonzero(is_payload)
+            run.events[layout.EVENT_BITMAP, payloads] = np.arange(payloads.shape[0])
+            for view in self._views:
+                view.made.forget(payloads.shape[0])
         for event in np.flatnonzero(is_packed).tolist():
-            read, number = groups.payload(event), None
-            if read is not None:
-                number = self._texts.payload_number(read.shape)
-                if number is None and self._texts.is_full:
+            is_text = run.events.item(layout.EVENT_TYPE, event) == EventType.QUERY_COMPRESSED
+            shape = groups.statement_shape(event) if is_text else groups.payload_shape(event)
+            number = None if shape is None else self._texts.packed_number(shape)
+            if shape is not None and number is None:
+                if self._texts.is_full:
                     run.events[layout.EVENT_MAP, event:last][is_packed[event:]] = lay.UNREAD
                     return False
-                if number is None:
-                    number = self._texts.add_payload(read.shape, run.event(event))
+                if is_text:
+                    number = self._texts.add_packed(shape, b"".join(shape), lay.STATEMENT)
+                    self._learn_statement(number, b"".join(shape))
+                else:
+                    number = self._texts.add_payload(shape, run.event(event))
                     for view in self._views:
                         view.verdicts[lay.ACTION, number] = lay.UNJUDGED
             run.events[layout.EVENT_MAP, event] = lay.UNREAD if number is None else number
         return True
+
+    def _xa_of(self, run: RawRun) -> RunXa | None:
+        """The XA transactions of a run; None if there are none."""
+        xa = RunXa(run, self._roles, self._texts.table[lay.TEXT_KIND])
+        return xa if xa.names else None
+
+    def xa_groups(self, run: RawRun) -> list[int]:
+        """The groups of the run that was read last that prepare or finish XA transactions."""
+        return [] if self._xa is None else groups_of(run, self._xa.events)
+
+    def leave_xa(self) -> None:
+        """Leave the XA transactions of the run that was read last to the reference."""
+        self._xa = None
 
     def odd_groups(self, run: RawRun, binlogs: Sequence[RoutedBinlog]) -> list[int]:
         """The groups of a run that was read that are for `route`, in one of the binlogs at least."""
@@ -328,8 +372,11 @@ class SpanRouter:
             for number, key in self._texts.contexts:
                 self._judge_context_of(view, number, self._context(key))
         if memory is not view.memory:
+            is_same = view.memory is not None and memory.is_but_for_xa(view.memory)
             view.memory = memory
-            view.verdicts[lay.ACTION, self._texts.is_judged] = lay.UNJUDGED
+            if not is_same:
+                view.verdicts[lay.ACTION, self._texts.is_judged] = lay.UNJUDGED
+                view.made.places[:] = 0
         links = memory.links
         if links is view.links:
             return
@@ -359,12 +406,15 @@ class SpanRouter:
         elif kind in CONTEXTS:
             self._judge_context(number, key)
         else:
-            decode_status_vars(self._context(key).status_vars)  # as of a context
-            for view in self._views:
-                view.verdicts[lay.ACTION, number] = lay.UNJUDGED
-            facts = logged_statement(self._context(key)).facts() if self._has_unscoped else None
-            self._texts.is_told[number] = facts is not None and is_logged_as_statement(facts)
+            self._learn_statement(number, key)
         self._texts.make_known(number, self._scratch, self._table_names)
+
+    def _learn_statement(self, number: int, key: bytes) -> None:
+        decode_status_vars(self._context(key).status_vars)  # as of a context
+        for view in self._views:
+            view.verdicts[lay.ACTION, number] = lay.UNJUDGED
+        facts = logged_statement(self._context(key)).facts() if self._has_unscoped else None
+        self._texts.is_told[number] = facts is not None and is_logged_as_statement(facts)
 
     def _judge_text(self, number: int, names: TextNames) -> None:
         needs = [self._names.setdefault(name, len(self._names)) for name in names.unqualified]
@@ -386,29 +436,35 @@ class SpanRouter:
     def _judge_context_of(self, view: _Views, number: int, body: QueryEvent) -> None:
         """Say how a bracket of groups of rows stands in a binlog's file: it concerns no table."""
         inside = confined(body, view.definition.scope, None)
-        is_savepoint = self._texts.table[lay.TEXT_KIND, number] == lay.SAVEPOINT
-        if is_savepoint and view.has_tables_info:
+        kind = int(self._texts.table[lay.TEXT_KIND, number])
+        is_savepoint, is_xa = kind == lay.SAVEPOINT, kind == lay.XA
+        is_odd = is_xa and body.query not in XA_SHAPES
+        if is_odd or (kind != lay.CONTEXT and view.has_tables_info):
             view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE
             return
         inside = inside.in_form(NO_TABLES if view.has_tables_info else None)
         view.verdicts[lay.ACTION, number] = lay.COPY
         if is_savepoint or inside != body:
+            inside = replace(inside, query=b"") if is_xa else inside
             context = inside.encode(_PLAIN)[len(_THREAD_AND_TIME) :]
-            action = lay.PUT_SAVEPOINT if is_savepoint else lay.PUT
+            action = lay.PUT_HEAD if is_xa else lay.PUT_SAVEPOINT if is_savepoint else lay.PUT
             view.verdicts[:, number] = action, self._texts.keep(context), len(context)
 
     def _judge(self, view: _Views, number: int) -> None:
         """Say what a scoped binlog makes of all that has a shape, with its memory as it is."""
         from binlane.binlogs.routing.statement_shapes import (  # noqa: PLC0415  # parses SQL
             part_of,
-            stays_whole,
+            payload_part,
         )
 
         assert view.memory is not None, "the binlog is known"
-        event = self._texts.packed.get(number)
+        event = self._texts.payloads.get(number)
         if event is not None:
-            stays = stays_whole(event, view.definition, view.memory, self._format)
+            stays = payload_part(event, view.definition, view.memory, self._format)
             action = lay.COPY if stays else lay.DROP
+            if isinstance(stays, PayloadCut):
+                action, view.cuts[number] = lay.PUT_BODY, stays
+                view.verdicts[lay.PLACE_START, number] = stays.texts_left
             is_for_route = stays is None or view.converts
             view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE if is_for_route else action
             return
@@ -450,6 +506,7 @@ class SpanRouter:
         view, state, first = self._views[number], self._state, groups.start
         memory = binlog.memory
         self._know(view, binlog.has_tables_info, memory)
+        view.xa.know(self._xa, binlog)
         stop, is_whole = groups.stop, view.is_whole
         if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
@@ -460,23 +517,27 @@ class SpanRouter:
         position = binlog.size_bytes
         state[:] = 0
         state[lay.LAST_GROUP] = stop
-        # The numbers in the order of their places, from NEXT_GROUP to CLOCK_BASE.
-        state[: lay.CLOCK] = (
+        # The numbers in the order of their places, from NEXT_GROUP to CLOCK.
+        state[: lay.GROUPS_KEPT] = (
             *(first, 0, position, position + binlog.room_bytes),
             is_whole + (is_whole and (view.asks or view.converts)),
-            *(self._crc32, binlog.clock_base),
+            *(self._crc32, binlog.clock_base, binlog.clock),
         )
         while True:
             status = self._copy(run, view, planned)
             if status == lay.FULL and not state[lay.OUT_LENGTH]:
                 self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
             elif status == lay.JUDGE:
-                self._judge(view, int(state[lay.UNJUDGED_TEXT]))
+                self._judge_or_cut(view)
             else:
                 break
         told = state.tolist()
         following = told[lay.NEXT_GROUP]
         is_all = following == run.groups.shape[1]
+        behind = memory
+        if memory.empty_tables:
+            behind = self._memory_behind(run, range(first, following), memory)
+        prepared, behind = view.xa.behind(binlog, behind, partial(_mapped_in, run))
         part = BinlogPart(
             data=self._out.data[: told[lay.OUT_LENGTH]],
             groups=told[lay.GROUPS_KEPT],
@@ -485,12 +546,10 @@ class SpanRouter:
             rows_events=told[lay.ROWS_KEPT],
             next_group=following,
             done=after if is_all else run.position_after(binlog.reached, following, start=first),
-            memory=(
-                self._memory_behind(run, range(first, following), memory)
-                if memory.empty_tables
-                else None
-            ),
+            memory=None if behind is memory else behind,
+            prepared=prepared,
             clock=told[lay.CLOCK],
+            clock_base=told[lay.CLOCK_BASE],
             omissions=(
                 (self._omissions(range(first, following)) if self.statements else ())
                 if is_whole
@@ -499,10 +558,19 @@ class SpanRouter:
         )
         return part, status
 
-    def _memory_behind(self, run: RawRun, groups: range, memory: Memory) -> Memory | None:
-        """A binlog's memory behind groups of rows; None if it is the same."""
+    def _judge_or_cut(self, view: _Views) -> None:
+        """Do what the kernel asks for: judge a shape, or cut the payloads of one."""
+        number = int(self._state[lay.UNJUDGED_TEXT])
+        if view.verdicts[lay.ACTION, number] != lay.PUT_BODY:
+            self._judge(view, number)
+            return
+        groups = range(*self._state[[lay.NEXT_GROUP, lay.LAST_GROUP]].tolist())
+        view.made.make(self._groups, groups, number, view.cuts[number])
+
+    def _memory_behind(self, run: RawRun, groups: range, memory: Memory) -> Memory:
+        """A binlog's memory behind groups of rows, but for XA transactions."""
         tables = self.mapped(run, groups, memory.empty_tables)
-        return memory.with_rows(tables) if tables else None
+        return memory.with_rows(tables) if tables else memory
 
     def _omissions(self, groups: range) -> tuple[tuple[Omission, int], ...]:
         """The changes of some groups that were logged as statements; other ones ask for `route`."""
@@ -519,8 +587,8 @@ class SpanRouter:
             self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
         arrays = run.data, run.events, run.groups, self._roles
         texts = self._texts.arrays(self._table_names)
-        bits, room = (view.keep, view.verdicts), (self._out, self._actions)
-        return int(kernels().copy_groups(arrays, bits, texts, planned, room, self._state))
+        room = self._out, self._actions
+        return int(kernels().copy_groups(arrays, view.arrays(), texts, planned, room, self._state))
 
 
 def _texts_left(state: Sequence[int]) -> tuple[tuple[Omission, int], ...]:
@@ -528,6 +596,14 @@ def _texts_left(state: Sequence[int]) -> tuple[tuple[Omission, int], ...]:
     left_out, told = state[lay.TEXTS_LEFT_OUT], state[lay.STATEMENTS]
     texts = ((TEXT_LEFT_OUT, left_out),) if left_out else ()
     return (*texts, (LOGGED_AS_STATEMENT, told)) if told else texts
+
+
+def _mapped_in(run: RawRun, group: int) -> frozenset[TableName]:
+    """All tables that a group of a run has maps of."""
+    first, end = (run.groups.item(row, group) for row in (layout.GROUP_FIRST, layout.GROUP_END))
+    is_map = run.events[layout.EVENT_TYPE, first:end] == EventType.TABLE_MAP
+    numbers = run.events[layout.EVENT_MAP, first:end][is_map].tolist()
+    return frozenset(table_name(run.tables[number].table_map) for number in numbers)
 
 
 def _groups_with(run: RawRun, is_meant: npt.NDArray[np.bool_]) -> list[int]:

@@ -12,6 +12,8 @@ from typing import Final
 
 from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.event_routing import route
+from binlane.binlogs.routing.payload_cuts import PayloadCut
+from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.session_format import LOGGED_AS_STATEMENT
@@ -72,9 +74,9 @@ def part_of(
     return kept
 
 
-def stays_whole(
+def payload_part(
     event: Event, definition: Definition, memory: Memory, format_: Format
-) -> bool | None:
+) -> PayloadCut | bool | None:
     """Tell what becomes of all payloads of a shape in a binlog.
 
     Args:
@@ -84,8 +86,8 @@ def stays_whole(
         format_: Format of the FORMAT_DESCRIPTION before the payloads.
 
     Returns:
-        True if they stay as they are, False if nothing of them does; None if the reference must
-        look at each.
+        True if they stay as they are, False if nothing of them does; the cut by which a part of
+        them stays; None if the reference must look at each.
     """
     if definition.follows_cascades or _hangs_on_rows(event, definition, memory, format_):
         return None
@@ -94,11 +96,17 @@ def stays_whole(
         routing = route(group, definition, format_, memory=memory)
     except CodecError:
         return None  # the reference tells where
-    if routing.omissions or routing.incident is not None or routing.memory is not None:
+    if routing.incident is not None or routing.memory is not None:
         return None
     if routing.group is None:
-        return False
-    return True if routing.group.events == (event,) else None
+        return None if routing.omissions else False
+    (cut,) = routing.group.events
+    if cut == event:
+        return None if routing.omissions else True
+    texts_left = len(routing.omissions)
+    if routing.omissions != (TEXT_LEFT_OUT,) * texts_left:
+        return None
+    return PayloadCut.of(event, cut, format_, texts_left=texts_left)
 
 
 def _hangs_on_rows(event: Event, definition: Definition, memory: Memory, format_: Format) -> bool:

@@ -215,6 +215,11 @@ class Binlog:
         return self._unsearched
 
     @property
+    def clock(self) -> int:
+        """The last logical timestamp in it; 0 if there is none."""
+        return self._clock.last
+
+    @property
     def clock_base(self) -> int:
         """The number that is added to the logical timestamps of a MySQL source."""
         return self._clock.base
@@ -254,9 +259,12 @@ class Binlog:
             data = part.data
             if part.cutter is None and self.definition.row_image is not RowImage.FULL:
                 data = self._cut_placed(data)
-            self._append_placed(data, groups=part.groups, clock=part.clock)
+            self._append_placed(data, groups=part.groups)
+            self._clock.take(part.clock, part.clock_base)
             if part.cutter is not None:
                 self.cutters.note_uncut(part.cutter)
+        if part.prepared is not None:
+            self._contents.prepared = part.prepared
         if part.gtid is not None:
             self.advance(part.gtid)
         if part.done is not None:
@@ -356,8 +364,8 @@ class Binlog:
         image = self.definition.row_image
         return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
 
-    def _append_placed(self, data: AnyBytes, *, groups: int, clock: int = 0) -> None:
-        """Add bytes of whole groups made for `size_bytes`, with their last logical timestamp."""
+    def _append_placed(self, data: AnyBytes, *, groups: int) -> None:
+        """Add bytes of whole groups made for `size_bytes`."""
         # As `with self._telling`, without its calls: each group of each binlog passes here.
         if self._failure:
             self._check_open()
@@ -367,7 +375,6 @@ class Binlog:
             )
         except OSError as error:
             raise self._fault(error) from error
-        self._clock.last = max(self._clock.last, clock)
 
     def _as_written(self, placed: AnyBytes) -> AnyBytes:
         """Groups that were made for where the binlog ends, compressed if they are to be."""

@@ -408,8 +408,9 @@ class RawStream:
         window = self._window
         while (status := scanner.scan(window.data, window.end)) == layout.ASK:
             start = scanner.offset
-            length = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH)).length
-            data = window.bytes(start, start + length)
+            data = window.bytes(start, start + scanner.length_in(window.data))
+            if scanner.passes(data):
+                continue
             try:
                 event = scanner.look_at(data, window.base + start)
             except (CodecError, UnexpectedError):

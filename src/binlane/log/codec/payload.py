@@ -60,18 +60,23 @@ class TransactionPayloadEvent:
     def encode(self, format_: Format) -> bytes:
         """Exact inverse."""
         del format_
-        return (self._made_head() if self.head is None else self.head) + self.payload
+        if self.head is not None:
+            return self.head + self.payload
+        size = len(self.payload)
+        return payload_head(self.compression, self.uncompressed_size, size) + self.payload
 
-    def _made_head(self) -> bytes:
-        values = {_COMPRESSION: self.compression}
-        if self.compression != PayloadCompression.NONE:
-            values[_UNCOMPRESSED_SIZE] = self.uncompressed_size
-        values[_PAYLOAD_SIZE] = len(self.payload)
-        fields = b""
-        for number, value in values.items():
-            packed = encode_packed_int(value)
-            fields += bytes((number, len(packed))) + packed
-        return fields + bytes((_END,))
+
+def payload_head(compression: int, uncompressed_size: int, size: int) -> bytes:
+    """The fields before a payload of some bytes, as servers write them."""
+    values = {_COMPRESSION: compression}
+    if compression != PayloadCompression.NONE:
+        values[_UNCOMPRESSED_SIZE] = uncompressed_size
+    values[_PAYLOAD_SIZE] = size
+    fields = b""
+    for number, value in values.items():
+        packed = encode_packed_int(value)
+        fields += bytes((number, len(packed))) + packed
+    return fields + bytes((_END,))
 
 
 def read_payload_head(reader: Reader) -> tuple[int, int]:

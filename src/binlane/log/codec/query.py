@@ -14,7 +14,8 @@ from binlane.log.codec.types import EventType
 
 _POST_HEADER: Final = Struct("<IIBHH")
 _EXTENDED: Final = Struct("<HH")
-EXTENDED_POST_HEADER_LENGTH: Final = _POST_HEADER.size + _EXTENDED.size
+POST_HEADER_LENGTH: Final = _POST_HEADER.size
+EXTENDED_POST_HEADER_LENGTH: Final = POST_HEADER_LENGTH + _EXTENDED.size
 
 
 def query_post_header_length(format_: Format) -> int:
@@ -24,9 +25,9 @@ def query_post_header_length(format_: Format) -> int:
         CodecError: If the format announces fewer, as no server since MySQL 5.0 does.
     """
     length = format_.post_header_length(EventType.QUERY)
-    if length < _POST_HEADER.size:
+    if length < POST_HEADER_LENGTH:
         raise CodecError(f"QUERY post-headers of {length} bytes are unknown; 13 and 17 are")
-    return length if length == EXTENDED_POST_HEADER_LENGTH else _POST_HEADER.size
+    return length if length == EXTENDED_POST_HEADER_LENGTH else POST_HEADER_LENGTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +146,25 @@ def compressed_query(event: QueryEvent) -> QueryCompressedEvent:
     """The same statement as MariaDB's compressed event."""
     values = {field.name: getattr(event, field.name) for field in fields(event)}
     return QueryCompressedEvent(**values | {"record": compress_record(event.query)})
+
+
+def compressed_text(data: bytes, at: int, end: int) -> bytes | None:
+    """The text of a plain QUERY_COMPRESSED; None if the decoder must tell what is wrong with it.
+
+    Args:
+        data: Holds the event's body.
+        at: Offset of the body in it.
+        end: Offset behind the body.
+    """
+    if end - at <= POST_HEADER_LENGTH:
+        return None
+    record = at + POST_HEADER_LENGTH + data[at + 8] + (data[at + 11] | data[at + 12] << 8)
+    if record >= end or data[record]:
+        return None
+    try:
+        return decompress_record(data[record + 1 : end])
+    except CodecError:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,9 @@ import numpy.typing as npt
 from binlane.errors import CodecError
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.encryption import KeyRing
-from binlane.log.codec.event import Event, EventHeader, decode_event
+from binlane.log.codec.event import Event, decode_event
 from binlane.log.codec.format import HEADER_LENGTH, Format
+from binlane.log.codec.query import POST_HEADER_LENGTH, QueryEvent, compressed_text
 from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import EventGroup, group_events, gtid_of
 from binlane.log.grouping.first_event import description_in, format_of
@@ -300,6 +301,23 @@ class RawRun:
             self.data[start:stop].tobytes(), self.format, position=self.base + start
         )
 
+    def compressed_text(self, number: int) -> bytes:
+        """The text of a QUERY_COMPRESSED, by its event's number.
+
+        Raises:
+            CodecError: If it cannot be decoded.
+        """
+        start = self.events.item(layout.EVENT_OFFSET, number)
+        stop = self.events.item(layout.EVENT_END, number)
+        if self.format.post_header_length(EventType.QUERY) == POST_HEADER_LENGTH:
+            data = self.data[start:stop].tobytes()
+            text = compressed_text(data, HEADER_LENGTH, stop - start)
+            if text is not None:
+                return text
+        body = self.event(number).body
+        assert isinstance(body, QueryEvent), "its type says so"
+        return body.query
+
 
 def _intervals(sequences: _Offsets) -> tuple[tuple[int, int], ...]:
     """First and last of each run of neighbours among growing numbers."""
@@ -481,7 +499,7 @@ class _Reader:
     def _answer(self) -> Iterator[Item]:
         """Look at the event that the kernel asks about."""
         event = self._asked()
-        if isinstance(event.body, FormatDescriptionEvent):
+        if event is not None and isinstance(event.body, FormatDescriptionEvent):
             yield from self._run()
             yield self._control(event)
             self._take_format(event.body.format)
@@ -500,11 +518,13 @@ class _Reader:
         self._window = Window(self._source, size_bytes=self._window_bytes, base=group.end)
         self._scanner.rewind(group.end)
 
-    def _asked(self) -> Event:
+    def _asked(self) -> Event | None:
+        """The event that the kernel asks about; None if nobody needs it decoded."""
         scanner, window = self._scanner, self._window
         start = scanner.offset
-        header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
-        data = window.bytes(start, start + header.length)
+        data = window.bytes(start, start + scanner.length_in(window.data))
+        if scanner.passes(data):
+            return None
         try:
             return scanner.look_at(data, window.base + start)
         except CodecError:

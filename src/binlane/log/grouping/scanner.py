@@ -14,7 +14,7 @@ import numpy.typing as npt
 from binlane.log.codec.event import Event, decode_event
 from binlane.log.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, Format
 from binlane.log.codec.mysql_transaction import MysqlGtidEvent
-from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.query import POST_HEADER_LENGTH, QueryEvent, compressed_text
 from binlane.log.codec.rows import RowsEvent, TableMapEvent
 from binlane.log.codec.transaction import GtidEvent
 from binlane.log.codec.types import EventType, Flavor, HeaderFlag
@@ -37,6 +37,7 @@ from binlane.log.kernels.load import kernels
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 
+_LENGTH_AT: Final = 9
 _ID_HEADER: Final = HEADER_LENGTH + 8
 _IDS: Final = 1024
 _GROUPS: Final = 16384
@@ -73,6 +74,15 @@ _CHECKS: Final[Mapping[EventType, int]] = {
     EventType.ANONYMOUS_GTID_LOG: layout.IS_MYSQL_GTID | layout.IS_ANONYMOUS,
     EventType.TABLE_MAP: layout.IS_TABLE_MAP,
 }
+# Readers that need only rows look into these events themselves.
+_NOTED_CHECKS: Final[Mapping[int, int]] = {
+    EventType.TRANSACTION_PAYLOAD: layout.IS_PAYLOAD,
+    EventType.XA_PREPARE_LOG: layout.IS_XA_PREPARE,
+    EventType.GTID: layout.MAY_BE_XA,
+    EventType.INTVAR: layout.IS_VARIABLE,
+    EventType.RAND: layout.IS_VARIABLE,
+    EventType.USER_VAR: layout.IS_VARIABLE,
+}
 
 
 @cache
@@ -95,6 +105,8 @@ def _kinds(flavor: Flavor, *, has_plain_queries: bool, is_inner: bool, notes_all
             kind |= _CHECKS[EventType(code)]
         if code == EventType.QUERY and has_plain_queries:
             kind |= layout.IS_QUERY
+        if notes_all and code not in NEVER_IN[flavor]:
+            kind |= _NOTED_CHECKS.get(code, 0)
         kinds[code] = kind
     return kinds
 
@@ -249,6 +261,29 @@ class Scanner:
                 self.texts,
             )
         )
+
+    def length_in(self, data: Bytes) -> int:
+        """The length in bytes of the event in a buffer that the kernel asks about, as it says."""
+        return int(data[self.offset + _LENGTH_AT :][:4].view("<u4")[0])
+
+    def passes(self, data: bytes) -> bool:
+        """Answer the kernel without decoding the event that it asks about, if that can be done.
+
+        Args:
+            data: The bytes of the event, whose checksum is right.
+
+        Returns:
+            True for a compressed statement of MariaDB that is whole and bears on no transaction.
+        """
+        if data[4] != EventType.QUERY_COMPRESSED or self.format.flavor is not Flavor.MARIADB:
+            return False
+        if self.format.post_header_length(EventType.QUERY) != POST_HEADER_LENGTH:
+            return False
+        query = compressed_text(data, HEADER_LENGTH, len(data) - self.format.checksum_length)
+        if query is None or query in END_QUERIES or query.startswith((b"BEGIN", b"XA ")):
+            return False
+        self.state[layout.VERDICT] = layout.CHECKED | _told(query)
+        return True
 
     def look_at(self, data: bytes, position: int) -> Event:
         """Decode the event that the kernel asks about, and give it the answer.

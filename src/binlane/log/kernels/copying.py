@@ -36,12 +36,14 @@ from binlane.log.kernels.text_shapes import (
     Run,
     Small,
     Texts,
+    is_xa,
     savepoint_verb,
     text_at,
 )
 
-View = tuple[Bytes, Numbers]
-"""A binlog's treatment of each table, as bits, and its verdict on each text."""
+View = tuple[Bytes, Numbers, Numbers, Numbers, Bytes]
+"""A binlog's treatment of each table, as bits; its verdict on each text; the state of each XA
+transaction of the run in it; the bodies that were made for events of the run, and their bytes."""
 Planned = tuple[Small, Numbers, Bytes]
 """The form of each group in one binlog, the events of texts, and their bodies; empty without plans."""
 
@@ -57,15 +59,10 @@ _LAST_COMMITTED: Final = 26
 _SEQUENCE: Final = 34
 _TIMES: Final = 42
 _MASK32: Final = 0xFFFFFFFF
-
-
-@register_jitable
-def _is_xa(data: Bytes, body: int, end: int) -> bool:
-    """True if a QUERY is about an XA transaction."""
-    if end - body < 14:
-        return False
-    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
-    return bool(end - at > 3 and load_u16(data, at) == 0x4158 and data[at + 2] == 32)
+_MYSQL_GTID: Final = 33
+_MAY_HAVE_STATEMENTS: Final = 1
+_XA_VERB: Final = 3
+_COMMIT: Final = 67
 
 
 @register_jitable
@@ -105,7 +102,7 @@ def _end_statement(
     The statement is given by its first event, the one behind it, and its last rows that stay.
     """
     _, events, _, roles = run
-    keep, verdicts = view
+    keep, verdicts = view[0], view[1]
     start, end, last_rows = statement
     for event in range(start, end):
         role = roles[events[EVENT_TYPE, event]]
@@ -183,16 +180,82 @@ def _has_statement(run: Run, first: int, end: int, texts: Texts) -> bool:
 
 
 @register_jitable
+def _finish_xa(run: Run, event: int, view: View) -> int:
+    """Decide on an XA COMMIT or XA ROLLBACK: 1 if it stays, 0 if not, -1 for the reference."""
+    data, events, _, _ = run
+    state = view[2][lay.XA_STATE, events[EVENT_BITMAP, event]]
+    if state == lay.XA_PREPARED:
+        return 1
+    if state == lay.XA_UNCLEAR:
+        return -1
+    end = int(events[EVENT_END, event])
+    text = text_at(data, int(events[EVENT_OFFSET, event]) + _HEADER, end)
+    return -1 if state != lay.XA_PASSED and data[text + _XA_VERB] == _COMMIT else 0
+
+
+@register_jitable
+def _is_known_xa(run: Run, event: int, view: View, texts: Texts) -> bool:
+    """True if a statement on an XA transaction is one that the kernel may decide on."""
+    _, events, _, _ = run
+    number = events[EVENT_MAP, event]
+    if number < 0 or texts[1][lay.TEXT_KIND, number] != lay.XA or not view[2].shape[1]:
+        return False
+    return bool(view[1][lay.ACTION, number] != lay.BY_REFERENCE)
+
+
+@register_jitable
+def _may_prepare(run: Run, event: int, view: View) -> bool:
+    """True if the kernel may decide on an XA transaction that is prepared."""
+    number, states = run[1][EVENT_BITMAP, event], view[2]
+    if number == lay.NO_XA or not states.shape[1]:
+        return bool(states.shape[1])
+    state = states[lay.XA_STATE, number]
+    return bool(state in (lay.XA_UNKNOWN, lay.XA_PASSED))
+
+
+@register_jitable
+def _names_kept(run: Run, first: int, end: int, keep: Bytes) -> bool:
+    """True if a group maps a table whose rows a binlog has."""
+    _, events, _, roles = run
+    for event in range(first, end):
+        is_map = roles[events[EVENT_TYPE, event]] == lay.MAP
+        if is_map and keep[events[EVENT_MAP, event]] & lay.KEEP:
+            return True
+    return False
+
+
+@register_jitable
+def _note_xa(run: Run, group: int, view: View, texts: Texts, stays: int) -> None:
+    """Note the state of the XA transaction that a group prepares or finishes."""
+    _, events, groups, roles = run
+    states = view[2]
+    first, end = groups[GROUP_FIRST, group], groups[GROUP_END, group]
+    for event in range(first, end):
+        role, text = roles[events[EVENT_TYPE, event]], events[EVENT_MAP, event]
+        number = events[EVENT_BITMAP, event]
+        if role == lay.QUERY and text >= 0 and texts[1][lay.TEXT_KIND, text] == lay.XA:
+            if number != lay.NO_XA:
+                states[lay.XA_STATE, number] = lay.XA_UNKNOWN
+        elif role == lay.XA_PREPARE and number != lay.NO_XA:
+            states[lay.XA_STATE, number] = lay.XA_PREPARED
+            if not stays:
+                is_inside = _names_kept(run, first, end, view[0])
+                states[lay.XA_STATE, number] = lay.XA_INSIDE if is_inside else lay.XA_PASSED
+                states[lay.XA_GROUP, number] = group
+
+
+@register_jitable
 def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state: Numbers) -> int:
     """Decide the result for a group: 1 if a part stays, 0 for nothing, -1 for the reference.
 
     -2: A statement of the group is to be judged.
     """
     data, events, groups, roles = run
-    keep, verdicts = view
+    keep, verdicts = view[0], view[1]
     first, last = groups[GROUP_FIRST, group], groups[GROUP_END, group]
     has_effect = 0
     outside = 0
+    has_statement = prepares = False
     start = first
     last_rows = -1
     for event in range(first, last):
@@ -235,6 +298,15 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
                 if stays < 0:
                     return stays
                 has_effect |= stays
+                has_statement = True
+            elif texts[1][lay.TEXT_KIND, number] == lay.XA:
+                if not _is_known_xa(run, event, view, texts):
+                    return -1
+                if events[EVENT_BITMAP, event] != lay.NO_XA:
+                    stays = _finish_xa(run, event, view) if last - first == 2 else -1
+                    if stays < 0:
+                        return -1
+                    has_effect |= stays
             elif actions[event] == lay.BY_REFERENCE:
                 return -1
         elif role == lay.VARIABLE:
@@ -250,7 +322,17 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
                 return -2
             if actions[event] == lay.BY_REFERENCE:
                 return -1
-            has_effect |= actions[event] == lay.COPY
+            if actions[event] == lay.PUT_BODY:
+                if not view[3][lay.MADE_LENGTH, events[EVENT_BITMAP, event]]:
+                    state[lay.UNJUDGED_TEXT] = number
+                    return -2
+                state[lay.TEXTS_LEFT_OUT] += verdicts[lay.PLACE_START, number]
+            has_effect |= actions[event] != lay.DROP
+        elif role == lay.XA_PREPARE:
+            if not _may_prepare(run, event, view):
+                return -1
+            prepares = True
+            actions[event] = lay.COPY
         elif role == lay.OTHER or role == lay.REFERENCE:
             return -1
         else:
@@ -261,6 +343,8 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
         role = roles[events[EVENT_TYPE, event]]
         if role == lay.MAP or role == lay.TEXT or role == lay.LENGTH_TEXT:
             actions[event] = lay.DROP
+    if prepares and has_statement and not has_effect:
+        return -1  # what was prepared names tables that no map tells
     return has_effect
 
 
@@ -297,9 +381,12 @@ def _store(out: Bytes, at: int, value: int, length: int) -> None:
 
 
 @register_jitable
-def _kept_length(run: Run, event: int, action: int, verdicts: Numbers) -> int:
+def _kept_length(run: Run, event: int, action: int, view: View) -> int:
     """Bytes of an event at its new place, but for its checksum."""
     data, events, _, _ = run
+    verdicts = view[1]
+    if action == lay.PUT_BODY:
+        return int(_HEADER + view[3][lay.MADE_LENGTH, events[EVENT_BITMAP, event]])
     at, end = int(events[EVENT_OFFSET, event]), int(events[EVENT_END, event])
     if action != lay.PUT and action != lay.PUT_HEAD and action != lay.PUT_SAVEPOINT:
         return end - at
@@ -349,9 +436,12 @@ def _seal(out: Bytes, at: int, length: int, state: Numbers) -> None:
 
 @register_jitable
 def _write_mysql_gtid(
-    data: Bytes, at: int, end: int, others: int, out: Bytes, state: Numbers
+    data: Bytes, at: int, end: int, others: int, alone: int, out: Bytes, state: Numbers
 ) -> None:
-    """Write MySQL's GTID event with the length and the clock that it has at its new place."""
+    """Write MySQL's GTID event with the length and the clock that it has at its new place.
+
+    One that stands `alone` says that there are statements, and that all before must be applied first.
+    """
     to = state[lay.OUT_LENGTH]
     length = end - at
     place = _length_place(data, at, end)
@@ -376,25 +466,34 @@ def _write_mysql_gtid(
     if end - at >= _HEADER + _TIMES and out[to + _HEADER + 25] == 2:
         sequence = load_i64(data, at + _HEADER + _SEQUENCE)
         if sequence:
-            committed = load_i64(data, at + _HEADER + _LAST_COMMITTED) + state[lay.CLOCK_BASE]
+            committed = load_i64(data, at + _HEADER + _LAST_COMMITTED)
+            committed = (sequence - 1 if alone else committed) + state[lay.CLOCK_BASE]
             sequence += state[lay.CLOCK_BASE]
             _store(out, to + _HEADER + _LAST_COMMITTED, committed, 8)
             _store(out, to + _HEADER + _SEQUENCE, sequence, 8)
             state[lay.CLOCK] = max(state[lay.CLOCK], sequence)
+    if alone:
+        out[to + _HEADER] |= _MAY_HAVE_STATEMENTS
+        # To the groups behind it, all clocks before are as far away as those of another file.
+        state[lay.CLOCK_BASE] = state[lay.CLOCK]
     _seal(out, to, length, state)
 
 
 @register_jitable
 def _write(
-    run: Run, event: int, action: int, contexts: tuple[Numbers, Bytes], out: Bytes, state: Numbers
+    run: Run, event: int, action: int, view: View, arena: Bytes, out: Bytes, state: Numbers
 ) -> None:
-    """Write an event that stays; `contexts` are those that stand in for others."""
+    """Write an event that stays; `arena` holds the contexts that stand in for others."""
     data, events, _, _ = run
-    verdicts, arena = contexts
+    verdicts = view[1]
     at = events[EVENT_OFFSET, event]
     to = state[lay.OUT_LENGTH]
-    length = _kept_length(run, event, action, verdicts)
-    if action == lay.PUT or action == lay.PUT_HEAD or action == lay.PUT_SAVEPOINT:
+    length = _kept_length(run, event, action, view)
+    if action == lay.PUT_BODY:
+        copy_bytes(out, to, data, at, _HEADER)
+        made = view[3][lay.MADE_START, events[EVENT_BITMAP, event]]
+        copy_bytes(out, to + _HEADER, view[4], made, length - _HEADER)
+    elif action == lay.PUT or action == lay.PUT_HEAD or action == lay.PUT_SAVEPOINT:
         number = events[EVENT_MAP, event]
         copy_bytes(out, to, data, at, _HEADER + _CONTEXT)
         place = to + _HEADER + _CONTEXT
@@ -416,12 +515,19 @@ def _write(
 
 
 @register_jitable
+def _head_count(events: Small, first: int) -> int:
+    """The number of events before the first statement of a group: MySQL has a BEGIN there."""
+    return 2 if events[EVENT_TYPE, first] == _MYSQL_GTID else 1
+
+
+@register_jitable
 def _planned_size(events: Small, ends: tuple[int, int], planned: Planned, group: int) -> int:
-    """Bytes of a group that holds planned texts between its first and its last event."""
+    """Bytes of a group that holds planned texts between its head and its last event."""
     forms, bodies, _ = planned
     size = 0
-    for event in (ends[0], ends[1] - 1):
-        size += int(events[EVENT_END, event] - events[EVENT_OFFSET, event]) + _CHECKSUM
+    for event in range(ends[0], ends[1]):
+        if event < ends[0] + _head_count(events, ends[0]) or event == ends[1] - 1:
+            size += int(events[EVENT_END, event] - events[EVENT_OFFSET, event]) + _CHECKSUM
     first = forms[lay.FORM_FIRST, group]
     for body in range(first, first + forms[lay.FORM_COUNT, group]):
         size += _HEADER + int(bodies[lay.BODY_LENGTH, body]) + _CHECKSUM
@@ -429,16 +535,29 @@ def _planned_size(events: Small, ends: tuple[int, int], planned: Planned, group:
 
 
 @register_jitable
+def _copy_event(run: Run, event: int, out: Bytes, state: Numbers) -> None:
+    """Write an event as it is."""
+    at = int(run[1][EVENT_OFFSET, event])
+    length = int(run[1][EVENT_END, event]) - at
+    copy_bytes(out, state[lay.OUT_LENGTH], run[0], at, length)
+    _seal(out, state[lay.OUT_LENGTH], length, state)
+
+
+@register_jitable
 def _write_planned(
     run: Run, ends: tuple[int, int], planned: Planned, group: int, out: Bytes, state: Numbers
 ) -> None:
-    """Write a group whose planned texts stand between its first and its last event."""
+    """Write a group whose planned texts stand between its head and its last event."""
     data, events, _, _ = run
     forms, bodies, arena = planned
     at = int(events[EVENT_OFFSET, ends[0]])
-    length = int(events[EVENT_END, ends[0]]) - at
-    copy_bytes(out, state[lay.OUT_LENGTH], data, at, length)
-    _seal(out, state[lay.OUT_LENGTH], length, state)
+    if events[EVENT_TYPE, ends[0]] == _MYSQL_GTID:
+        stop = int(events[EVENT_END, ends[0]])
+        others = _planned_size(events, ends, planned, group) - (stop - at) - _CHECKSUM
+        _write_mysql_gtid(data, at, stop, others, 1, out, state)
+        _copy_event(run, ends[0] + 1, out, state)
+    else:
+        _copy_event(run, ends[0], out, state)
     first = forms[lay.FORM_FIRST, group]
     for body in range(first, first + forms[lay.FORM_COUNT, group]):
         to = state[lay.OUT_LENGTH]
@@ -449,10 +568,7 @@ def _write_planned(
         _store(out, to + 17, 0, 2)
         copy_bytes(out, to + _HEADER, arena, bodies[lay.BODY_START, body], length)
         _seal(out, to, _HEADER + length, state)
-    at = int(events[EVENT_OFFSET, ends[1] - 1])
-    length = int(events[EVENT_END, ends[1] - 1]) - at
-    copy_bytes(out, state[lay.OUT_LENGTH], data, at, length)
-    _seal(out, state[lay.OUT_LENGTH], length, state)
+    _copy_event(run, ends[1] - 1, out, state)
 
 
 def copy_groups(
@@ -467,7 +583,7 @@ def copy_groups(
 
     Args:
         run: The run, with the numbers of tables and texts in the index of its events.
-        view: The binlog's treatment of tables and texts.
+        view: The binlog's treatment of tables, texts and XA transactions, whose states are noted.
         texts: The texts that are known, with the contexts that stand in for others.
         planned: The groups that planned texts stand for, those texts, and their bytes.
         room: Receives the events that stay; room for one byte an event.
@@ -477,10 +593,10 @@ def copy_groups(
         DONE, ASK, ROTATE, FULL or JUDGE.
     """
     data, events, groups, roles = run
-    _, verdicts = view
+    verdicts = view[1]
     out, actions = room
     forms, _, _ = planned
-    contexts = (verdicts, texts[2])
+    has_xa = view[2].shape[1] > 0
     last = state[lay.LAST_GROUP]
     for group in range(state[lay.NEXT_GROUP], last):
         state[lay.NEXT_GROUP] = group
@@ -512,14 +628,20 @@ def copy_groups(
                     actions[event] = verdicts[lay.ACTION, events[EVENT_MAP, event]]
                     if texts[1][lay.TEXT_KIND, events[EVENT_MAP, event]] >= lay.STATEMENT:
                         stays = -1
+                if role == lay.QUERY:
+                    stop = int(events[EVENT_END, event])
+                    if is_xa(data, text_at(data, at, stop), stop) and not _is_known_xa(
+                        run, event, view, texts
+                    ):
+                        stays = -1
                 if (
                     role == lay.REFERENCE
-                    or (role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event])))
+                    or (role == lay.XA_PREPARE and not has_xa)
                     or (
                         state[lay.KEEPS_ALL] == lay.ASKS
                         and (
                             role == lay.OTHER
-                            or role == lay.PACKED
+                            or role in (lay.PACKED, lay.XA_PREPARE)
                             or (role == lay.QUERY and events[EVENT_MAP, event] == lay.UNREAD)
                         )
                     )
@@ -533,6 +655,8 @@ def copy_groups(
         told = not state[lay.KEEPS_ALL] and _has_statement(run, first, end, texts)
         if stays == 0:
             state[lay.STATEMENTS] += told
+            if has_xa:
+                _note_xa(run, group, view, texts, 0)
             continue
         if state[lay.POSITION] >= state[lay.LIMIT]:
             state[lay.TEXTS_LEFT_OUT] = left_out
@@ -540,7 +664,7 @@ def copy_groups(
         size = 0
         for event in range(first, end):
             if actions[event] != lay.DROP:
-                size += _CHECKSUM + _kept_length(run, event, int(actions[event]), verdicts)
+                size += _CHECKSUM + _kept_length(run, event, int(actions[event]), view)
         if state[lay.OUT_LENGTH] + size + 64 > out.shape[0] - 64:
             state[lay.TEXTS_LEFT_OUT] = left_out
             state[lay.NEEDED] = size + 128
@@ -553,14 +677,16 @@ def copy_groups(
             if role == lay.MYSQL_GTID:
                 at, stop = int(events[EVENT_OFFSET, event]), int(events[EVENT_END, event])
                 others = size - (stop - at) - _CHECKSUM
-                _write_mysql_gtid(data, at, stop, others, out, state)
+                _write_mysql_gtid(data, at, stop, others, 0, out, state)
             else:
-                _write(run, event, action, contexts, out, state)
+                _write(run, event, action, view, texts[2], out, state)
                 if role == lay.ROWS:
                     state[lay.ROWS_KEPT] += 1
         state[lay.GROUPS_KEPT] += 1
         state[lay.PLANNED_KEPT] += has_plan
         state[lay.STATEMENTS] += told
+        if has_xa:
+            _note_xa(run, group, view, texts, 1)
     state[lay.NEXT_GROUP] = last
     return lay.DONE
 
@@ -569,7 +695,9 @@ EXPORTS: Final = (
     (
         copy_groups,
         (
-            f"int64({RUN_TYPE}, Tuple((uint8[::1], int64[:, ::1])), {TEXTS_TYPE}, "
+            f"int64({RUN_TYPE}, "
+            "Tuple((uint8[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], uint8[::1])), "
+            f"{TEXTS_TYPE}, "
             "Tuple((int32[:, ::1], int64[:, ::1], uint8[::1])), UniTuple(uint8[::1], 2), int64[::1])"
         ),
     ),

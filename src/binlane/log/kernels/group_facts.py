@@ -34,6 +34,9 @@ _XID: Final = 16
 _MAP: Final = 19
 _PAYLOAD: Final = 40
 _ANNOTATE: Final = 160
+_ROWS_TEXT: Final = 29
+_INSERT_WITH_EXTRA: Final = 30
+_MYSQL_GTID: Final = 33
 _GTID: Final = 162
 _PACKED_QUERY: Final = 165
 _STATEMENT_END: Final = 1
@@ -48,8 +51,8 @@ _HAS_THREAD: Final = 0x10
 
 @register_jitable
 def _is_rows(kind: int) -> bool:
-    """True for MariaDB's rows, packed ones among them."""
-    return 23 <= kind <= 25 or 166 <= kind <= 168
+    """True for rows, packed ones of MariaDB among them."""
+    return 23 <= kind <= 25 or 30 <= kind <= 32 or 166 <= kind <= 168
 
 
 @register_jitable
@@ -101,9 +104,12 @@ def look(run: Events, mark: Bytes, name_at: int, facts: Numbers, pieces: Numbers
         first, end = groups[GROUP_FIRST, group], groups[GROUP_END, group]
         bits, thread, from_query = 0, -1, -1
         begin = count
-        start, table, text, text_end = first + 1, -2, 0, 0
+        # MySQL has a BEGIN behind the GTID.
+        is_mysql = events[EVENT_TYPE, first] == _MYSQL_GTID
+        head = first + 2 if is_mysql else first + 1
+        start, table, text, text_end = head, -2, 0, 0
         kind = int(events[EVENT_TYPE, end - 1])
-        is_cut = events[EVENT_TYPE, first] == _GTID and end - first > 2
+        is_cut = (is_mysql or events[EVENT_TYPE, first] == _GTID) and end > head + 1
         is_cut = is_cut and _is_end(data, kind, int(events[EVENT_END, end - 1]))
         if kind == _XID:
             bits |= lay.ENDS_WITH_XID
@@ -132,6 +138,8 @@ def look(run: Events, mark: Bytes, name_at: int, facts: Numbers, pieces: Numbers
             elif kind == _ANNOTATE:
                 if table == -2 and not text:
                     text, text_end = body, stop
+            elif kind == _ROWS_TEXT:
+                is_cut = is_cut and is_mysql  # a text for people, which nobody compares
             elif kind == _GTID and event == first:
                 thread = _thread_in_gtid(data, body, stop)
             else:
@@ -141,7 +149,9 @@ def look(run: Events, mark: Bytes, name_at: int, facts: Numbers, pieces: Numbers
                     bits |= lay.HAS_STATEMENTS
                 if kind == _PAYLOAD:
                     bits |= lay.IS_PACKED
-                is_cut = is_cut and event == end - 1
+                is_begin = event == head - 1 and kind == _QUERY and is_bracket(data, body, stop)
+                is_head = is_mysql and (event == first or is_begin)
+                is_cut = is_cut and (event == end - 1 or is_head)
         if not is_cut or start != end - 1 or bits & lay.IS_MARK:
             count = begin
         if thread < 0:

@@ -28,6 +28,10 @@ IS_NOTED: Final = 8192
 IS_FORMAT: Final = 16384
 IS_MYSQL_GTID: Final = 32768
 IS_ANONYMOUS: Final = 65536
+IS_PAYLOAD: Final = 131072
+IS_XA_PREPARE: Final = 262144
+MAY_BE_XA: Final = 524288
+IS_VARIABLE: Final = 1048576
 
 # The state between two calls.
 OFFSET: Final = 0

@@ -22,8 +22,8 @@ Events = tuple[Bytes, Small]
 """The bytes of a run, and the index of its events."""
 Tables = tuple[Small, Numbers]
 """The widths of columns, with a mark for whole numbers, and the places of each table's columns there."""
-Source = tuple[Events, Numbers, Tables]
-"""The events of a run, the pieces of its groups, and the tables."""
+Source = tuple[Events, Numbers, Tables, bool]
+"""The events of a run, the pieces of its groups, the tables, and True for those of MySQL."""
 Group = tuple[int, int, int]
 """A group's first piece, the one behind its last, and where TABLE_MAP has its names."""
 
@@ -32,6 +32,9 @@ _QUERY: Final = 2
 _INTVAR: Final = 5
 _MAP: Final = 19
 _INSERT: Final = 23
+_INSERT_WITH_EXTRA: Final = 30
+_ANNOTATE: Final = 160
+_DDL_LOGGED_WITH_XID: Final = 17
 _INSERT_ID: Final = 2
 _INTVAR_BYTES: Final = 9
 _STATUS_AT: Final = 13
@@ -325,12 +328,13 @@ def _chosen(
     first = 0
     for event in range(span[0], span[1]):
         kind = int(events[EVENT_TYPE, event])
-        if kind in (_MAP, 160) or events[EVENT_MAP, event] != table:
+        if kind in (_MAP, _ANNOTATE) or events[EVENT_MAP, event] != table:
             continue
-        if kind != _INSERT:
+        if kind not in (_INSERT, _INSERT_WITH_EXTRA):
             return -1
         at = int(events[EVENT_OFFSET, event]) + _HEADER + _ROWS_HEAD
         end = int(events[EVENT_END, event])
+        at += load_u16(data, at) if kind == _INSERT_WITH_EXTRA and at + 2 <= end else 0
         if at >= end or data[at] != count:
             return -1
         at += 1
@@ -359,7 +363,7 @@ def _add_text(
 
     `part` is the place of the text's part, and where the plan ends.
     """
-    run, pieces, tables = source
+    run, pieces, tables, is_mysql = source
     data, events = run
     first_piece, end_piece, name_at = group
     at, end = part
@@ -381,6 +385,9 @@ def _add_text(
     statement = status_end + int(text[body + 8]) + 1
     if statement > stop or text[statement - 1] != 0:
         return -1
+    for place in range(status, status_end):
+        if is_mysql and text[place] == _DDL_LOGGED_WITH_XID:
+            return -1  # perhaps the variable, into which the transaction's number is to be put
     begin, length = int(pieces[lay.PIECE_TEXT, first_piece]), 0
     if begin and kind & _IS_AS_SENT:
         length = int(pieces[lay.PIECE_TEXT_END, first_piece]) - begin
@@ -522,14 +529,14 @@ def read_plans(
             flags are written there.
         tables: Widths of the columns of tables.
         out: Receives the events of texts, and the forms, as `copying.copy_groups` takes them.
-        state: Where TABLE_MAP has its names, and if texts are wanted; receives how many events and forms
-            there are.
+        state: Where TABLE_MAP has its names, if texts are wanted, and if the log is of MySQL; receives
+            how many events and forms there are.
     """
     facts, pieces = looked
     text, index = plans
     bodies, forms = out
     name_at, texts_wanted = state[lay.PLANS_NAME_AT], state[lay.PLANS_WANT_TEXTS]
-    source = (run, pieces, tables)
+    source = (run, pieces, tables, state[lay.PLANS_IS_MYSQL] != 0)
     added, form = 0, 0
     for plan in range(index.shape[1]):
         number, end = index[lay.PLAN_GROUP, plan], index[lay.PLAN_END, plan]

@@ -35,6 +35,9 @@ VARIABLE: Final = 10
 PACKED: Final = 11
 """All events of a transaction in one: what becomes of it is decided by its shape."""
 
+XA_PREPARE: Final = 12
+"""The end of an XA transaction's first phase."""
+
 # Values in the column for the number of a table map, for events without one.
 UNREAD: Final = -2
 """A statement that is none of BEGIN, COMMIT and ROLLBACK; a text that nobody had room for."""
@@ -56,6 +59,8 @@ STATEMENT: Final = 3
 """A statement that changes rows: its context, and the shape of its text."""
 PAYLOAD: Final = 5
 """The shape of a transaction in one event, which stands in no array."""
+XA: Final = 6
+"""A statement on an XA transaction: its context, and the shape of its text."""
 SAVEPOINT: Final = 4
 """The context of a statement on a savepoint; its number in the group stands beside it."""
 LONG_TEXT: Final = 0
@@ -83,6 +88,31 @@ PUT_SAVEPOINT: Final = 7
 UNJUDGED: Final = 6
 """Nobody has judged statements of this shape with what is remembered now."""
 
+PUT_BODY: Final = 8
+"""The event is copied with the body that was made for it in this binlog."""
+
+# Rows of the states of a run's XA transactions in one binlog: the state, and the group that prepared
+# the transaction without anything in scope, -1 for none. Without any column all are for the reference.
+XA_STATE: Final = 0
+XA_GROUP: Final = 1
+XA_SIZE: Final = 2
+NO_XA: Final = -1
+"""The number of the XA transaction of an event that neither prepares nor finishes one."""
+XA_UNKNOWN: Final = 0
+XA_PREPARED: Final = 1
+"""The binlog holds what was prepared."""
+XA_PASSED: Final = 2
+"""What was prepared has nothing in scope."""
+XA_INSIDE: Final = 3
+"""Nothing of it was held, but it names tables in scope."""
+XA_UNCLEAR: Final = 4
+"""It was prepared twice, which the reference looks at."""
+
+# Rows of the table of bodies that were made for events of a run in one binlog.
+MADE_START: Final = 0
+MADE_LENGTH: Final = 1
+MADE_SIZE: Final = 2
+
 # State of `resolve`.
 RESOLVE_NEXT: Final = 0
 RESOLVE_LENGTH: Final = 1
@@ -98,7 +128,9 @@ LIMIT: Final = 3
 KEEPS_ALL: Final = 4
 CRC32: Final = 5
 CLOCK_BASE: Final = 6
+"""The number that is added to logical timestamps, from the next group on."""
 CLOCK: Final = 7
+"""The last logical timestamp."""
 GROUPS_KEPT: Final = 8
 EVENTS_KEPT: Final = 9
 ROWS_KEPT: Final = 10
@@ -142,9 +174,10 @@ PLANS_NAME_AT: Final = 0
 PLANS_WANT_TEXTS: Final = 1
 PLANS_FULL_IMAGE: Final = 2
 """The number of the whole row image in a plan."""
-PLANS_BODIES: Final = 3
-PLANS_FORMS: Final = 4
-PLANS_SIZE: Final = 5
+PLANS_IS_MYSQL: Final = 3
+PLANS_BODIES: Final = 4
+PLANS_FORMS: Final = 5
+PLANS_SIZE: Final = 6
 
 # Rows of the table of texts' events.
 BODY_TYPE: Final = 0

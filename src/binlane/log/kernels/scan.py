@@ -60,17 +60,21 @@ from binlane.log.kernels.layout import (
     IS_MYSQL_GTID,
     IS_NOTED,
     IS_OPEN,
+    IS_PAYLOAD,
     IS_QUERY,
     IS_ROWS,
     IS_STRICT,
     IS_TABLE_MAP,
     IS_TRANSACTION,
+    IS_VARIABLE,
+    IS_XA_PREPARE,
     IS_XID,
     KEEPS,
     LENGTH_MAX,
     MAP_COLUMNS,
     MAP_LENGTH,
     MAP_START,
+    MAY_BE_XA,
     MORE,
     NO_ID,
     OFFSET,
@@ -92,6 +96,7 @@ from binlane.log.kernels.memory import (
     load_u48,
     prefetch,
 )
+from binlane.log.kernels.text_shapes import is_variable
 
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
@@ -111,6 +116,12 @@ _DASH: Final = 45
 _COLON: Final = 58
 _LOGICAL_TIMESTAMPS: Final = 2
 _MICROS_MASK: Final = (1 << 55) - 1
+_XA: Final = 0xC0
+_PREPARE_LENGTH: Final = 13
+_PAYLOAD_SIZE: Final = 1
+_COMPRESSION: Final = 2
+_ZSTD: Final = 0
+_UNCOMPRESSED: Final = 255
 
 
 @register_jitable(inline="always")
@@ -140,7 +151,7 @@ def write_number(text: Bytes, at: int, number: int) -> int:
 
 
 @register_jitable(inline="always")
-def _gtid(data: Bytes, event: int, end: int, state: Numbers, texts: Bytes) -> int:
+def _gtid(data: Bytes, event: int, end: int, kind: int, state: Numbers, texts: Bytes) -> int:
     """Check MariaDB's GTID event and write its text; 0 if it is not for this kernel."""
     body = event + _HEADER
     at = body + 13
@@ -149,8 +160,12 @@ def _gtid(data: Bytes, event: int, end: int, state: Numbers, texts: Bytes) -> in
     sequence, domain, flags = load_i64(data, body), load_u32(data, body + 8), int(data[body + 12])
     if flags & 2:
         at += 8
-    if flags & 0xC0 or sequence < 0:
+    if sequence < 0:
         return 0
+    if flags & _XA:
+        if kind & MAY_BE_XA == 0 or at + 6 > end:
+            return 0
+        at += 6 + int(data[at + 4]) + int(data[at + 5])
     if at < end:
         extra = int(data[at])
         at += 1
@@ -253,6 +268,45 @@ def _query(data: Bytes, body: int, end: int) -> int:
     return CHECKED | STATES
 
 
+@register_jitable
+def _payload(data: Bytes, body: int, end: int) -> int:
+    """Check the head of a TRANSACTION_PAYLOAD; 0 if it is not one as servers write it."""
+    at, seen, size, compression = body, 0, -1, -1
+    while at + 2 < end and data[at]:
+        number, length, first = int(data[at]), int(data[at + 1]), int(data[at + 2])
+        stop = at + 2 + length
+        is_packed = (
+            (length == 1 and first < 0xFB)
+            or (length == 3 and first == 0xFC)
+            or (length == 4 and first == 0xFD)
+        )
+        if number > 3 or seen >> number & 1 or not is_packed or stop >= end:
+            return 0
+        value = first
+        if length > 1:
+            value = load_u32(data, at + 3) & ((1 << (8 * (length - 1))) - 1)
+        if number == _PAYLOAD_SIZE:
+            size = value
+        elif number == _COMPRESSION:
+            compression = value
+        seen |= 1 << number
+        at = stop
+    has_all = seen == 0b1110 or (seen == 0b0110 and compression == _UNCOMPRESSED)
+    if not has_all or data[at] or size != end - at - 1:
+        return 0
+    return CHECKED if compression in (_ZSTD, _UNCOMPRESSED) else 0
+
+
+@register_jitable(inline="always")
+def _xa_prepare(data: Bytes, body: int, end: int) -> int:
+    """Check an XA_PREPARE_LOG; 0 if its lengths are wrong."""
+    if end - body < _PREPARE_LENGTH:
+        return 0
+    rest = end - body - _PREPARE_LENGTH
+    is_whole_id = load_u32(data, body + 5) + load_u32(data, body + 9) == rest
+    return CHECKED | ENDS_XA if is_whole_id else 0
+
+
 @register_jitable(inline="always")
 def _table_map(
     data: Bytes, body: int, end: int, state: Numbers, ids: Numbers, maps: Numbers, known: Bytes
@@ -346,13 +400,19 @@ def verdict_of(
     if kind & IS_ROWS:
         return CHECKED if end - body >= _ID + 2 else 0
     if kind & IS_GTID:
-        return _gtid(data, at, end, state, texts)
+        return _gtid(data, at, end, kind, state, texts)
     if kind & IS_MYSQL_GTID:
         return _mysql_gtid(data, at, end, kind, state, texts)
     if kind & IS_QUERY:
         return _query(data, body, end)
     if kind & IS_XID:
         return CHECKED if end - body == 8 else 0
+    if kind & IS_PAYLOAD:
+        return _payload(data, body, end)
+    if kind & IS_XA_PREPARE:
+        return _xa_prepare(data, body, end)
+    if kind & IS_VARIABLE:
+        return CHECKED if is_variable(data, int(data[at + 4]), body, end) else 0
     return CHECKED if kind & IS_ANY else 0
 
 

@@ -252,6 +252,12 @@ def savepoint_verb(data: Bytes, at: int, end: int) -> int:
 
 
 @register_jitable
+def is_xa(data: Bytes, at: int, end: int) -> bool:
+    """True if a text is about an XA transaction."""
+    return bool(end - at > 3 and load_u16(data, at) == 0x4158 and data[at + 2] == 32)
+
+
+@register_jitable
 def _is_same_name(data: Bytes, at: int, other: int, end: int) -> bool:
     """True if two names in backticks differ in the case of ASCII letters alone."""
     while at < end:
@@ -292,7 +298,7 @@ def _savepoint_number(run: Run, event: int) -> int:
 
 
 @register_jitable
-def _is_variable(data: Bytes, kind: int, at: int, end: int) -> bool:
+def is_variable(data: Bytes, kind: int, at: int, end: int) -> bool:
     """True if an INTVAR, RAND or USER_VAR is whole."""
     if kind != 14:
         return end - at == (9 if kind == 5 else 16)
@@ -349,7 +355,7 @@ def resolve(
         end = int(events[EVENT_END, event])
         kind = lay.SHAPE
         if role == lay.VARIABLE:
-            is_whole = _is_variable(data, int(events[EVENT_TYPE, event]), at, end)
+            is_whole = is_variable(data, int(events[EVENT_TYPE, event]), at, end)
             events[EVENT_MAP, event] = lay.KNOWN if is_whole else lay.UNREAD
             continue
         if role == lay.QUERY:
@@ -363,13 +369,17 @@ def resolve(
                     kind = lay.SAVEPOINT
                     number = _savepoint_number(run, event)
                     events[EVENT_BITMAP, event] = number
+                elif is_xa(data, text, end) and end - at <= _CONTEXT_MAX:
+                    kind = lay.XA
+                    events[EVENT_BITMAP, event] = lay.NO_XA
+                    number = 1
                 elif end - text >= 8 and end - at <= text_max and _changes_rows(data, text):
                     number = 1
                 if number == 0:
                     events[EVENT_MAP, event] = lay.UNREAD
                     continue
                 copy_bytes(scratch, 0, data, at + _CONTEXT, length)
-                if kind == lay.STATEMENT:
+                if kind != lay.SAVEPOINT:
                     length = _write_shape(data, text, end, scratch, length)
             elif end - at > _CONTEXT_MAX:
                 events[EVENT_MAP, event] = lay.UNREAD

@@ -59,7 +59,13 @@ def test_both_paths_make_the_same_files(name: str, file_bytes: int, tmp_path: Pa
         assert report.notes == reference.notes
 
 
-@pytest.mark.parametrize("name", ["md1011_txn", "md118_txn", "my97_txn", "my97_compressed"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("md1011_txn", "md118_txn", "my97_txn", "my97_compressed"),
+        *("md1011_xa", "my97_xa", "md1011_compressed", "md1011_format_statement"),
+    ],
+)
 @pytest.mark.parametrize("window_bytes", [64, 700, 1 << 20])
 def test_raw_groups_are_the_groups(name: str, window_bytes: int, tmp_path: Path) -> None:
     for path, (file, data) in zip(written(name, tmp_path), fixture_set(name).binlogs, strict=True):

@@ -72,6 +72,9 @@ def without_a_piece(data: bytes, chance: random.Random) -> bytes:
         "my97_rows_query",
         "md1011_compressed_minimal",
         "my97_compressed",
+        "md1011_compressed",
+        "md1011_xa",
+        "md1011_format_statement",
     ],
 )
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 300), marks=pytest.mark.slow)])

@@ -13,7 +13,7 @@ import pytest
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import MAGIC
-from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.query import QueryEvent, compressed_query
 from binlane.log.codec.transaction import GtidEvent
 from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import EventGroup, group_events
@@ -100,6 +100,7 @@ class _Log:
         self._begin = [
             e for e in events if isinstance(e.body, QueryEvent) and e.body.query == b"BEGIN"
         ]
+        self._packs = name.startswith("md")
         self._ends = [e for e in events if e.header.type_code == EventType.XID]
 
     def written(self, count: int) -> bytes:
@@ -140,7 +141,11 @@ class _Log:
         body = event.body
         assert isinstance(body, QueryEvent)
         database = self._chance.choice((b"shop", b"shop", b"shop", b"crm", b""))
-        return replace(event, body=replace(body, query=text.encode(), database=database))
+        made = replace(body, query=text.encode(), database=database)
+        if not self._packs or self._chance.random() < 0.5:
+            return replace(event, body=made)
+        header = replace(event.header, type_code=EventType.QUERY_COMPRESSED)
+        return replace(event, header=header, body=compressed_query(made))
 
     def _numbered(self, event: Event) -> Event:
         self._numbers += 1

@@ -358,19 +358,27 @@ class ByReference(Substitution):
         return [None] * len(gtids)
 
 
-@pytest.mark.parametrize("name", ["md1011_txn", "md1011_rotation", "md118_txn", "md1011_fk"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("md1011_txn", "md1011_rotation", "md118_txn", "md1011_fk"),
+        *("my97_txn", "my97_rotation", "my97_rows_query", "my97_fk"),
+    ],
+)
 @pytest.mark.parametrize("has_ids", [False, True])
 def test_what_is_made_of_bytes_is_what_the_reference_makes(
     name: str, *, has_ids: bool, tmp_path: Path
 ) -> None:
     source = Source.of(name, tmp_path, sessions=3)
+    start = nothing_done(source.format.flavor.value)
     files: list[list[bytes]] = []
-    counts = []
+    counts, marks = [], []
     for kind in (Substitution, ByReference):
-        with running(tmp_path / kind.__name__, file_bytes=4096) as run:
+        out = tmp_path / kind.__name__
+        with running(out, file_bytes=4096, start=start, head=source.head) as run:
             run.substitution = kind(run.attributions)
-            run.substitution.connected(GtidPosition(), is_new=True)
-            run.router = Router(GtidPosition(), run.substitution)
+            run.substitution.connected(start, is_new=True)
+            run.router = Router(start, run.substitution)
             for number, group in enumerate(source.groups):
                 plan = plan_of(group, source.format, run.outputs)
                 if plan is not None and has_ids:
@@ -384,8 +392,10 @@ def test_what_is_made_of_bytes_is_what_the_reference_makes(
                 [file.path.read_bytes() for one in run.outputs for file in one.binlog.files()]
             )
             counts.append([one.counts for one in run.outputs])
+            marks.append([one.binlog.mark for one in run.outputs])
     assert files[0] == files[1]
     assert counts[0] == counts[1]
+    assert marks[0] == marks[1]
 
 
 def _with_ids(plan: GroupPlan) -> GroupPlan:
