@@ -130,7 +130,7 @@ def plainly_chosen(
         table_map: Table map of the one table that the statement changes.
         generated: Column that holds the values in the rows.
         chosen: Facts about the values that the rows do not tell.
-        flavor: Flavor of the source.
+        flavor: Flavor of the source's own server.
     """
     widths = _widths(table_map, generated.column, flavor)
     if widths is None:

@@ -255,10 +255,12 @@ class Binlog:
             self.append_new(part.group)
         elif part.data:
             data = self._cut_placed(part.data) if part.cutter is None else part.data
-            self._append_placed(data, groups=part.groups)
-            self._clock.take(part.clock, part.clock_base)
+            with self._telling:
+                self._files.add(self._as_written(data), groups=part.groups)
+            self._clock.last = max(self._clock.last, part.clock)
             if part.cutter is not None:
                 self.cutters.note_uncut(part.cutter)
+        self._clock.base = self._clock.base if part.clock_base is None else part.clock_base
         if part.prepared is not None:
             self._contents.prepared = part.prepared
         if part.gtid is not None:
@@ -356,16 +358,11 @@ class Binlog:
         self._contents.incidents = self._published_contents.incidents = incidents
 
     def _cut_placed(self, data: AnyBytes) -> AnyBytes:
-        """Give the bytes for `_append_placed`, with the row images that the binlog is to have."""
+        """Bytes of groups with the row images that the binlog is to have."""
         image = self.definition.row_image
         if image is RowImage.FULL:
             return data
         return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
-
-    def _append_placed(self, data: AnyBytes, *, groups: int) -> None:
-        """Add bytes of whole groups made for `size_bytes`."""
-        with self._telling:
-            self._files.add(self._as_written(data), groups=groups)
 
     def _as_written(self, placed: AnyBytes) -> AnyBytes:
         """Groups that were made for where the binlog ends, compressed if they are to be."""
