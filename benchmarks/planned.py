@@ -4,7 +4,7 @@ The groups are inserts of one row whose AUTO_INCREMENT values the server chose, 
 their plans are known when they come. The lowest and the median of several rounds, in microseconds a
 group, for all binlogs together and for one of them.
 
-    python -m benchmarks.planned [--rounds 5] [--groups 2000] [--directory DIR]
+    python -m benchmarks.planned [--rounds 5] [--groups 2000] [--flavor mariadb] [--directory DIR]
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from binlane.live.port.attributions import Attributions
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import MAGIC
+from binlane.log.codec.mysql_transaction import MysqlGtidEvent
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent
 from binlane.log.codec.transaction import GtidEvent
@@ -41,7 +42,7 @@ from binlane.log.grouping.raw import RawRun, raw_groups
 from binlane.log.grouping.sections import RowsPiece
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
-from binlane.positions import Gtid, GtidPosition
+from binlane.positions import Gtid, MysqlGtid, nothing_done
 from binlane.statements.session.group_plan import (
     EncodedEvent,
     Generated,
@@ -52,8 +53,8 @@ from binlane.statements.session.group_plan import (
 from tests.fixture_sets import fixture_set
 from tests.routed_files import definitions
 
-_LOG = "md1011_txn"
-_TEMPLATE = 13
+_LOGS = {Flavor.MARIADB: "md1011_txn", Flavor.MYSQL: "my97_txn"}
+_TEMPLATES = {Flavor.MARIADB: 13, Flavor.MYSQL: 14}
 _TABLE = TableName("shop", "a")
 THREAD = 7
 SCOPES = {"unscoped": "LOG ALL, FORMAT='STATEMENT'", "scoped": "LOG(shop), FORMAT='STATEMENT'"}
@@ -65,11 +66,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--groups", type=int, default=2000)
+    parser.add_argument("--flavor", type=Flavor, choices=[*Flavor], default=Flavor.MARIADB)
     parser.add_argument("--directory", type=Path, help="of the binlogs; one of the system's")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.directory) as place_:
         path = Path(place_) / "binlog.000001"
-        head, group_bytes = write_log(path, given.groups)
+        head, group_bytes = write_log(path, given.groups, given.flavor)
         for scope, clause in SCOPES.items():
             for count in (1, 10):
                 for length in (1, 10, 200):
@@ -81,6 +83,7 @@ def main() -> None:
                     each = [1e6 * taken / given.groups for taken in figures]
                     line = {
                         "benchmark": "routing of groups with texts",
+                        "flavor": given.flavor.value,
                         "scope": scope,
                         "binlogs": count,
                         "run": length,
@@ -92,14 +95,20 @@ def main() -> None:
                     print(json.dumps(line), flush=True)
 
 
-def write_log(path: Path, count: int) -> tuple[FormatDescriptionEvent, int]:
+def write_log(
+    path: Path, count: int, flavor: Flavor = Flavor.MARIADB
+) -> tuple[FormatDescriptionEvent, int]:
     """A log of inserts, and the size of each of its groups."""
-    groups = list(_fixture())
+    groups = list(_fixture(_LOGS[flavor]))
     first = groups[0].events[0]
     assert isinstance(first.body, FormatDescriptionEvent), "a log begins with one"
     head = replace(first.body, created=0)
     out = bytearray(MAGIC) + place(replace(first, body=head), len(MAGIC), head.format)
-    template = next(group for group in groups if group.gtid == Gtid(0, 1, _TEMPLATE))
+    template = next(
+        group
+        for group in groups
+        if isinstance(group.gtid, Gtid | MysqlGtid) and group.gtid.sequence == _TEMPLATES[flavor]
+    )
     begin = len(out)
     for number in range(1, count + 1):
         events = tuple(_numbered(event, number) for event in template.events)
@@ -108,8 +117,8 @@ def write_log(path: Path, count: int) -> tuple[FormatDescriptionEvent, int]:
     return head, (len(out) - begin) // count
 
 
-def _fixture() -> Iterator[EventGroup]:
-    for file, data in fixture_set(_LOG).binlogs:
+def _fixture(name: str) -> Iterator[EventGroup]:
+    for file, data in fixture_set(name).binlogs:
         yield from group_events(walk([data], file=file), file=file)
 
 
@@ -117,6 +126,11 @@ def _numbered(event: Event, number: int) -> Event:
     body = event.body
     if isinstance(body, GtidEvent):
         return replace(event, body=replace(body, sequence=number))
+    if isinstance(body, MysqlGtidEvent):
+        made = replace(body, sequence=number, last_committed=number - 1, sequence_number=number)
+        return replace(event, body=made)
+    if isinstance(body, QueryEvent):
+        return replace(event, body=replace(body, thread_id=THREAD))
     if isinstance(body, RowsEvent):
         images = body.images[:1] + number.to_bytes(4, "little") + body.images[5:]
         return replace(event, body=replace(body, images=images))
@@ -127,14 +141,15 @@ def _routed(
     path: Path, folder: Path, head: FormatDescriptionEvent, clauses: Sequence[str], window: int
 ) -> float:
     """CPU seconds for routing all groups of a log."""
-    start = GtidPosition()
+    flavor = head.format.flavor
+    start = nothing_done(flavor.value)
     with Store.open(folder, StoreSettings()) as store:
         for definition in definitions(*clauses):
             store.create_binlog(
                 definition, start=start, format_description=head, server_id=1, timestamp=0
             )
         outputs = [Output(LiveBinlog(binlog)) for binlog in store.binlogs.values()]
-        with closing(Attributions(None, Flavor.MARIADB)) as attributions:
+        with closing(Attributions(None, flavor)) as attributions:
             substitution = Substitution(attributions)
             substitution.connected(start, is_new=True)
             attributions.taken(THREAD)
@@ -143,10 +158,11 @@ def _routed(
                 for item in raw_groups(source, file=str(path), name=path.name, window_bytes=window):
                     position = router.position
                     assert position is not None, "it is where it started"
-                    for _ in range(item.count if isinstance(item, RawRun) else 0):
+                    for number in range(item.count if isinstance(item, RawRun) else 0):
                         sequence += 1
                         attributions.intend(THREAD, sequence, [plan_of(sequence, head, outputs)])
-                        attributions.done(THREAD, sequence, f"0-1-{sequence}")
+                        gtid = item.gtid(number) if isinstance(item, RawRun) else None
+                        attributions.done(THREAD, sequence, str(gtid))
                     began_s = time.process_time()
                     after = item.position_after(position) if isinstance(item, RawRun) else position
                     router.take(item, after, outputs, _refuse)

@@ -71,7 +71,7 @@ class PayloadCut:
         """The cut of one payload, as the reference made it; None if others cannot be cut by it.
 
         Args:
-            event: The payload.
+            event: The first payload of the shape.
             cut: The reference's part of it.
             format_: Format of the FORMAT_DESCRIPTION before it.
             texts_left: Number of the texts that the reference left out.
@@ -98,7 +98,7 @@ class PayloadCut:
         """The body of a TRANSACTION_PAYLOAD with what stays of one of the shape.
 
         Args:
-            compression: The compression of the payload.
+            compression: The compression that the payload has.
             plain: The events inside of it.
         """
         starts, at, ends = [0], 0, 0
@@ -153,9 +153,8 @@ class MadeBodies:
 
     def forget(self, count: int) -> None:
         """Begin anew with so many payloads."""
-        if count or self.places.shape[1]:
-            self.data = np.zeros(PADDING, np.uint8)
-            self.places = np.zeros((lay.MADE_SIZE, count), np.int64)
+        self.data = np.zeros(PADDING, np.uint8)
+        self.places = np.zeros((lay.MADE_SIZE, count), np.int64)
 
     def make(self, of: RunGroups, groups: range, shape: int, cut: PayloadCut) -> None:
         """Make the bodies of all payloads of a shape in some groups of a run."""

@@ -52,7 +52,7 @@ class ReadPayload(NamedTuple):
 
     Attributes:
         thread_id: The source's thread of the session that made it.
-        compression: Compression of the payload.
+        compression: Compression that the payload has.
         plain: The events inside; empty where they were not kept.
     """
 

@@ -106,7 +106,7 @@ class XaStates:
     def behind(
         self, binlog: RoutedBinlog, memory: Memory, tables: Callable[[int], frozenset[TableName]]
     ) -> tuple[frozenset[str] | None, Memory]:
-        """What is prepared and remembered behind the groups that the kernel has taken.
+        """Give the XA transactions that are prepared, and the memory, behind the kernel's groups.
 
         Args:
             binlog: The binlog, as it was known before them.

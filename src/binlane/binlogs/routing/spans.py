@@ -10,13 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.event_roles import event_roles
 from binlane.binlogs.routing.numbered_texts import CONTEXTS, NumberedTexts, larger
 from binlane.binlogs.routing.password_hashing import password_groups
 from binlane.binlogs.routing.payload_cuts import MadeBodies, PayloadCut
@@ -41,7 +42,7 @@ from binlane.log.codec.buffer import Reader
 from binlane.log.codec.format import Format
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.status_vars import decode_status_vars
-from binlane.log.codec.types import ROWS_TYPES, ChecksumAlgorithm, EventType, Flavor
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor
 from binlane.log.grouping.native import crc32_address
 from binlane.log.grouping.raw import RawRun
 from binlane.log.grouping.scanner import KnownTable, Numbers, Small
@@ -64,38 +65,6 @@ _PLAIN: Final = Format(
     post_header_lengths=b"",
 )
 _OUT_BYTES: Final = 4 << 20
-_ROLES: Final = {
-    EventType.GTID: lay.GTID,
-    EventType.GTID_LOG: lay.MYSQL_GTID,
-    EventType.ANONYMOUS_GTID_LOG: lay.MYSQL_GTID,
-    EventType.TABLE_MAP: lay.MAP,
-    EventType.ANNOTATE_ROWS: lay.TEXT,
-    EventType.ROWS_QUERY: lay.LENGTH_TEXT,
-    EventType.QUERY: lay.QUERY,
-    EventType.QUERY_COMPRESSED: lay.QUERY,
-    EventType.XID: lay.XID,
-    EventType.INTVAR: lay.VARIABLE,
-    EventType.RAND: lay.VARIABLE,
-    EventType.USER_VAR: lay.VARIABLE,
-    EventType.TRANSACTION_PAYLOAD: lay.PACKED,
-    # Tagged GTID events tell their place in ways that only the codec knows.
-    EventType.GTID_TAGGED_LOG: lay.REFERENCE,
-    EventType.XA_PREPARE_LOG: lay.XA_PREPARE,
-    EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
-    # The writer of an INCIDENT notes where replicas will stop.
-    EventType.INCIDENT: lay.REFERENCE,
-    **dict.fromkeys(ROWS_TYPES, lay.ROWS),
-}
-
-
-@cache
-def _roles(*, has_plain_queries: bool) -> Small:
-    roles = np.zeros(256, np.int32)
-    for code, role in _ROLES.items():
-        roles[code] = role
-    if not has_plain_queries:
-        roles[[EventType.QUERY, EventType.QUERY_COMPRESSED]] = lay.OTHER
-    return roles
 
 
 @dataclass(slots=True)
@@ -117,13 +86,10 @@ class _Views:
     verdicts: Numbers = field(
         default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
     )
+    has_xa: bool = False
     xa: XaStates = field(default_factory=XaStates)
     cuts: dict[int, PayloadCut] = field(default_factory=dict)
     made: MadeBodies = field(default_factory=MadeBodies)
-
-    def arrays(self) -> tuple[Bytes, Numbers, Numbers, Numbers, Bytes]:
-        """The view as kernels take it."""
-        return self.keep, self.verdicts, self.xa.states, self.made.places, self.made.data
 
 
 class SpanRouter:
@@ -190,7 +156,9 @@ class SpanRouter:
         self._groups, run = groups, groups.run
         self._learn_tables(run.tables)
         self._format = run.format
-        self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
+        self._roles = event_roles(
+            has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13
+        )
         self._keeps_all = self._takes_all and not run.format.has_tables_info
         for view in self._views:
             view.converts = view.has_tables_info or run.format.has_tables_info
@@ -199,7 +167,7 @@ class SpanRouter:
         has_statements = self._has_unscoped and is_any
         if has_statements or not self._keeps_all:
             self._resolve_all(run)
-            if not self._find_packed(groups):
+            if is_any and not self._find_packed(groups):
                 # There were too many texts: those of this run alone are few enough, or nobody keeps
                 # them.
                 self._texts.forget()
@@ -256,7 +224,7 @@ class SpanRouter:
             is_packed |= is_payload
             payloads = np.flatnonzero(is_payload)
             run.events[layout.EVENT_BITMAP, payloads] = np.arange(payloads.shape[0])
-            for view in self._views:
+            for view in self._views if payloads.shape[0] else ():
                 view.made.forget(payloads.shape[0])
         for event in np.flatnonzero(is_packed).tolist():
             is_text = run.events.item(layout.EVENT_TYPE, event) == EventType.QUERY_COMPRESSED
@@ -506,7 +474,9 @@ class SpanRouter:
         view, state, first = self._views[number], self._state, groups.start
         memory = binlog.memory
         self._know(view, binlog.has_tables_info, memory)
-        view.xa.know(self._xa, binlog)
+        if self._xa is not None or view.has_xa:
+            view.xa.know(self._xa, binlog)
+            view.has_xa = self._xa is not None
         stop, is_whole = groups.stop, view.is_whole
         if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
@@ -515,13 +485,15 @@ class SpanRouter:
                 return BinlogPart(next_group=first), lay.ASK
             stop = min([stop, *held])
         position = binlog.size_bytes
+        has_clock = run.format.flavor is Flavor.MYSQL
+        clocks = (binlog.clock_base, binlog.clock) if has_clock else (0, 0)
         state[:] = 0
         state[lay.LAST_GROUP] = stop
         # The numbers in the order of their places, from NEXT_GROUP to CLOCK.
         state[: lay.GROUPS_KEPT] = (
             *(first, 0, position, position + binlog.room_bytes),
             is_whole + (is_whole and (view.asks or view.converts)),
-            *(self._crc32, binlog.clock_base, binlog.clock),
+            *(self._crc32, *clocks),
         )
         while True:
             status = self._copy(run, view, planned)
@@ -534,10 +506,11 @@ class SpanRouter:
         told = state.tolist()
         following = told[lay.NEXT_GROUP]
         is_all = following == run.groups.shape[1]
-        behind = memory
+        behind, prepared = memory, None
         if memory.empty_tables:
             behind = self._memory_behind(run, range(first, following), memory)
-        prepared, behind = view.xa.behind(binlog, behind, partial(_mapped_in, run))
+        if view.has_xa:
+            prepared, behind = view.xa.behind(binlog, behind, partial(_mapped_in, run))
         part = BinlogPart(
             data=self._out.data[: told[lay.OUT_LENGTH]],
             groups=told[lay.GROUPS_KEPT],
@@ -549,7 +522,7 @@ class SpanRouter:
             memory=None if behind is memory else behind,
             prepared=prepared,
             clock=told[lay.CLOCK],
-            clock_base=told[lay.CLOCK_BASE],
+            clock_base=told[lay.CLOCK_BASE] if has_clock else None,
             omissions=(
                 (self._omissions(range(first, following)) if self.statements else ())
                 if is_whole
@@ -588,7 +561,9 @@ class SpanRouter:
         arrays = run.data, run.events, run.groups, self._roles
         texts = self._texts.arrays(self._table_names)
         room = self._out, self._actions
-        return int(kernels().copy_groups(arrays, view.arrays(), texts, planned, room, self._state))
+        made = view.made
+        bits = view.keep, view.verdicts, view.xa.states, made.places, made.data
+        return int(kernels().copy_groups(arrays, bits, texts, planned, room, self._state))
 
 
 def _texts_left(state: Sequence[int]) -> tuple[tuple[Omission, int], ...]:

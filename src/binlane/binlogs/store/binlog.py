@@ -260,9 +260,10 @@ class Binlog:
             if part.cutter is None and self.definition.row_image is not RowImage.FULL:
                 data = self._cut_placed(data)
             self._append_placed(data, groups=part.groups)
-            self._clock.take(part.clock, part.clock_base)
+            self._clock.last = max(self._clock.last, part.clock)
             if part.cutter is not None:
                 self.cutters.note_uncut(part.cutter)
+        self._clock.base = self._clock.base if part.clock_base is None else part.clock_base
         if part.prepared is not None:
             self._contents.prepared = part.prepared
         if part.gtid is not None:
@@ -360,7 +361,7 @@ class Binlog:
         self._contents.incidents = self._published_contents.incidents = incidents
 
     def _cut_placed(self, data: AnyBytes) -> AnyBytes:
-        """Give the bytes for `_append_placed`, with the row images that the binlog is to have."""
+        """Bytes of groups with the row images that the binlog is to have."""
         image = self.definition.row_image
         return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
 

@@ -123,11 +123,6 @@ class LogicalClock:
         if isinstance(first.body, MysqlGtidEvent) and first.body.sequence_number:
             self.last = max(self.last, first.body.sequence_number + self.base)
 
-    def take(self, last: int, base: int | None) -> None:
-        """Take the last timestamp of groups that were made as bytes, and the base behind them."""
-        self.last = max(self.last, last)
-        self.base = self.base if base is None else base
-
     def begin_anew(self) -> None:
         """Let the timestamps that follow, which begin at 1 again, stand behind all others."""
         self.base = self.last

@@ -152,9 +152,9 @@ def compressed_text(data: bytes, at: int, end: int) -> bytes | None:
     """The text of a plain QUERY_COMPRESSED; None if the decoder must tell what is wrong with it.
 
     Args:
-        data: Holds the event's body.
+        data: The bytes that hold the event's body.
         at: Offset of the body in it.
-        end: Offset behind the body.
+        end: Offset behind the body in it.
     """
     if end - at <= POST_HEADER_LENGTH:
         return None

@@ -12,6 +12,8 @@ from typing import Final
 from numba.extending import register_jitable
 
 from binlane.log.kernels import route_layout as lay
+from binlane.log.kernels.copying_places import seal, store, write_mysql_gtid
+from binlane.log.kernels.copying_xa import View, finish_xa, is_known_xa, may_prepare, note_xa
 from binlane.log.kernels.layout import (
     EVENT_BITMAP,
     EVENT_END,
@@ -24,8 +26,6 @@ from binlane.log.kernels.layout import (
 from binlane.log.kernels.memory import (
     Bytes,
     copy_bytes,
-    crc32,
-    load_i64,
     load_u16,
     load_u32,
 )
@@ -41,9 +41,6 @@ from binlane.log.kernels.text_shapes import (
     text_at,
 )
 
-View = tuple[Bytes, Numbers, Numbers, Numbers, Bytes]
-"""A binlog's treatment of each table, as bits; its verdict on each text; the state of each XA
-transaction of the run in it; the bodies that were made for events of the run, and their bytes."""
 Planned = tuple[Small, Numbers, Bytes]
 """The form of each group in one binlog, the events of texts, and their bodies; empty without plans."""
 
@@ -55,14 +52,7 @@ _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
 _NOT_CASCADED: Final = 0x12
 """Flags of rows: foreign keys are not looked at, or what they do is logged."""
-_LAST_COMMITTED: Final = 26
-_SEQUENCE: Final = 34
-_TIMES: Final = 42
-_MASK32: Final = 0xFFFFFFFF
 _MYSQL_GTID: Final = 33
-_MAY_HAVE_STATEMENTS: Final = 1
-_XA_VERB: Final = 3
-_COMMIT: Final = 67
 
 
 @register_jitable
@@ -180,71 +170,6 @@ def _has_statement(run: Run, first: int, end: int, texts: Texts) -> bool:
 
 
 @register_jitable
-def _finish_xa(run: Run, event: int, view: View) -> int:
-    """Decide on an XA COMMIT or XA ROLLBACK: 1 if it stays, 0 if not, -1 for the reference."""
-    data, events, _, _ = run
-    state = view[2][lay.XA_STATE, events[EVENT_BITMAP, event]]
-    if state == lay.XA_PREPARED:
-        return 1
-    if state == lay.XA_UNCLEAR:
-        return -1
-    end = int(events[EVENT_END, event])
-    text = text_at(data, int(events[EVENT_OFFSET, event]) + _HEADER, end)
-    return -1 if state != lay.XA_PASSED and data[text + _XA_VERB] == _COMMIT else 0
-
-
-@register_jitable
-def _is_known_xa(run: Run, event: int, view: View, texts: Texts) -> bool:
-    """True if a statement on an XA transaction is one that the kernel may decide on."""
-    _, events, _, _ = run
-    number = events[EVENT_MAP, event]
-    if number < 0 or texts[1][lay.TEXT_KIND, number] != lay.XA or not view[2].shape[1]:
-        return False
-    return bool(view[1][lay.ACTION, number] != lay.BY_REFERENCE)
-
-
-@register_jitable
-def _may_prepare(run: Run, event: int, view: View) -> bool:
-    """True if the kernel may decide on an XA transaction that is prepared."""
-    number, states = run[1][EVENT_BITMAP, event], view[2]
-    if number == lay.NO_XA or not states.shape[1]:
-        return bool(states.shape[1])
-    state = states[lay.XA_STATE, number]
-    return bool(state in (lay.XA_UNKNOWN, lay.XA_PASSED))
-
-
-@register_jitable
-def _names_kept(run: Run, first: int, end: int, keep: Bytes) -> bool:
-    """True if a group maps a table whose rows a binlog has."""
-    _, events, _, roles = run
-    for event in range(first, end):
-        is_map = roles[events[EVENT_TYPE, event]] == lay.MAP
-        if is_map and keep[events[EVENT_MAP, event]] & lay.KEEP:
-            return True
-    return False
-
-
-@register_jitable
-def _note_xa(run: Run, group: int, view: View, texts: Texts, stays: int) -> None:
-    """Note the state of the XA transaction that a group prepares or finishes."""
-    _, events, groups, roles = run
-    states = view[2]
-    first, end = groups[GROUP_FIRST, group], groups[GROUP_END, group]
-    for event in range(first, end):
-        role, text = roles[events[EVENT_TYPE, event]], events[EVENT_MAP, event]
-        number = events[EVENT_BITMAP, event]
-        if role == lay.QUERY and text >= 0 and texts[1][lay.TEXT_KIND, text] == lay.XA:
-            if number != lay.NO_XA:
-                states[lay.XA_STATE, number] = lay.XA_UNKNOWN
-        elif role == lay.XA_PREPARE and number != lay.NO_XA:
-            states[lay.XA_STATE, number] = lay.XA_PREPARED
-            if not stays:
-                is_inside = _names_kept(run, first, end, view[0])
-                states[lay.XA_STATE, number] = lay.XA_INSIDE if is_inside else lay.XA_PASSED
-                states[lay.XA_GROUP, number] = group
-
-
-@register_jitable
 def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state: Numbers) -> int:
     """Decide the result for a group: 1 if a part stays, 0 for nothing, -1 for the reference.
 
@@ -300,10 +225,10 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
                 has_effect |= stays
                 has_statement = True
             elif texts[1][lay.TEXT_KIND, number] == lay.XA:
-                if not _is_known_xa(run, event, view, texts):
+                if not is_known_xa(run, event, view, texts):
                     return -1
                 if events[EVENT_BITMAP, event] != lay.NO_XA:
-                    stays = _finish_xa(run, event, view) if last - first == 2 else -1
+                    stays = finish_xa(run, event, view) if last - first == 2 else -1
                     if stays < 0:
                         return -1
                     has_effect |= stays
@@ -329,7 +254,7 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
                 state[lay.TEXTS_LEFT_OUT] += verdicts[lay.PLACE_START, number]
             has_effect |= actions[event] != lay.DROP
         elif role == lay.XA_PREPARE:
-            if not _may_prepare(run, event, view):
+            if not may_prepare(run, event, view):
                 return -1
             prepares = True
             actions[event] = lay.COPY
@@ -346,38 +271,6 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
     if prepares and has_statement and not has_effect:
         return -1  # what was prepared names tables that no map tells
     return has_effect
-
-
-@register_jitable
-def _packed_length(value: int) -> int:
-    if value < 251:
-        return 1
-    if value < 0x10000:
-        return 3
-    return 4 if value < 0x1000000 else 9
-
-
-@register_jitable
-def _length_place(data: Bytes, at: int, end: int) -> int:
-    """Return the place of the transaction's length in MySQL's GTID event; -1 if it has none."""
-    place = at + _HEADER + _TIMES
-    if place + 7 > end:
-        return -1
-    place += 14 if data[place + 6] & 0x80 else 7
-    return place if place < end else -1
-
-
-@register_jitable
-def _told_length(data: Bytes, place: int) -> int:
-    """Return the number of bytes that the number at `place` takes."""
-    first = int(data[place])
-    return 1 if first < 251 else (3 if first == 252 else (4 if first == 253 else 9))
-
-
-@register_jitable
-def _store(out: Bytes, at: int, value: int, length: int) -> None:
-    for place in range(length):
-        out[at + place] = (value >> (8 * place)) & 255
 
 
 @register_jitable
@@ -423,76 +316,20 @@ def _write_savepoint(data: Bytes, text: int, end: int, number: int, out: Bytes, 
 
 
 @register_jitable
-def _seal(out: Bytes, at: int, length: int, state: Numbers) -> None:
-    """Set length, end and checksum of an event that was copied."""
-    total = length + _CHECKSUM
-    state[lay.POSITION] += total
-    _store(out, at + 9, total, 4)
-    _store(out, at + 13, state[lay.POSITION] & _MASK32, 4)
-    _store(out, at + length, crc32(state[lay.CRC32], out, at, length), 4)
-    state[lay.OUT_LENGTH] += total
-    state[lay.EVENTS_KEPT] += 1
-
-
-@register_jitable
-def _write_mysql_gtid(
-    data: Bytes, at: int, end: int, others: int, alone: int, out: Bytes, state: Numbers
-) -> None:
-    """Write MySQL's GTID event with the length and the clock that it has at its new place.
-
-    One that stands `alone` says that there are statements, and that all before must be applied first.
-    """
-    to = state[lay.OUT_LENGTH]
-    length = end - at
-    place = _length_place(data, at, end)
-    if place < 0:
-        copy_bytes(out, to, data, at, length)
-    else:
-        before, width = place - at, _told_length(data, place)
-        rest = length - before - width
-        wanted = width
-        total = others + before + wanted + rest + _CHECKSUM
-        while _packed_length(total) != wanted:
-            wanted = _packed_length(total)
-            total = others + before + wanted + rest + _CHECKSUM
-        copy_bytes(out, to, data, at, before)
-        if wanted == 1:
-            out[to + before] = total
-        else:
-            out[to + before] = 252 if wanted == 3 else (253 if wanted == 4 else 254)
-            _store(out, to + before + 1, total, wanted - 1)
-        copy_bytes(out, to + before + wanted, data, place + width, rest)
-        length = before + wanted + rest
-    if end - at >= _HEADER + _TIMES and out[to + _HEADER + 25] == 2:
-        sequence = load_i64(data, at + _HEADER + _SEQUENCE)
-        if sequence:
-            committed = load_i64(data, at + _HEADER + _LAST_COMMITTED)
-            committed = (sequence - 1 if alone else committed) + state[lay.CLOCK_BASE]
-            sequence += state[lay.CLOCK_BASE]
-            _store(out, to + _HEADER + _LAST_COMMITTED, committed, 8)
-            _store(out, to + _HEADER + _SEQUENCE, sequence, 8)
-            state[lay.CLOCK] = max(state[lay.CLOCK], sequence)
-    if alone:
-        out[to + _HEADER] |= _MAY_HAVE_STATEMENTS
-        # To the groups behind it, all clocks before are as far away as those of another file.
-        state[lay.CLOCK_BASE] = state[lay.CLOCK]
-    _seal(out, to, length, state)
-
-
-@register_jitable
 def _write(
-    run: Run, event: int, action: int, view: View, arena: Bytes, out: Bytes, state: Numbers
+    run: Run, event: int, action: int, made: tuple[View, Bytes], out: Bytes, state: Numbers
 ) -> None:
-    """Write an event that stays; `arena` holds the contexts that stand in for others."""
+    """Write an event that stays; the bytes of the contexts that stand in for others are beside the view."""
     data, events, _, _ = run
+    view, arena = made
     verdicts = view[1]
     at = events[EVENT_OFFSET, event]
     to = state[lay.OUT_LENGTH]
     length = _kept_length(run, event, action, view)
     if action == lay.PUT_BODY:
         copy_bytes(out, to, data, at, _HEADER)
-        made = view[3][lay.MADE_START, events[EVENT_BITMAP, event]]
-        copy_bytes(out, to + _HEADER, view[4], made, length - _HEADER)
+        start = view[3][lay.MADE_START, events[EVENT_BITMAP, event]]
+        copy_bytes(out, to + _HEADER, view[4], start, length - _HEADER)
     elif action == lay.PUT or action == lay.PUT_HEAD or action == lay.PUT_SAVEPOINT:
         number = events[EVENT_MAP, event]
         copy_bytes(out, to, data, at, _HEADER + _CONTEXT)
@@ -511,7 +348,7 @@ def _write(
         copy_bytes(out, to, data, at, length)
         if action == lay.COPY_END:
             out[to + _HEADER + 6] |= _STATEMENT_END
-    _seal(out, to, length, state)
+    seal(out, to, length, state)
 
 
 @register_jitable
@@ -540,7 +377,7 @@ def _copy_event(run: Run, event: int, out: Bytes, state: Numbers) -> None:
     at = int(run[1][EVENT_OFFSET, event])
     length = int(run[1][EVENT_END, event]) - at
     copy_bytes(out, state[lay.OUT_LENGTH], run[0], at, length)
-    _seal(out, state[lay.OUT_LENGTH], length, state)
+    seal(out, state[lay.OUT_LENGTH], length, state)
 
 
 @register_jitable
@@ -554,7 +391,7 @@ def _write_planned(
     if events[EVENT_TYPE, ends[0]] == _MYSQL_GTID:
         stop = int(events[EVENT_END, ends[0]])
         others = _planned_size(events, ends, planned, group) - (stop - at) - _CHECKSUM
-        _write_mysql_gtid(data, at, stop, others, 1, out, state)
+        write_mysql_gtid(data, (at, stop), others, 1, out, state)
         _copy_event(run, ends[0] + 1, out, state)
     else:
         _copy_event(run, ends[0], out, state)
@@ -562,12 +399,12 @@ def _write_planned(
     for body in range(first, first + forms[lay.FORM_COUNT, group]):
         to = state[lay.OUT_LENGTH]
         length = int(bodies[lay.BODY_LENGTH, body])
-        _store(out, to, bodies[lay.BODY_TIME, body], 4)
+        store(out, to, bodies[lay.BODY_TIME, body], 4)
         out[to + 4] = bodies[lay.BODY_TYPE, body]
-        _store(out, to + 5, load_u32(data, at + 5), 4)
-        _store(out, to + 17, 0, 2)
+        store(out, to + 5, load_u32(data, at + 5), 4)
+        store(out, to + 17, 0, 2)
         copy_bytes(out, to + _HEADER, arena, bodies[lay.BODY_START, body], length)
-        _seal(out, to, _HEADER + length, state)
+        seal(out, to, _HEADER + length, state)
     _copy_event(run, ends[1] - 1, out, state)
 
 
@@ -630,7 +467,7 @@ def copy_groups(
                         stays = -1
                 if role == lay.QUERY:
                     stop = int(events[EVENT_END, event])
-                    if is_xa(data, text_at(data, at, stop), stop) and not _is_known_xa(
+                    if is_xa(data, text_at(data, at, stop), stop) and not is_known_xa(
                         run, event, view, texts
                     ):
                         stays = -1
@@ -656,7 +493,7 @@ def copy_groups(
         if stays == 0:
             state[lay.STATEMENTS] += told
             if has_xa:
-                _note_xa(run, group, view, texts, 0)
+                note_xa(run, group, view, texts, 0)
             continue
         if state[lay.POSITION] >= state[lay.LIMIT]:
             state[lay.TEXTS_LEFT_OUT] = left_out
@@ -677,16 +514,16 @@ def copy_groups(
             if role == lay.MYSQL_GTID:
                 at, stop = int(events[EVENT_OFFSET, event]), int(events[EVENT_END, event])
                 others = size - (stop - at) - _CHECKSUM
-                _write_mysql_gtid(data, at, stop, others, 0, out, state)
+                write_mysql_gtid(data, (at, stop), others, 0, out, state)
             else:
-                _write(run, event, action, view, texts[2], out, state)
+                _write(run, event, action, (view, texts[2]), out, state)
                 if role == lay.ROWS:
                     state[lay.ROWS_KEPT] += 1
         state[lay.GROUPS_KEPT] += 1
         state[lay.PLANNED_KEPT] += has_plan
         state[lay.STATEMENTS] += told
         if has_xa:
-            _note_xa(run, group, view, texts, 1)
+            note_xa(run, group, view, texts, 1)
     state[lay.NEXT_GROUP] = last
     return lay.DONE
 
