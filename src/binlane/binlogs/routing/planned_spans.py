@@ -118,7 +118,7 @@ class PlanReader:
         """Find the texts in the plans of a run's groups.
 
         Args:
-            groups: The groups.
+            groups: The groups of the run.
             plans: Plans made for them, by their numbers.
         """
         return RunTexts(groups, plans, self)
@@ -127,7 +127,7 @@ class PlanReader:
         """The number of a binlog's list of parts in a plan, and if it was made for the binlog as it is.
 
         Args:
-            definition: Definition of the binlog.
+            definition: Definition of the binlog as it is now.
             names: The plan's names of binlogs and their definitions, as bytes.
         """
         known = self._lists.get((definition, names))
@@ -177,7 +177,7 @@ class RunTexts:
     """The planned texts of a run's groups, found once for all binlogs.
 
     Args:
-        groups: The groups.
+        groups: The groups of the run.
         plans: Plans made for them, by their numbers.
         reader: Knows the columns of the run's tables.
     """
@@ -285,7 +285,7 @@ class RunTexts:
 
         Args:
             forms: The forms of the groups in the binlog; all of them are texts.
-            numbers: The groups.
+            numbers: Numbers of the groups in the run.
             binlog: The binlog, which has everything before them.
         """
         run = self.groups.run
@@ -340,7 +340,7 @@ class Placed(NamedTuple):
 
     Attributes:
         data: The bytes of the groups.
-        events: Number of their events.
+        events: Number of events in these bytes.
         next_group: Number of the first group that is not there: it begins another file, or is asked for next.
     """
 
