@@ -130,7 +130,7 @@ class PlanReader:
         """Find the texts in the plans of a run's groups.
 
         Args:
-            groups: The groups.
+            groups: The groups of the run.
             plans: Plans made for them, by their numbers.
         """
         return RunTexts(groups, plans, self)
@@ -139,7 +139,7 @@ class PlanReader:
         """The number of a binlog's list of parts in a plan, and if it was made for the binlog as it is.
 
         Args:
-            definition: Definition of the binlog.
+            definition: Definition of the binlog as it is now.
             names: The plan's names of binlogs and their definitions, as bytes.
         """
         known = self._lists.get((definition, names))
@@ -189,7 +189,7 @@ class RunTexts:
     """The planned texts of a run's groups, found once for all binlogs.
 
     Args:
-        groups: The groups.
+        groups: The groups of the run.
         plans: Plans made for them, by their numbers.
         reader: Knows the columns of the run's tables.
     """
@@ -298,7 +298,7 @@ class RunTexts:
 
         Args:
             forms: The forms of the groups in the binlog; all of them are texts.
-            numbers: The groups.
+            numbers: Numbers of the groups in the run.
             binlog: The binlog, which has everything before them.
         """
         run = self.groups.run

@@ -259,7 +259,8 @@ class Binlog:
             data = part.data
             if part.cutter is None and self.definition.row_image is not RowImage.FULL:
                 data = self._cut_placed(data)
-            self._append_placed(data, groups=part.groups)
+            with self._telling:
+                self._files.add(self._as_written(data), groups=part.groups)
             self._clock.last = max(self._clock.last, part.clock)
             if part.cutter is not None:
                 self.cutters.note_uncut(part.cutter)
@@ -365,18 +366,6 @@ class Binlog:
         image = self.definition.row_image
         return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
 
-    def _append_placed(self, data: AnyBytes, *, groups: int) -> None:
-        """Add bytes of whole groups made for `size_bytes`."""
-        # As `with self._telling`, without its calls: each group of each binlog passes here.
-        if self._failure:
-            self._check_open()
-        try:
-            self._files.add(
-                self._as_written(data) if self.definition.is_compressed else data, groups=groups
-            )
-        except OSError as error:
-            raise self._fault(error) from error
-
     def _as_written(self, placed: AnyBytes) -> AnyBytes:
         """Groups that were made for where the binlog ends, compressed if they are to be."""
         if not self.definition.is_compressed:
@@ -423,12 +412,8 @@ class Binlog:
         """Write what was appended, as the first step of a `sync` whose steps follow one by one."""
         if self._next_memory is not None:
             self._take_memory()
-        if self._failure:
-            self._check_open()
-        try:
+        with self._telling:
             self._files.open.write()
-        except OSError as error:
-            raise self._fault(error) from error
 
     def wants_force(self, *, always: bool = False) -> bool:
         """True if the bytes written must be forced to disk before they are published.
@@ -450,16 +435,13 @@ class Binlog:
         self._files.publish(self._contents.position)
         self._published_contents = self._contents.copy()
 
-    @property
-    def has_work_behind(self) -> bool:
-        """True if `save_memory` or `purge_if_due` may have something to do."""
-        return self._is_memory_due or self._is_purge_due or self.children is not None
-
-    def save_memory(self) -> None:
-        """Save the mark where what is remembered has changed, as the step behind `publish`."""
+    def finish(self) -> None:
+        """Save the mark where what is remembered has changed, and purge: the step behind `publish`."""
         if self._is_memory_due:
             self._is_memory_due = False
             self._save()
+        if self._is_purge_due or self.children is not None:
+            self.purge_if_due()
 
     def purge_if_due(self) -> None:
         """Purge as the settings say, where a file ended since."""

@@ -344,11 +344,8 @@ class Store:
             if faults and binlog.name in faults:
                 continue
             binlog.publish()
-            if not binlog.has_work_behind:
-                continue
             try:
-                binlog.save_memory()
-                binlog.purge_if_due()
+                binlog.finish()
             except StoreError as error:
                 faults[binlog.name] = error
         return faults

@@ -167,7 +167,7 @@ class Output:
 
     Attributes:
         live: The part of it that its readers share.
-        binlog: The binlog.
+        binlog: The binlog as its writer keeps it.
         counts: Counts of its contents since this process began.
         is_stopped: True if STOP BINLOG was executed.
         failure: The reason why nothing can be written to it; empty while it can.
