@@ -45,7 +45,7 @@ class WaitingWrite(NamedTuple):
         number: Number of the statement in its session.
         template: The template, which is compared by identity.
         events: Bytes of the events that binlogs have of it as text.
-        text: Text of the statement.
+        text: Text of the statement, as the client sent it.
         version: Version of the source's objects with which it was judged.
     """
 
