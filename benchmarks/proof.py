@@ -27,6 +27,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measuring import cpu_of_threads_s
@@ -123,10 +124,9 @@ def _turn(
     serve: ServeProcess, source: PrivateServer, sysbench: list[str], program: list[str]
 ) -> dict[str, float]:
     """Run sysbench once, and rounds of comparisons as long as it runs."""
-    tables, is_over = [0, 0], threading.Event()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    rounds, is_over = _Rounds(), threading.Event()
     cpu_s = sum(cpu_of_threads_s(source.process_id))
-    comparing = threading.Thread(target=_compare, args=(serve, source, program, is_over, tables))
+    comparing = threading.Thread(target=_compare, args=(serve, source, program, is_over, rounds))
     if program:
         comparing.start()
     begun_s = time.monotonic()
@@ -137,18 +137,24 @@ def _turn(
     if program:
         comparing.join()
         took_s = time.monotonic() - begun_s
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = re.search(r"transactions: +(\d+) +\(([\d.]+) per sec", done)
     assert found is not None, done
     return {
         "per_s": float(found[2]),
         "source_cpu_us": round(1e6 * cpu_s / int(found[1])),
-        "children_cpu_s": round(
-            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2
-        ),
-        "tables_a_s": round(tables[0] / took_s, 2),
-        "different": tables[1],
+        "rounds_cpu_share": round(rounds.cpu_s / took_s, 3),
+        "tables_a_s": round(rounds.equal / took_s, 2),
+        "different": rounds.different,
     }
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """Rounds of comparisons: tables that were found equal and different, and CPU seconds."""
+
+    equal: int = 0
+    different: int = 0
+    cpu_s: float = 0.0
 
 
 def _compare(
@@ -156,19 +162,18 @@ def _compare(
     source: PrivateServer,
     program: list[str],
     is_over: threading.Event,
-    tables: list[int],
+    rounds: _Rounds,
 ) -> None:
-    """Compare again and again; count the tables that were found equal, and different."""
+    """Compare again and again."""
+    command = ["nice", "-n", "19", *program, *_arguments(serve, source)]
     while not is_over.is_set():
-        done = subprocess.run(
-            ["nice", "-n", "19", *program, *_arguments(serve, source)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        found = [json.loads(line)["finding"] for line in done.stdout.splitlines()]
-        tables[0] += found.count("equal")
-        tables[1] += found.count("different")
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout is not None, "it is a pipe"
+        found = [json.loads(line)["finding"] for line in process.stdout]
+        _, process.returncode, usage = os.wait4(process.pid, 0)
+        rounds.cpu_s += usage.ru_utime + usage.ru_stime
+        rounds.equal += found.count("equal")
+        rounds.different += found.count("different")
 
 
 def _arguments(serve: ServeProcess, source: PrivateServer) -> list[str]:

@@ -149,9 +149,9 @@ class _ComparedTable:
     """A table while it is compared.
 
     Attributes:
-        name: Name of the table.
-        begin: Begins the comparison.
-        comparing: The comparison that runs.
+        name: Name of the table that is compared.
+        begin: Method that begins a comparison of it.
+        comparing: The comparison that runs at present.
         need: The function that has to be called before it goes on.
         attempts: Number of comparisons that were begun.
         begun_s: Time of the first one, by the monotonic clock.
