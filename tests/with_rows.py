@@ -161,7 +161,8 @@ class RowsStage:
 
         def is_open() -> bool:
             state = self.state(name)
-            assert "cannot be read" not in state, state
+            # A source that was just killed is waited for.
+            assert "cannot be read" not in state or "cannot be reached" in state, state
             return state == "OPEN"
 
         wait_until(is_open, _TIMEOUT_S)

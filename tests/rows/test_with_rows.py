@@ -16,7 +16,7 @@ import pytest
 from binlane.binlogs.store.verify import verify
 from binlane.live.provision.private_server import PrivateServer
 from tests.landed_select import current_schema, current_values, selected_values
-from tests.serve_process import wait_until
+from tests.serve_process import wait_until, worker_processes
 from tests.servers import connect, execute
 from tests.with_rows import FLAVORS, RowsStage
 
@@ -81,10 +81,12 @@ def test_whatever_is_killed_meanwhile(tmp_path: Path, flavor: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("flavor", FLAVORS)
-def test_twenty_kills_beside_eight_writers(tmp_path: Path, flavor: str) -> None:
+def test_twenty_kills_beside_eight_writers(tmp_path: Path, flavor: str, workers: int) -> None:
     chance = random.Random(20)
-    with RowsStage(tmp_path, flavor, rows_per_s=1500) as stage:
+    settings = f"[gateway]\nworkers = {workers}\n"
+    with RowsStage(tmp_path, flavor, rows_per_s=1500, settings=settings) as stage:
         stage.fill_tables(4000)
         replica = stage.replica()
         with stage.writing(8):
@@ -95,11 +97,16 @@ def test_twenty_kills_beside_eight_writers(tmp_path: Path, flavor: str) -> None:
                 if number % 5 == 4:
                     stage.source.kill()
                     stage.source.restart()
+                elif workers and number % 2:
+                    os.kill(chance.choice(worker_processes(stage.serve)), signal.SIGKILL)
                 else:
                     stage.serve.kill()
                     stage.serve.start()
             stage.wait_until_filled()
         assert not stage.differences(replica)
+        fresh = stage.replica()
+        stage.follow(fresh)
+        assert not stage.differences(fresh)
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)

@@ -75,8 +75,8 @@ class TableArrival:
         into_partition: True if the rows become those of a partition.
         dropped_first: Tables that leave and are dropped before those that come in are made.
         without_left: The same with all tables that leave dropped first. None if the names of
-            constraints, which are unique in a database, cannot be in the way: the source had these
-            tables in one database at once.
+            constraints, which are unique in a database, cannot be in the way, since the source had
+            these tables in one database at once.
     """
 
     tables: tuple[ComingTable, ...]
