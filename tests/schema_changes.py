@@ -46,7 +46,7 @@ SWAPPED: Final = (
 """A schema change as pt-online-schema-change makes it of a table (id, state, total), and writers."""
 _ROWS: Final = 3000
 _WAIT_S: Final = 120.0
-_RESTARTING: Final = (0, 2003, 2013)
+RESTARTING: Final = (0, 2003, 2013)
 """What a replica is told while `serve` is being restarted."""
 _REPLICA: Final = ("--server-id=77", "--log-bin", "--log-slave-updates")
 
@@ -85,7 +85,7 @@ class Shop:
         def has_come() -> bool:
             status = self.slave_status()
             assert not status["Last_SQL_Errno"], status["Last_SQL_Error"]
-            assert status["Last_IO_Errno"] in _RESTARTING, status["Last_IO_Error"]
+            assert status["Last_IO_Errno"] in RESTARTING, status["Last_IO_Error"]
             # Beside the source's own domain there may be that of rows.
             read = _gtids(status["Gtid_IO_Pos"])
             ((reached,),) = execute(self.replica, "SELECT @@gtid_slave_pos")
@@ -103,7 +103,7 @@ class Shop:
         def has_come() -> bool:
             status = self.slave_status()
             assert not status["Last_SQL_Errno"], status["Last_SQL_Error"]
-            assert status["Last_IO_Errno"] in _RESTARTING, status["Last_IO_Error"]
+            assert status["Last_IO_Errno"] in RESTARTING, status["Last_IO_Error"]
             # The binlog has groups of its own, too, such as the DROP behind rows that came in.
             ((*_, logged),) = self.serve.execute_as_root("SHOW BINARY LOG STATUS 'orders'")
             ((is_all, is_in),) = execute(
@@ -280,8 +280,9 @@ def _follow(replica: PrivateServer, serve: ServeProcess, flavor: str) -> None:
             replica,
             f"SET GLOBAL gtid_purged = '+{done}'",
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={serve.port}, "
-            "SOURCE_USER='root', SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1, "
-            "GET_SOURCE_PUBLIC_KEY=1",
+            "SOURCE_USER='root', SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1, "
+            # By itself it gives up after ten attempts, which a busy machine needs for a restart.
+            "SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=1000",
             "START REPLICA",
         )
         return

@@ -282,7 +282,7 @@ def replica(source: PrivateServer, serve: ServeProcess) -> Iterator[PrivateServe
         how = (
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={serve.port},"
             f" SOURCE_USER='{ADMIN}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_SSL=0,"
-            " GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1,"
+            " GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=1000,"
             " SOURCE_LOG_FILE='orders.000001', SOURCE_LOG_POS=4"
             if is_mysql
             else f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={serve.port},"

@@ -184,7 +184,7 @@ def follow(servers: ServerFactory, serve: ServeProcess, how: str) -> PrivateServ
             *((f"SET GLOBAL gtid_purged = '{begin}'",) if how == "gtid" else ()),
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={serve.port}, "
             f"SOURCE_USER='{ADMIN}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_SSL=0, "
-            f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1, "
+            f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=1000, "
             f"{'SOURCE_AUTO_POSITION=1' if how == 'gtid' else by}",
             "START REPLICA",
         )

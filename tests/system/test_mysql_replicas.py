@@ -92,7 +92,7 @@ def _follow(replica: PrivateServer, port: ListeningPort, how: str) -> None:
         "CREATE DATABASE IF NOT EXISTS shop",
         f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{HOST}', SOURCE_PORT={port.port}, "
         "SOURCE_USER='replica', SOURCE_PASSWORD='secret', SOURCE_SSL=0, GET_SOURCE_PUBLIC_KEY=1, "
-        f"SOURCE_HEARTBEAT_PERIOD=0.5, SOURCE_CONNECT_RETRY=1, {how}",
+        f"SOURCE_HEARTBEAT_PERIOD=0.5, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=1000, {how}",
         "START REPLICA",
     )
 

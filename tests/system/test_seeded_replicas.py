@@ -69,7 +69,7 @@ def _follow(replica: PrivateServer, port: int, flavor: str, way: str) -> None:
             replica,
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, "
             "SOURCE_USER='root', SOURCE_SSL=0, GET_SOURCE_PUBLIC_KEY=1, "
-            f"SOURCE_CONNECT_RETRY=1{how}",
+            f"SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=1000{how}",
             "START REPLICA",
         )
         return
