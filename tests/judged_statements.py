@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,6 +14,7 @@ import pymysql
 
 from binlane.errors import StatementError
 from binlane.live.gateway.handler import HandlerSession
+from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
@@ -43,10 +46,12 @@ class Heard:
     Attributes:
         told: Each call.
         encoded: In how many of them the plans came with their bytes.
+        by_kernel: How many intentions came that no session has said itself.
     """
 
-    told: list[object] = field(default_factory=list)
+    told: list[tuple[object, ...]] = field(default_factory=list)
     encoded: int = 0
+    by_kernel: int = 0
 
 
 class _Listening(Attributions):
@@ -74,7 +79,7 @@ class _Listening(Attributions):
         """As of `Attributions`."""
         self._take(plans)
         self._intended[number] = plans
-        self.heard.told.append(("intend", self._named(number), _comparable(plans)))
+        self.heard.told.append(("intend", self._named(number), _comparable(plans, thread_id)))
         super().intend(thread_id, number, plans, is_split=is_split, is_for_all=is_for_all)
 
     def done(
@@ -90,7 +95,7 @@ class _Listening(Attributions):
         if plans is not None:
             self._take(plans)
         final = self._intended.get(number) if plans is None else plans
-        told = None if final is None else _comparable(final)
+        told = None if final is None else _comparable(final, thread_id)
         self.heard.told.append(("done", self._named(number), last is None, told))
         super().done(thread_id, number, last, plans, is_bound=is_bound)
 
@@ -100,30 +105,47 @@ class _Listening(Attributions):
             assert plans.encoded == encode_plans(list(plans))
 
 
-def _comparable(plans: Sequence[GroupPlan]) -> list[object]:
+class _Sender(AttributionSender):
+    """Says what sessions have said themselves, and counts it."""
+
+    def __init__(self, connection: socket.socket, heard: Heard) -> None:
+        super().__init__(connection, lambda call: asyncio.get_running_loop().call_soon(call))
+        self.heard = heard
+
+    def intend(self, *args: Any, **kwargs: Any) -> None:
+        """As of `AttributionSender`."""
+        self.heard.by_kernel -= 1
+        super().intend(*args, **kwargs)
+
+
+def _comparable(plans: Sequence[GroupPlan], thread_id: int) -> list[object]:
     return [
         (
             plan.sections,
-            {name: tuple(map(_without_session, parts)) for name, parts in plan.binlogs.items()},
+            {
+                name: tuple(_without_session(part, thread_id) for part in parts)
+                for name, parts in plan.binlogs.items()
+            },
             plan.bases,
-            {name: end and _without_session(end) for name, end in plan.ends.items()},
+            {name: end and _without_session(end, thread_id) for name, end in plan.ends.items()},
         )
         for plan in plans
     ]
 
 
-def _without_session(part: Part) -> Part:
+def _without_session(part: Part, thread_id: int) -> object:
     if not isinstance(part, TextPart):
         return part
-    return part._replace(
-        events=tuple(map(_without_thread, part.events)), timestamp=bool(part.timestamp)
-    )
+    events = tuple(_without_thread(event, thread_id) for event in part.events)
+    return events, part._replace(events=(), timestamp=bool(part.timestamp))
 
 
-def _without_thread(event: EncodedEvent) -> EncodedEvent:
+def _without_thread(event: EncodedEvent, thread_id: int) -> object:
+    if event.type_code != EventType.QUERY:
+        return event
     # Nor without the time since that to which the session set its clock.
-    body = event.body[8:] if event.type_code == EventType.QUERY else event.body
-    return event._replace(body=body)
+    is_of_session = event.body[:4] == thread_id.to_bytes(4, "little")
+    return is_of_session, event._replace(body=event.body[8:])
 
 
 def logging_everything(mode: LoggingMode) -> Definition:
@@ -143,13 +165,17 @@ def _definitions() -> tuple[Definition, ...]:
 
 @contextmanager
 def judging(
-    source: PrivateServer, definitions: tuple[Definition, ...] | None = None
+    source: PrivateServer,
+    definitions: tuple[Definition, ...] | None = None,
+    *,
+    by_messages: bool = False,
 ) -> Iterator[tuple[JudgingPort, PortParts]]:
     """A port in this process, and what its sessions share.
 
     Args:
         source: Is prepared for the port, or all goes as rows.
         definitions: The binlogs; None for one of each format, and one that logs nothing.
+        by_messages: Sessions say of their groups as those of a worker do.
     """
     ((version,),) = execute(source, "SELECT VERSION()")
     flavor = Flavor.MARIADB if "MariaDB" in version else Flavor.MYSQL
@@ -159,10 +185,13 @@ def judging(
     attributions, catalog = _Listening(flavor), LiveCatalog(CatalogConnections(settings))
     attributions.begin(parse_position(logged, flavor.value))
     definitions = definitions or _definitions()
+    heard, listener = attributions.heard, AttributionListener(attributions)
+    said, saying = socket.socketpair()
+    listener.add(said)
     parts = PortParts(
         definitions=lambda: definitions,
         catalog=catalog,
-        attributions=attributions,
+        attributions=_Sender(saying, heard) if by_messages else attributions,
         marker=Marker(settings, flavor),
         program_errors=PredictedErrors,
     )
@@ -185,6 +214,11 @@ def judging(
         finally:
             port.run(catalog.stop())
             parts.marker.close()
+            # Behind what was held back when the clients went.
+            listener.hear()
+            heard.by_kernel += sum(told[0] == "intend" for told in heard.told)
+            listener.close()
+            saying.close()
 
 
 def run_judged(
@@ -192,6 +226,8 @@ def run_judged(
     database: str,
     statements: Sequence[tuple[bool, str]],
     definitions: tuple[Definition, ...] | None = None,
+    *,
+    by_messages: bool = False,
 ) -> tuple[Heard, list[Any]]:
     """Run statements in one session through a port, some of them beside it.
 
@@ -200,20 +236,21 @@ def run_judged(
         database: The session's.
         statements: Whether it runs beside the port, and its text.
         definitions: The binlogs, as of `judging`.
+        by_messages: As of `judging`.
 
     Returns:
         What was told of them, and the answers.
     """
     answers: list[Any] = []
     with (
-        judging(source, definitions) as (port, parts),
+        judging(source, definitions, by_messages=by_messages) as (port, parts),
         connect(source) as other,
         port.connect(database=database, charset="utf8mb4") as client,
     ):
         for is_beside, statement in statements:
             with (other if is_beside else client).cursor() as cursor:
                 answers.append(_answer(cursor, statement))
-    assert isinstance(parts.attributions, _Listening), "it was made here"
+    assert isinstance(parts.attributions, _Listening | _Sender), "it was made here"
     return parts.attributions.heard, answers
 
 
@@ -230,11 +267,13 @@ def run_prepared(
     database: str,
     statements: Sequence[tuple[bool, str]],
     definitions: tuple[Definition, ...] | None = None,
+    *,
+    by_messages: bool = False,
 ) -> tuple[Heard, list[Any]]:
     """Do as `run_judged`, with all that has literals as a prepared statement with their values."""
     answers: list[Any] = []
     with (
-        judging(source, definitions) as (port, parts),
+        judging(source, definitions, by_messages=by_messages) as (port, parts),
         connect(source) as other,
         RawClient(port.port, database=database) as client,
     ):
@@ -246,7 +285,7 @@ def run_prepared(
                     cursor.execute(statement)
             else:
                 answers.append((statement, _executed(client, prepared, statement)))
-    assert isinstance(parts.attributions, _Listening), "it was made here"
+    assert isinstance(parts.attributions, _Listening | _Sender), "it was made here"
     return parts.attributions.heard, answers
 
 

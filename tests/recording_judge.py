@@ -23,6 +23,7 @@ from binlane.live.gateway.judge import (
     Done,
     Judge,
     OkFields,
+    PassedEnds,
     RepeatedStatement,
     RunVerdict,
     StatementReply,
@@ -126,8 +127,11 @@ class RecordingJudge:
         del statement
         return RowsAnswer(result.heads, result.rows)
 
-    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+    def repeat(
+        self, statements: Sequence[RepeatedStatement], ended: PassedEnds | None = None
+    ) -> None:
         """As of `Judge`."""
+        self.calls += [] if ended is None else [f"ended {ended.number} by {ended.told}"]
         self.calls += [
             f"repeat {effect} with {insert_id}: {text}" for text, effect, insert_id in statements
         ]

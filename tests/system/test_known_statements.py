@@ -11,6 +11,7 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.live.provision.private_server import PrivateServer
+from binlane.log.kernels.load import is_compiled
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
 from binlane.statements.session.group_plan import TextPart
@@ -124,6 +125,8 @@ _BY_OTHERS: Final = (
 )
 
 _COMPOSED_LEAST: Final = 90
+_PASSED_LEAST: Final = 20 if is_compiled(("passing",)) else 0
+"""Transactions that pass as wholes."""
 _SCOPED: Final = tuple(
     replace(logging_everything(mode), name=name, scope=scope, log_id=number)
     for number, (name, mode, scope) in enumerate(
@@ -220,10 +223,11 @@ def _told_twice(
     definitions: tuple[Definition, ...] | None = None,
     *,
     run: _Running = run_judged,
+    by_messages: bool = False,
 ) -> tuple[Heard, Heard]:
     """What is told of statements, as known ones and as first ones, once their answers were compared."""
     execute(source, *_TABLES)
-    known, answers = run(source, "known", statements, definitions)
+    known, answers = run(source, "known", statements, definitions, by_messages=by_messages)
     with monkeypatch.context() as patch:
         patch.setattr(PlanningSession, "plain", lambda *_: None)
         execute(source, *_TABLES)
@@ -234,28 +238,47 @@ def _told_twice(
     return known, first
 
 
+@pytest.mark.parametrize("by_messages", [False, True], ids=["at once", "by messages"])
 @pytest.mark.parametrize(
     ("write", "run"),
     [(_statements, run_judged), (_transactions, run_judged), (_transactions, run_prepared)],
 )
 def test_what_is_told_of_statements_that_come_again(
-    source: PrivateServer, monkeypatch: pytest.MonkeyPatch, write: _Writing, run: _Running
+    source: PrivateServer,
+    monkeypatch: pytest.MonkeyPatch,
+    write: _Writing,
+    run: _Running,
+    *,
+    by_messages: bool,
 ) -> None:
-    known, first = _told_twice(source, monkeypatch, list(write(random.Random(1), 300)), run=run)
+    statements = list(write(random.Random(1), 300))
+    known, first = _told_twice(source, monkeypatch, statements, run=run, by_messages=by_messages)
     assert known.encoded > _ENCODED_LEAST
+    if by_messages:
+        assert known.by_kernel >= (0 if write is _statements else _PASSED_LEAST)
     for told, expected in zip(known.told, first.told, strict=True):
         assert told == expected
 
 
+@pytest.mark.parametrize("by_messages", [False, True], ids=["at once", "by messages"])
 @pytest.mark.parametrize("run", [run_judged, run_prepared])
 @pytest.mark.parametrize(
     "seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 8))]
 )
 def test_transactions_whose_writes_come_in_any_order(
-    source: PrivateServer, monkeypatch: pytest.MonkeyPatch, seed: int, run: _Running
+    source: PrivateServer,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+    run: _Running,
+    *,
+    by_messages: bool,
 ) -> None:
     statements = list(_any_order(random.Random(seed), 250))
-    known, first = _told_twice(source, monkeypatch, statements, _SCOPED, run=run)
+    known, first = _told_twice(
+        source, monkeypatch, statements, _SCOPED, run=run, by_messages=by_messages
+    )
+    if by_messages:
+        assert known.by_kernel >= _PASSED_LEAST
     assert known.encoded > _COMPOSED_LEAST
     for told, expected in zip(known.told, first.told, strict=True):
         assert told == expected
@@ -266,7 +289,7 @@ def test_a_write_is_looked_at_anew_once_its_table_is_another_one(source: Private
     insert = (False, "INSERT INTO t (v) VALUES ('a')")
     altered = (True, "ALTER TABLE known.t ADD COLUMN w INT")
     heard, _ = run_judged(source, "known", [insert] * 5 + [altered] + [insert] * 5)
-    intended = [told for told in heard.told if isinstance(told, tuple) and told[0] == "intend"]
+    intended = [told for told in heard.told if told[0] == "intend"]
     assert len(intended) == 10
     assert heard.encoded >= 10
 

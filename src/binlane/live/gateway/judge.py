@@ -151,6 +151,18 @@ class Done:
 NOTHING_LEFT = Done()
 
 
+class PlanPiece(NamedTuple):
+    """The part of a write in the plan of its transaction, as `passing_layout` describes pieces.
+
+    Attributes:
+        beginning: Beginning of the plan; empty for a statement that has nothing in plans.
+        of_write: Rows and text of the write, without the pieces of a prepared statement's text.
+    """
+
+    beginning: bytes
+    of_write: bytes
+
+
 class SeenStatement(NamedTuple):
     """A statement that was followed, of which others like it may pass that are sent in the same place.
 
@@ -162,6 +174,9 @@ class SeenStatement(NamedTuple):
         tells_rows: True if the reply tells in words, too, how many rows were changed.
         turns: True if a transaction is open behind the statement, and was not before it, or the other way
             around.
+        piece: Gives the piece that a statement has in the plans of transactions which this one ends, by the
+            statement's effect; None where its plan has to be made by the judge. None for a statement that ends
+            no transaction with a group.
     """
 
     before: object
@@ -169,6 +184,7 @@ class SeenStatement(NamedTuple):
     needs_rows: bool = False
     tells_rows: bool = False
     turns: bool = False
+    piece: Callable[[object], PlanPiece | None] | None = None
 
 
 class RepeatedStatement(NamedTuple):
@@ -185,6 +201,52 @@ class RepeatedStatement(NamedTuple):
     insert_id: int = 0
 
 
+class GroupMessages(Protocol):
+    """Messages on groups, as `attribution_messages` has them, to the process that routes."""
+
+    def fileno(self) -> int:
+        """Give the file number of the connection."""
+        ...
+
+    def send_held(self) -> None:
+        """Send what is held back."""
+        ...
+
+    def send_rest(self, messages: bytes) -> None:
+        """Send the rest of what the kernel could not send."""
+        ...
+
+
+class UnseenEnds(NamedTuple):
+    """A session outside of a transaction, whose transactions may begin and end without their judge.
+
+    Attributes:
+        messages: Takes the messages on its groups.
+        thread_id: Thread of the session at the source.
+        logged_thread_id: Thread with which its statements are logged.
+        number: Number of its last statement.
+        told: GTIDs that it was told last.
+    """
+
+    messages: GroupMessages
+    thread_id: int
+    logged_thread_id: int
+    number: int
+    told: str
+
+
+class PassedEnds(NamedTuple):
+    """Transactions that have passed as wholes, and of which all has been said.
+
+    Attributes:
+        number: Number of the statement that ended the last one.
+        told: GTIDs that the reply to it told.
+    """
+
+    number: int
+    told: str
+
+
 class Unseen(NamedTuple):
     """Statements that may go to the source without their judge being asked.
 
@@ -195,12 +257,14 @@ class Unseen(NamedTuple):
         place: Place in which the session is. Only statements pass that are like others which were sent there
             and followed, in this session or another one; None where that does not matter.
         last: The last statement, if such may pass as it; None for none.
+        ends: Terms on which whole transactions may pass; None for none.
     """
 
     is_plain: bool
     terms: Callable[[], bool] | None = None
     place: object = None
     last: SeenStatement | None = None
+    ends: UnseenEnds | None = None
 
 
 ALL_UNSEEN: Final = Unseen(is_plain=False)
@@ -290,11 +354,14 @@ class Judge(Protocol):
         """
         ...
 
-    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+    def repeat(
+        self, statements: Sequence[RepeatedStatement], ended: PassedEnds | None = None
+    ) -> None:
         """Take in statements that have passed since `unseen`, and were answered as it demands.
 
         Args:
-            statements: Those with an effect, in order.
+            statements: Those with an effect, in order, behind the transactions that passed as wholes.
+            ended: Those transactions; None for none.
         """
         ...
 
@@ -396,9 +463,11 @@ class PassingJudge:
         """Let all statements pass."""
         return ALL_UNSEEN
 
-    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+    def repeat(
+        self, statements: Sequence[RepeatedStatement], ended: PassedEnds | None = None
+    ) -> None:
         """Do nothing."""
-        del statements
+        del statements, ended
 
     def go_on(self, text: str, effect: object = None) -> None:
         """Do nothing."""

@@ -7,14 +7,23 @@ leads a session from one place to another one, or leaves it where it is; the ker
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cache
+from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from binlane.live.gateway.judge import SeenStatement
+from binlane.log.codec.packets.framing import bytes_of
 from binlane.log.kernels.load import kernels
 from binlane.log.kernels.passing_layout import (
+    ENDS,
     IS_RECORDED,
     NEEDS_ROWS,
+    OF_END,
+    OF_WRITE,
+    PIECE_FIELDS,
+    PIECES_MAX,
+    PIECES_SIZE,
     PLACE_FACTOR,
     STATEMENT_FACTOR,
     TELLS_ROWS,
@@ -29,6 +38,11 @@ from binlane.log.kernels.passing_layout import (
 _PADDING: Final = 64
 _FULL: Final = TRANSITIONS_MAX // 2
 _NUMBERS_MAX: Final = 1 << 31
+_PIECE: Final = Struct("<II")
+_U16: Final = Struct("<H")
+_TEXT_MAX: Final = (1 << 16) - 1
+_FIRST_PIECE: Final = 8
+"""Offset 0 is none."""
 
 
 class Transition(NamedTuple):
@@ -57,6 +71,8 @@ class KnownStatements:
         texts: The forms of texts as kernels read them.
         table: The transitions as kernels read them.
         transitions: The same transitions, with the statements' effects.
+        piece_places: Places of pieces of plans as kernels read them.
+        pieces: Bytes of these pieces as kernels read them.
     """
 
     def __init__(self) -> None:
@@ -66,11 +82,16 @@ class KnownStatements:
         self.texts: Any = np.zeros(TEXTS_SIZE + _PADDING, np.uint8)
         self.table: Any = np.zeros(TRANSITIONS_MAX * TRANSITION_FIELDS, np.int64)
         self.transitions: Transitions = {}
+        self.piece_places: Any = np.zeros(PIECES_MAX * PIECE_FIELDS, np.int64)
+        self.pieces: Any = np.zeros(PIECES_SIZE + _PADDING, np.uint8)
+        self._pieces_end = _FIRST_PIECE
+        self._plan_beginnings: dict[bytes, int] = {}
         self._array = np.frombuffer
         self._samples: dict[int, str] = {}
         self._places: dict[object, int] = {}
         self._beginnings: set[int] = set()
-        self._prepared: dict[tuple[str, bytes], int] = {}
+        self._prepared: dict[tuple[str, bytes, tuple[str, ...]], int] = {}
+        self._texts_of_prepared: dict[int, Sequence[str]] = {}
         self._last_place, self._last_prepared = 0, TEXTS_MAX - 1
 
     # Statements -----------------------------------------------------------------------------------
@@ -92,18 +113,21 @@ class KnownStatements:
         """Give a text of a form."""
         return self._samples[number]
 
-    def number_of_prepared(self, text: str, types: bytes) -> int:
+    def number_of_prepared(self, text: str, types: bytes, pieces: Sequence[str]) -> int:
         """Give the number of a prepared statement.
 
         Args:
             text: Text of the statement as it was prepared.
             types: Types of its values, as clients tell them.
+            pieces: Text before, between and behind the values; empty if that is not known.
         """
-        number = self._prepared.get((text, types))
+        key = (text, types, tuple(pieces))
+        number = self._prepared.get(key)
         if number is None:
             self._make_room(len(self._prepared))
             number = self._last_prepared = self._last_prepared + 1
-            self._prepared[text, types] = number
+            self._prepared[key] = number
+            self._texts_of_prepared[number] = key[2]
         return number
 
     # Places ---------------------------------------------------------------------------------------
@@ -125,39 +149,131 @@ class KnownStatements:
         """True if some statement leads from a place."""
         return place in self._beginnings
 
-    def add(self, seen: SeenStatement, number: int, to: int) -> None:
+    def add(self, seen: SeenStatement, number: int, to: int) -> bool:
         """Let a statement pass that leads from one place to another.
 
         Args:
             seen: The statement, as its judge tells of it.
             number: Number of the statement among those of all sessions.
             to: Number of the place behind the statement.
+
+        Returns:
+            True if it passes; there may be too many.
         """
         before = self.place_of(seen.before)
         known = self.transitions.get((before, number))
         if known is not None and known == (to, seen.effect):
-            return
+            return True
         self._make_room(len(self.transitions))
         demands = 0
         if seen.effect is not None:
             demands = IS_RECORDED | seen.needs_rows * NEEDS_ROWS
             demands |= seen.tells_rows * TELLS_ROWS | seen.turns * TURNS
-        first = before * PLACE_FACTOR + number * STATEMENT_FACTOR
+            demands |= ENDS if seen.piece is not None else 0
+        at = self._entry(before, number)
+        if at < 0:
+            return False
+        if known is not None:
+            # What was known of plans was known of another effect.
+            entries = self.piece_places.reshape(-1, PIECE_FIELDS)
+            entries[(entries[:, OF_END] == at) | (entries[:, OF_WRITE] == at)] = 0
+        self.table[at : at + TRANSITION_FIELDS] = before, number, to, demands
+        self.transitions[before, number] = Transition(to, seen.effect)
+        self._beginnings.add(before)
+        return True
+
+    def _entry(self, place: int, number: int) -> int:
+        """Find the entry of a transition, or a free one; -1 for none."""
+        first = place * PLACE_FACTOR + number * STATEMENT_FACTOR
         for probe in range(TRANSITION_PROBES):
             at = (first + probe) % TRANSITIONS_MAX * TRANSITION_FIELDS
             there, by = self.table[at : at + 2].tolist()
-            if not there or (there, by) == (before, number):
-                self.table[at : at + TRANSITION_FIELDS] = before, number, to, demands
-                self.transitions[before, number] = Transition(to, seen.effect)
-                self._beginnings.add(before)
+            if not there or (there, by) == (place, number):
+                return at
+        return -1
+
+    # Plans ----------------------------------------------------------------------------------------
+
+    def add_pieces(
+        self, seen: SeenStatement, number: int, writes: Iterable[tuple[int, int]]
+    ) -> None:
+        """Let transactions pass as wholes that have such statements, and end by another one.
+
+        Args:
+            seen: The statement that ends them, as its judge tells of it.
+            number: Number of that statement among those of all sessions.
+            writes: Places and numbers of statements in such a transaction.
+        """
+        assert seen.piece is not None, "the statement ends transactions"
+        end = self._entry(self.place_of(seen.before), number)
+        for place, of_write in writes:
+            transition = self.transitions.get((place, of_write))
+            if transition is None or transition.effect is None:
+                continue
+            entry = self._entry(place, of_write)
+            at = self._place_of_piece(end, entry)
+            piece = None if at < 0 else seen.piece(transition.effect)
+            text = self._encoded_text(of_write)
+            if piece is None or text is None:
+                continue
+            begins = self._keep_beginning(piece.beginning) if piece.beginning else 0
+            data = piece.of_write + text if begins else b""
+            offset = self._keep(_PIECE.pack(_PIECE.size + len(data), max(begins, 0)) + data)
+            if begins < 0 or offset < 0:
+                self._forget()
                 return
+            self.piece_places[at : at + PIECE_FIELDS] = end, entry, offset
+
+    def _place_of_piece(self, end: int, write: int) -> int:
+        """Find a free place for a piece; -1 if the piece is there already, or there are too many."""
+        first = end * PLACE_FACTOR + write * STATEMENT_FACTOR
+        for probe in range(TRANSITION_PROBES):
+            at = (first + probe) % PIECES_MAX * PIECE_FIELDS
+            of_end, of_write, offset = self.piece_places[at : at + PIECE_FIELDS].tolist()
+            if not offset:
+                return at
+            if (of_end, of_write) == (end, write):
+                return -1
+        return -1
+
+    def _encoded_text(self, number: int) -> bytes | None:
+        """Encode a statement's text as pieces have it; None for a text that is not known, or not plain."""
+        if number < TEXTS_MAX:
+            return _U16.pack(0)
+        pieces = [bytes_of(piece) for piece in self._texts_of_prepared.get(number, ())]
+        if not pieces or any(len(one) > _TEXT_MAX or not one.isascii() for one in pieces):
+            return None
+        return _U16.pack(len(pieces)) + b"".join(_U16.pack(len(one)) + one for one in pieces)
+
+    def _keep_beginning(self, beginning: bytes) -> int:
+        """Keep the beginning of plans, once; gives its offset, -1 where there is no room."""
+        offset = self._plan_beginnings.get(beginning)
+        if offset is None:
+            offset = self._keep(beginning)
+            self._plan_beginnings[beginning] = offset
+        return offset
+
+    def _keep(self, data: bytes) -> int:
+        """Keep bytes for kernels; gives their offset, -1 where there is no room."""
+        begin = self._pieces_end
+        if begin + len(data) > PIECES_SIZE:
+            return -1
+        self.pieces[begin : begin + len(data)] = self._array(data, "u1")
+        self._pieces_end += len(data)
+        return begin
 
     def _make_room(self, count: int) -> None:
         """Forget all places, prepared statements and transitions if there are too many of some."""
-        if count < _FULL:
-            return
+        if count >= _FULL:
+            self._forget()
+
+    def _forget(self) -> None:
         assert self._last_place < _NUMBERS_MAX, "a process makes no more places"
         self.table[:] = 0
+        self.piece_places[:] = 0
+        self._pieces_end = _FIRST_PIECE
+        self._plan_beginnings.clear()
+        self._texts_of_prepared.clear()
         self.transitions = {}
         self._places.clear()
         self._beginnings.clear()

@@ -32,6 +32,8 @@ _STATUS_OFFSET_OF_EOF: Final = 3
 _COUNT_OF_WARNINGS: Final = b"  Warnings: "
 _VARIABLES_STATE: Final = int(StateType.SYSTEM_VARIABLES)
 _GTIDS_STATE: Final = int(StateType.GTIDS)
+_TRANSACTION_STATE: Final = 5
+"""What MySQL tells of a transaction, also to sessions that have not asked for it."""
 _LAST_GTID_ENTRY: Final = b"\tlast_gtid"
 _LAST_GTID_HEAD: Final = 2 + len(_LAST_GTID_ENTRY) + 1
 _GTIDS_HEAD: Final = 4
@@ -132,8 +134,17 @@ def _only_variable(state: bytes) -> dict[str, str] | None:
 
 
 def told_gtids(state: bytes) -> str | None:
-    """Read a session state that tells GTIDs in a short form, and nothing else; None for any other."""
+    """Read a session state that tells GTIDs in a short form, first; None for any other.
+
+    Behind them nothing stands but what a session's transaction does, of which the status tells as much as a
+    judge has to know.
+    """
     size = len(state)
+    if size > _GTIDS_HEAD and state[1] < size - 2:
+        size = 2 + state[1]
+        kind, *length = state[size : size + 2]
+        if kind != _TRANSACTION_STATE or length != [len(state) - size - 2]:
+            return None
     if state.startswith(_LAST_GTID_ENTRY, 2):
         start, is_gtids = _LAST_GTID_HEAD, state[0] == _VARIABLES_STATE
     else:
@@ -142,7 +153,7 @@ def told_gtids(state: bytes) -> str | None:
         return None
     if state[start - 1] != size - start:
         return None
-    return state[start:].decode("utf-8", "surrogateescape")  # as `text_of`
+    return state[start:size].decode("utf-8", "surrogateescape")  # as `text_of`
 
 
 def ok_for_client(
@@ -173,7 +184,7 @@ def ok_for_client(
     tells = bool(status & _STATE_CHANGED) and has_state
     if tells and hides_gtids:
         # Behind a commit there is mostly nothing else.
-        state = without_gtids(state) if told_gtids(state) is None else b""
+        state = without_gtids(state) if told_gtids(state) is None else state[2 + state[1] :]
         tells = bool(state)
     if not tells:
         status &= ~_STATE_CHANGED

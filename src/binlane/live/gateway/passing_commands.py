@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from binlane.live.gateway.client_statements import QUERY
 from binlane.live.gateway.command_reader import COMMAND, READY, CommandReader
-from binlane.live.gateway.judge import Pass, RepeatedStatement, RunVerdict, SeenStatement
+from binlane.live.gateway.judge import (
+    Pass,
+    PassedEnds,
+    RepeatedStatement,
+    RunVerdict,
+    SeenStatement,
+)
 from binlane.live.gateway.judged_commands import BEHIND_COMMAND
 from binlane.live.gateway.known_statements import Transitions, known_statements
 from binlane.live.gateway.login import Login, LoginRules
@@ -35,6 +41,8 @@ class PassingCommands(CommandReader):
         self._passes_known = False
         # Those of the time when commands began to pass.
         self._transitions: Transitions = {}
+        # Places and numbers of the last statements that were recorded.
+        self._recorded: Sequence[tuple[int, int]] = ()
 
     def passing(self) -> Passing | None:
         """Give the terms on which the session's next commands may pass unread; None for none."""
@@ -59,7 +67,7 @@ class PassingCommands(CommandReader):
         self._passes_known = bool(place)
         rules |= self._source.passing_rules
         status, statements = int(self._source.status), self._statements.prepared.passing
-        return Passing(rules, status, unseen.terms, statements, place)
+        return Passing(rules, status, unseen.terms, statements, place, unseen.ends)
 
     def _know(self, seen: SeenStatement, place: int) -> None:
         """Let commands pass that are like the last one, which was judged.
@@ -76,8 +84,8 @@ class PassingCommands(CommandReader):
             if seen.effect is not None and not prepared.reads_again(payload):
                 return
             number = prepared.let_pass(payload, known.number_of_prepared)
-        if number >= 0:
-            known.add(seen, number, place)
+        if number >= 0 and known.add(seen, number, place) and seen.piece is not None:
+            known.add_pieces(seen, number, self._recorded)
 
     def go_on_unread(self, passed: PassedSession) -> None:
         """Go on where commands have passed unread up to now."""
@@ -85,8 +93,8 @@ class PassingCommands(CommandReader):
         records, under_way = passed.records, passed.under_way
         is_known = self._passes_known and passed.execution and passed.step != STEP_IDLE
         self._source.go_on(passed, Role.JUDGED if is_known else Role.PASSES)
-        if records or under_way is not None:
-            self._repeat(records, under_way)
+        if records or under_way is not None or passed.ended is not None:
+            self._repeat(records, under_way, passed.ended)
         if is_known:
             self.phase = BEHIND_COMMAND
             if under_way is None:
@@ -100,14 +108,19 @@ class PassingCommands(CommandReader):
         return self._statements.prepared.text_of(execution)
 
     def _repeat(
-        self, records: Sequence[RecordedCommand], under_way: RecordedCommand | None
+        self,
+        records: Sequence[RecordedCommand],
+        under_way: RecordedCommand | None,
+        ended: PassedEnds | None,
     ) -> None:
         """Tell the judge of commands that have passed and were recorded.
 
         Args:
             records: Commands that have been answered, in order.
             under_way: The one that is under way, if it was recorded.
+            ended: Transactions that have passed as wholes before these; None for none.
         """
+        self._recorded = [record[:2] for record in records]
         judge, reading = self.judge, self.judge.reading
         repeated: list[RepeatedStatement] = []
         for record in records if under_way is None else (*records, under_way):
@@ -118,14 +131,16 @@ class PassingCommands(CommandReader):
             every = found or self._find_statements(payload[0], payload)
             one = every[0] if isinstance(every, tuple) and len(every) == 1 else None
             if known is None or one is None or not one.is_complete:
+                if ended is not None:
+                    judge.repeat((), ended)
                 judge.stumbled()
                 return
             # As `RepeatedStatement(…)`, in a third of the time.
             fields = one[0], known.effect, insert_id
             repeated.append(tuple.__new__(RepeatedStatement, fields))
         last = None if under_way is None else repeated.pop()
-        if repeated:
-            judge.repeat(repeated)
+        if repeated or ended is not None:
+            judge.repeat(repeated, ended)
         if last is not None and under_way is not None:
             self._counts.verdicts[RunVerdict] += 1
             self._commands += 1

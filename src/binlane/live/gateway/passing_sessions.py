@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from binlane.live.gateway.judge import PassedEnds, UnseenEnds
+
 Terms = Callable[[], bool]
 """True as long as statements of a port's sessions pass that would have to be judged otherwise."""
 
@@ -63,6 +65,7 @@ class Passing(NamedTuple):
         terms: Terms that have to hold, the same for all sessions of a port; None for none.
         statements: Prepared statements of the session of which executions pass; None for none.
         place: Place of the session, from which transitions lead; 0 for none.
+        ends: Terms on which whole transactions may pass; None for none.
     """
 
     rules: int
@@ -70,6 +73,7 @@ class Passing(NamedTuple):
     terms: Terms | None = None
     statements: PassingStatements | None = None
     place: int = 0
+    ends: UnseenEnds | None = None
 
 
 class RecordedCommand(NamedTuple):
@@ -104,6 +108,7 @@ class PassedSession(NamedTuple):
         held: Head of a packet of the source, as far as it came.
         records: Commands that were answered, in order.
         under_way: The command that the reply is one to, if it is recorded.
+        ended: Transactions that have passed as wholes before these; None for none.
     """
 
     commands: int
@@ -117,3 +122,4 @@ class PassedSession(NamedTuple):
     held: bytes
     records: tuple[RecordedCommand, ...] = ()
     under_way: RecordedCommand | None = None
+    ended: PassedEnds | None = None

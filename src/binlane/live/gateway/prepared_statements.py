@@ -277,13 +277,18 @@ class PreparedStatements:
         prepared = self._find(_statement_id(payload))
         return () if prepared is None else (_unread(command, prepared),)
 
-    def let_pass(self, payload: bytes, number_of: Callable[[str, bytes], int] | None = None) -> int:
+    def let_pass(
+        self,
+        payload: bytes,
+        number_of: Callable[[str, bytes, Sequence[str]], int] | None = None,
+    ) -> int:
         """Let executions pass that are like one that has passed, and was given by `executed`.
 
         Args:
             payload: Payload of a COM_STMT_EXECUTE command.
-            number_of: Gives the number of the statement among those of all sessions, by its text and the types
-                of its values; None where only such statements of this session matter.
+            number_of: Gives the number of the statement among those of all sessions, by its text, the types of
+                its values, and the pieces of the text around them; None where only such statements of this
+                session matter.
 
         Returns:
             That number; below 0 for none.
@@ -297,7 +302,10 @@ class PreparedStatements:
             self.passing.remove(statement_id)
             return -1
         told = b"".join([each.to_bytes(2, "little") for each in types or ()])
-        number = -1 if number_of is None or not prepared.text else number_of(prepared.text, told)
+        number = -1
+        if number_of is not None and prepared.text:
+            pieces = prepared.parts if count else (prepared.text,)
+            number = number_of(prepared.text, told, pieces)
         self.passing.add(statement_id, KnownExecution(told, number))
         return number
 

@@ -15,6 +15,8 @@ from struct import Struct
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
+from binlane.live.gateway.judge import PassedEnds, UnseenEnds
+from binlane.live.gateway.kernel_messages import KernelMessages
 from binlane.live.gateway.known_statements import known_statements
 from binlane.live.gateway.passing_sessions import (
     PassedSession,
@@ -28,6 +30,7 @@ from binlane.log.kernels.passing_layout import (
     BYTES_LEFT,
     CLIENT,
     COUNT,
+    ENDED,
     EVENTS_MAX,
     EXECUTION,
     FIELDS,
@@ -40,7 +43,9 @@ from binlane.log.kernels.passing_layout import (
     IS_READ,
     IS_UNSENT,
     KIND,
+    LOGGED_THREAD,
     NUMBER,
+    NUMBERED,
     PACKETS_LEFT,
     PEER,
     PENDING,
@@ -49,7 +54,9 @@ from binlane.log.kernels.passing_layout import (
     RECORD_COUNT,
     RECORD_HEAD,
     RECORDED,
+    RECORDS_MAX,
     RECORDS_OF_ONE,
+    REST,
     RULES,
     SOURCE,
     STATEMENT_FIELDS,
@@ -59,6 +66,8 @@ from binlane.log.kernels.passing_layout import (
     STATEMENTS_OF_ONE,
     STATUS,
     STEP,
+    THREAD,
+    TOLD_MAX,
     TYPES,
 )
 
@@ -93,8 +102,8 @@ class Pump:
         import numpy as np  # noqa: PLC0415 - only kernels need it
 
         self._kernel = kernels().pass_on
-        known = known_statements()
-        self._texts, self._transitions = known.texts, known.table
+        self._known = known_statements()
+        self._messages = KernelMessages()
         self._events = np.empty(EVENTS_MAX * _EVENT_MAX + _PADDING, np.uint8)
         # Pages that nothing is written to cost no memory.
         self._buffer = np.empty(EVENTS_MAX * (READ_MAX + HELD_MAX) + _PADDING, np.uint8)
@@ -149,7 +158,7 @@ class Pump:
             passing: Terms and state of the session.
         """
         at, to = client.number * FIELDS, source.number * FIELDS
-        rules, status, terms, statements, place = passing
+        rules, status, terms, statements, place, ends = passing
         if terms is not None:
             if terms not in self._terms:
                 self._terms = {each: held for each, held in self._terms.items() if held}
@@ -162,7 +171,21 @@ class Pump:
         rows[at + PEER], rows[at + RULES], rows[at + STATUS] = source.number, rules, status
         rows[at + STATEMENTS], rows[at + PLACE] = client.statements, place
         rows[to + PEER] = client.number
+        if ends is not None:
+            self._let_end(client, ends, place)
         rows[at + KIND], rows[to + KIND] = CLIENT, SOURCE
+
+    def _let_end(self, client: PumpedSocket, ends: UnseenEnds, place: int) -> None:
+        """Let transactions of a session pass as wholes, which is outside of one."""
+        told = ends.told.encode()
+        if len(told) > TOLD_MAX or client.statements < 0:
+            return
+        rows, at = self._rows, client.number * FIELDS
+        self._messages.go_to(ends.messages)
+        rows[at + REST], rows[at + NUMBERED] = place, ends.number
+        rows[at + THREAD], rows[at + LOGGED_THREAD] = ends.thread_id, ends.logged_thread_id
+        last = self._place_of_records(client) + RECORDS_MAX
+        self._records.data[last : last + 1 + len(told)] = bytes((len(told),)) + told
 
     def take_back(self, client: PumpedSocket) -> PassedSession:
         """Serve a session by its protocols again.
@@ -181,6 +204,11 @@ class Pump:
             held = b"".join(words)[: row[HELD]]
         records = self._read_records(client, row[RECORDED] + row[PENDING])
         is_under_way = bool(row[PENDING])
+        ended = None
+        if row[ENDED]:
+            last = self._place_of_records(client) + RECORDS_MAX
+            size, *told = bytes(self._records.data[last : last + 1 + TOLD_MAX])
+            ended = PassedEnds(row[ENDED], bytes(told[:size]).decode())
         return PassedSession(
             row[COUNT],
             row[RECORD_COUNT],
@@ -193,7 +221,12 @@ class Pump:
             held,
             records[:-1] if is_under_way else records,
             records[-1] if is_under_way else None,
+            ended,
         )
+
+    @staticmethod
+    def _place_of_records(client: PumpedSocket) -> int:
+        return client.statements // STATEMENTS_OF_ONE * RECORDS_OF_ONE
 
     def _read_records(self, client: PumpedSocket, size: int) -> tuple[RecordedCommand, ...]:
         """Read the commands of a session that were recorded.
@@ -204,7 +237,7 @@ class Pump:
         """
         if not size:
             return ()
-        first = client.statements // STATEMENTS_OF_ONE * RECORDS_OF_ONE
+        first = self._place_of_records(client)
         data, at = bytes(self._records.data[first : first + size]), 0
         found = []
         while at < size:
@@ -261,11 +294,7 @@ class Pump:
                     assert client.taken_back is not None, "the kernel serves it"
                     client.taken_back()
         handed = self._handed
-        count = kernel(
-            *(self._epoll.fileno(), self._events, self._table),
-            (self._statements, self._texts, self._transitions, self._records),
-            *(self._buffer, handed),
-        )
+        count = self._run_kernel(kernel)
         if not count:
             return
         # What a protocol does may bring the next turn's bytes, but not here: they are copied one by one.
@@ -280,6 +309,21 @@ class Pump:
                 self._call(number, PumpedSocket.write, data)
             else:
                 self._call(number, PumpedSocket.happened, mask)
+
+    def _run_kernel(self, kernel: Callable[..., int]) -> int:
+        """Let the kernel serve what is ready; gives the number of things that it hands back."""
+        known, messages = self._known, self._messages
+        messages.begin_turn()
+        count = kernel(
+            *(self._epoll.fileno(), self._events, self._table),
+            (
+                *(self._statements, known.texts, known.table, self._records),
+                *(known.piece_places, known.pieces, messages.said),
+            ),
+            *(self._buffer, self._handed),
+        )
+        messages.end_turn()
+        return count
 
     def _call(self, number: int, do: Callable[[PumpedSocket, Any], None], given: object) -> None:
         """Tell a connection of something, if it was not let go of meanwhile."""

@@ -22,6 +22,7 @@ from binlane.live.gateway.judge import (
     Done,
     Judge,
     OkFields,
+    PassedEnds,
     RepeatedStatement,
     StatementReply,
     TextReading,
@@ -120,10 +121,12 @@ class GuardedJudge:
         """Same as in `Judge`."""
         return self._judge.unseen()
 
-    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+    def repeat(
+        self, statements: Sequence[RepeatedStatement], ended: PassedEnds | None = None
+    ) -> None:
         """Same as in `Judge`."""
         try:
-            self._judge.repeat(statements)
+            self._judge.repeat(statements, ended)
         except Exception as fault:  # noqa: BLE001 - as above
             self._stumble(fault, "following statements that have passed")
 

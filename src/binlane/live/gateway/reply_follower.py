@@ -51,6 +51,7 @@ from binlane.log.kernels.passing_layout import (
     HIDES_STATE,
     REPORTS_PROGRESS,
     STEP_IDLE,
+    STRIPS_GTIDS,
 )
 
 _NO_REPLY: Final = frozenset({Command.QUIT, Command.STMT_SEND_LONG_DATA, Command.STMT_CLOSE})
@@ -372,11 +373,13 @@ class ReplyFollower:
     @property
     def passing_rules(self) -> int:
         """Capabilities that bear on the replies' packets, as in `passing_layout`."""
+        strips_gtids = not self._client_has_state or self._listener.hides_gtids
         return (
             self._deprecates_eof * DEPRECATES_EOF
             | self._caches_metadata * CACHES_METADATA
             | self._reports_progress * REPORTS_PROGRESS
             | self._hides_state * HIDES_STATE
+            | strips_gtids * STRIPS_GTIDS
         )
 
     def go_on(self, passed: PassedSession, role: Role) -> None:

@@ -74,6 +74,11 @@ class LogStyle(NamedTuple):
     no_backslash_escapes: bool
 
 
+def quotes_strings(charset: str) -> bool:
+    """True if strings are logged in quotes by sessions with a `character_set_client`."""
+    return charset not in _NO_TEXT
+
+
 def logged(value: Value, style: LogStyle) -> bytes | None:
     """The literal that a server logs for a value, in the session's character set.
 

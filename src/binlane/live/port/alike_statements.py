@@ -279,7 +279,7 @@ class AlikeStatements:
         if event is None or not (tracking.is_on if is_told else not session.wants_tracking):
             return None
         if sent.waiting is None:
-            plans = self._ended(sent) if is_end else sent.encoded
+            plans = self.ended(sent) if is_end else sent.encoded
             if sent.hole is not None:
                 plans = FilledPlans(sent, event)
             if plans is None and is_told:
@@ -291,7 +291,7 @@ class AlikeStatements:
         # In a third of the time of `Repeated(…)`.
         return tuple.__new__(Repeated, (text, sent, effect, number, plans, context, event))
 
-    def _ended(self, sent: SentTemplate) -> EncodedPlans | None:
+    def ended(self, sent: SentTemplate) -> EncodedPlans | None:
         """Return the plan of a transaction that now ends; None where the plan has to be made."""
         writes = self._session.tracking.planning.writes
         assert sent.end is not None, "the statement ends one"
@@ -479,7 +479,13 @@ class AlikeStatements:
             sent if sent.end is not None else replace(sent, end=TransactionEnd(sent.definitions))
         )
         assert found.end is not None, "it is made here"
-        return found if found.end.learn(plans[0], writes) else None
+        was_known = found.end.is_known
+        if found.end.learn(plans[0], writes):
+            return found
+        if was_known:
+            # The kernel is not to put such plans together, either.
+            self._session.shared.standing.end()
+        return None
 
 
 def has_no_rows(reply: StatementReply, *, is_update: bool) -> bool:

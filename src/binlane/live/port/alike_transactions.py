@@ -8,8 +8,10 @@ as bytes. The plan of another transaction is put together from what its writes h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import Struct
 from typing import Final, NamedTuple
 
+from binlane.live.gateway.judge import PlanPiece
 from binlane.live.port.context_use import ContextUse
 from binlane.live.port.group_planning import GroupPlanning, WaitingWrite
 from binlane.live.port.group_tracking import UnderWay
@@ -21,6 +23,7 @@ from binlane.statements.session.plan_bytes import (
     EVENT_HEAD,
     EncodedPart,
     EncodedPlans,
+    encode_beginning,
     encode_pieces,
     encode_plans,
     encode_section,
@@ -36,6 +39,9 @@ _INTVAR: Final = int(EventType.INTVAR)
 TO_BE_CHOSEN: Final = EncodedEvent(_INTVAR, INSERT_ID_KIND + bytes(VALUE_BYTES))
 _PIECES_MAX: Final = 1_024
 """Writes that a statement which ends transactions keeps."""
+_LENGTH: Final = Struct("<H")
+_ROWS: Final = Struct("<I")
+_EVENT: Final = Struct("<BH")
 _VALUE_HEAD: Final = EVENT_HEAD.pack(_INTVAR, 0, 1 + VALUE_BYTES) + INSERT_ID_KIND
 
 
@@ -175,6 +181,36 @@ class TransactionEnd:
             made = self.filled(writes)
             self._is_known = made is not None and made.encoded == encode_plans((plan,))
         return self._is_known
+
+    @property
+    def is_known(self) -> bool:
+        """True if plans are put together."""
+        return self._is_known
+
+    def piece(self, template: object, event: TextEvent | None) -> PlanPiece | None:
+        """Give what a write has in plans in which all binlogs that have a text have those of all writes.
+
+        Args:
+            template: Template by which the write was sent.
+            event: Event of the write's text.
+
+        Returns:
+            None where no such plan is put together.
+        """
+        piece = self._pieces.get(template)
+        if not self._is_known or piece is None or piece.text is None or event is None:
+            return None
+        names = tuple([name for name in self._bases if name in piece.names])
+        if not piece.names <= self._with_texts_alone:
+            return None
+        bases = tuple([(name, self._bases[name]) for name in names])
+        behind, value = piece.text.behind, _VALUE_HEAD if event.has_insert_id else b""
+        of_write = (
+            *(_ROWS.pack(len(piece.section)), piece.section, piece.text.kind),
+            *(_LENGTH.pack(len(behind)), behind, _LENGTH.pack(len(value)), value),
+            *(_EVENT.pack(QUERY, event.flags), _LENGTH.pack(len(event.head)), event.head),
+        )
+        return PlanPiece(encode_beginning(names, bases), b"".join(of_write))
 
     def filled(self, writes: Sequence[WaitingWrite]) -> EncodedPlans | None:
         """Return the plan of a transaction, by its writes; None where the model has to make it."""

@@ -135,7 +135,7 @@ class AttributionSender:
             self._say(records.ANSWER, body)
             return
         if not self._held:
-            self._soon(self._send_held)
+            self._soon(self.send_held)
         self._held.append(_FRAME.pack(len(body), records.ANSWER) + body)
 
     def lost(self, thread_id: int) -> None:
@@ -152,10 +152,18 @@ class AttributionSender:
         self._intended.pop(thread_id, None)
         self._say(records.GIVEN, records.dump(thread_id))
 
+    def fileno(self) -> int:
+        """Give the file number of the connection, by which a kernel sends messages, too."""
+        return self._connection.fileno()
+
+    def send_rest(self, messages: bytes) -> None:
+        """Send the rest of messages of which a part was sent by `fileno`."""
+        self._connection.sendall(messages)
+
     def close(self) -> None:
         """Send no more messages; those that were sent are heard."""
         try:
-            self._send_held()
+            self.send_held()
         finally:
             self._connection.close()
 
@@ -163,11 +171,12 @@ class AttributionSender:
         held, message = self._held, _FRAME.pack(len(body), kind) + body
         if held:
             held.append(message)
-            self._send_held()
+            self.send_held()
         else:
             self._connection.sendall(message)
 
-    def _send_held(self) -> None:
+    def send_held(self) -> None:
+        """Send what replies told."""
         if self._held:
             messages, self._held = b"".join(self._held), []
             self._connection.sendall(messages)

@@ -25,6 +25,7 @@ from binlane.live.gateway.judge import (
     Done,
     Give,
     OkFields,
+    PassedEnds,
     Refuse,
     RepeatedStatement,
     RunVerdict,
@@ -367,10 +368,10 @@ class Followed:
         one = self._last
         return None if one is None or self.reading is None else self._unseen.terms(one)
 
-    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+    def repeat(self, statements: Sequence[RepeatedStatement], ended: PassedEnds | None) -> None:
         """Same as in `Judge`."""
         self._last = None
-        self._unseen.repeat(statements)
+        self._unseen.repeat(statements, ended)
 
     def go_on(self, text: str, effect: object = None) -> None:
         """Same as in `Judge`: a read is taken for one whose values are not known, so not complete."""

@@ -135,6 +135,11 @@ class GroupPlanning:
         if part.is_as_sent:
             self._as_sent.add(number)
 
+    @property
+    def is_clear(self) -> bool:
+        """True if nothing is known of a transaction."""
+        return not (self.writes or self._contexts or self._generated or self._tables)
+
     def clear(self) -> None:
         """Forget a transaction that is over."""
         self.writes.clear()

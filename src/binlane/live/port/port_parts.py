@@ -62,15 +62,23 @@ class Standing:
     ) -> None:
         self._definitions, self._catalog = definitions, catalog
         self._now: Callable[[], bool] = lambda: False
+        self._endings = 0
 
     def now(self) -> Callable[[], bool]:
         """Give a function that is true as long as they are as now, the same as long as they are."""
         if not self._now():
             definitions, version = self._definitions(), self._catalog.version
+            endings = self._endings
             self._now = lambda: (
-                self._definitions() is definitions and self._catalog.version is version
+                self._definitions() is definitions
+                and self._catalog.version is version
+                and self._endings == endings
             )
         return self._now
+
+    def end(self) -> None:
+        """End the terms of now, though binlogs and objects are the same."""
+        self._endings += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

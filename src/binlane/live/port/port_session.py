@@ -25,6 +25,7 @@ from binlane.live.gateway.judge import (
     Done,
     OkFields,
     Pass,
+    PassedEnds,
     RepeatedStatement,
     RunVerdict,
     StatementReply,
@@ -279,10 +280,12 @@ class PortSession:
             return RowsAnswer(result.heads, result.rows)
         return await followed.shown(statement, result)
 
-    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+    def repeat(
+        self, statements: Sequence[RepeatedStatement], ended: PassedEnds | None = None
+    ) -> None:
         """Follow statements that have passed unseen, and were answered."""
         if isinstance(self._phase, Followed):
-            self._phase.repeat(statements)
+            self._phase.repeat(statements, ended)
 
     def go_on(self, text: str, effect: object = None) -> None:
         """Follow a statement that has passed unseen, and is under way."""

@@ -8,11 +8,23 @@ at, before anything else happens in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from binlane.live.gateway.judge import RepeatedStatement, SeenStatement, Unseen
+from binlane.live.gateway.judge import (
+    PassedEnds,
+    PlanPiece,
+    RepeatedStatement,
+    SeenStatement,
+    Unseen,
+    UnseenEnds,
+)
+from binlane.live.gateway.value_texts import quotes_strings
 from binlane.live.port.alike_statements import AlikeStatements, Repeated, SentTemplate
+from binlane.live.port.alike_transactions import TransactionEnd
+from binlane.live.port.attribution_messages import AttributionSender
 from binlane.live.port.followed_session import FollowedSession
+from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.statement_template import StartState, StatementTemplate
 
 
@@ -38,10 +50,12 @@ class KnownEffect(NamedTuple):
     Attributes:
         of_model: Effect that they have on the model.
         sent: Template by which such statements are sent.
+        quotes_strings: True if strings among the values of such statements are logged in quotes.
     """
 
     of_model: StatementTemplate
     sent: SentTemplate
+    quotes_strings: bool
 
 
 class UnseenStatements:
@@ -61,7 +75,28 @@ class UnseenStatements:
         place = self._place()
         if place is None:
             return None
-        return Unseen(is_plain=False, terms=place.terms, place=place, last=_seen(one, place))
+        last = self._seen(one, place)
+        return Unseen(
+            is_plain=False, terms=place.terms, place=place, last=last, ends=self._ends(place)
+        )
+
+    def _ends(self, place: Place) -> UnseenEnds | None:
+        """Give the terms on which whole transactions may pass; None in a transaction, or where that is not said."""
+        session = self._session
+        messages, tracking, values = (
+            session.shared.attributions,
+            session.tracking,
+            session.reader.values,
+        )
+        if not (place.is_tracked and isinstance(messages, AttributionSender)) or values is None:
+            return None
+        is_at_rest = not (session.is_in_transaction or place.state.is_active)
+        if not (is_at_rest and tracking.planning.is_clear and tracking.is_settled):
+            return None
+        if session.model.waits:
+            return None
+        number, told = session.model.session.state.number, tracking.last_told
+        return UnseenEnds(messages, tracking.thread_id, values.thread_id, number, told)
 
     def _place(self) -> Place | None:
         """Give the place of the session; None where it is in a state of its own, or something waits to be done."""
@@ -83,51 +118,76 @@ class UnseenStatements:
         terms = session.shared.standing.now()
         return Place(state, values.alike, terms, tracking.is_on)
 
-    def repeat(self, statements: Sequence[RepeatedStatement]) -> None:
+    def repeat(self, statements: Sequence[RepeatedStatement], ended: PassedEnds | None) -> None:
         """Follow statements that have run, each as one that was like others in its place.
 
         Args:
             statements: The statements, with effects of `terms`.
+            ended: Transactions that have passed as wholes before; None for none.
         """
         session = self._session
+        if ended is not None:
+            session.model.passed(ended.number)
+            session.tracking.last_told = ended.told
         for text, effect, insert_id in statements:
             self._alike.repeat(self.go_on(text, effect), insert_id)
         session.is_in_transaction = session.model.session.state.transaction.is_active
 
     def go_on(self, text: str, effect: object) -> Repeated:
-        """Give a statement that was sent, as one that was like others in its place; it makes no group yet.
+        """Give a statement that was sent, as one that was like others in its place.
 
         Args:
             text: Text of the client's statement.
             effect: Effect that such statements have, as told by `terms`.
         """
         assert isinstance(effect, KnownEffect), "it was given"
-        (of_model, sent), session = effect, self._session
+        (of_model, sent, _), session = effect, self._session
         values = session.reader.values
         assert values is not None, "the session was in a place"
         event = sent.event_of(text, values.thread_id)
         assert event is not None, "the text is plain"
-        number, context = session.model.session.state.number + 1, None
+        number, context, plans = session.model.session.state.number + 1, None, None
+        if sent.end is not None:
+            plans = self._alike.ended(sent)
+            assert plans is not None, "its plan was put together"
         if sent.waiting is not None and sent.event is not None:
             context = self._alike.context_of(sent.waiting, values)
         # In a third of the time of `Repeated(…)`.
-        return tuple.__new__(Repeated, (text, sent, of_model, number, None, context, event))
+        return tuple.__new__(Repeated, (text, sent, of_model, number, plans, context, event))
+
+    def _seen(self, one: Repeated, behind: Place) -> SeenStatement | None:
+        """Say of a statement that has run how others pass that are like it; None if they have to be judged.
+
+        Args:
+            one: The statement, as the session has sent it.
+            behind: Place of the session behind the statement.
+        """
+        sent, effect, values = one.sent, one.effect, self._session.reader.values
+        assert values is not None, "the session is in a place"
+        before = behind._replace(state=effect.before)
+        known = KnownEffect(effect, sent, quotes_strings(values.client_charset))
+        turns = effect.before.is_active is not behind.state.is_active
+        if one.plans is not None:
+            if sent.end is None or not behind.is_tracked:
+                return None
+            return SeenStatement(before, known, turns=turns, piece=partial(_piece, sent.end))
+        if sent.waiting is None and effect.stays_at(behind.state):
+            return SeenStatement(before) if effect.before is behind.state else None
+        if not behind.is_tracked or not (sent.waiting is not None or effect.is_silent):
+            return None
+        return SeenStatement(before, known, sent.has_rows, sent.is_update, turns)
 
 
-def _seen(one: Repeated, behind: Place) -> SeenStatement | None:
-    """Say of a statement that has run how others pass that are like it; None if they have to be judged.
+def _piece(end: TransactionEnd, effect: object) -> PlanPiece | None:
+    """Give what a statement has in the plans of transactions, as of `SeenStatement.piece`.
 
     Args:
-        one: The statement, as the session has sent it.
-        behind: Place of the session behind the statement.
+        end: Plans of the transactions, put together.
+        effect: Effect of the statement, as told by `terms`.
     """
-    sent, effect = one.sent, one.effect
-    if one.plans is not None:
+    assert isinstance(effect, KnownEffect), "it was given"
+    if effect.sent.waiting is None:
+        return PlanPiece(b"", b"") if effect.of_model.is_silent else None
+    if not effect.quotes_strings or SOURCE_LOG not in effect.of_model.waits:
         return None
-    before = behind._replace(state=effect.before)
-    if sent.waiting is None and effect.stays_at(behind.state):
-        return SeenStatement(before) if effect.before is behind.state else None
-    if not behind.is_tracked or not (sent.waiting is not None or effect.is_silent):
-        return None
-    turns = effect.before.is_active is not behind.state.is_active
-    return SeenStatement(before, KnownEffect(effect, sent), sent.has_rows, sent.is_update, turns)
+    return end.piece(effect.sent, effect.sent.event)

@@ -14,6 +14,7 @@ from typing import Final
 from numba.extending import register_jitable
 
 from binlane.log.kernels.memory import Bytes, load_i64, load_u16, load_u24, load_u32
+from binlane.log.kernels.passing_ends import answer_of_end, say, tells_of_end, without_transaction
 from binlane.log.kernels.passing_layout import (
     BYTES_LEFT,
     CACHES_METADATA,
@@ -21,6 +22,7 @@ from binlane.log.kernels.passing_layout import (
     COUNT,
     DEMANDS,
     DEPRECATES_EOF,
+    ENDS,
     EVENT_IN,
     EVENTS_MAX,
     EXECUTION,
@@ -56,6 +58,7 @@ from binlane.log.kernels.passing_layout import (
     TURNS,
 )
 from binlane.log.kernels.passing_statements import (
+    Known,
     Numbers,
     arrive,
     executed_statement,
@@ -63,6 +66,7 @@ from binlane.log.kernels.passing_statements import (
     is_as_demanded,
     packed,
     packed_end,
+    store,
 )
 from binlane.log.kernels.passing_texts import known_text, passes_text
 from binlane.log.kernels.sockets import EVENT_NUMBER, EVENT_SIZE, receive, send, wait
@@ -97,7 +101,7 @@ def pass_on(
     epoll: int,
     events: Bytes,
     table: Numbers,
-    known: tuple[Numbers, Bytes, Numbers, Bytes],
+    known: Known,
     buffer: Bytes,
     handed: Numbers,
 ) -> int:
@@ -107,8 +111,9 @@ def pass_on(
         epoll: File number of the epoll instance.
         events: Room for `EVENTS_MAX` events of epoll.
         table: The connections, as in `passing_layout`.
-        known: Prepared statements of the sessions, known texts, transitions, and records of the sessions'
-            commands, as in `passing_layout`.
+        known: Prepared statements of the sessions, known texts, transitions, records of the sessions' commands,
+            places of pieces, the pieces, and messages, as in `passing_layout`. Messages that the connection for
+            them did not take are left there: they are to be sent before anything else is done.
         buffer: Room for the bytes, of `READ_MAX` more for each event than for one.
         handed: Gets what is handed back.
 
@@ -144,7 +149,7 @@ def pass_on(
                         passes = passes_command(buffer, at, at + got, table, client, known)
                         to = at + got
                     else:
-                        to = followed_to(buffer, at, at + held + got, table, client, known[3])
+                        to = followed_to(buffer, at, at + held + got, table, client, known)
                         passes = to >= 0
                     if passes:
                         unsent = 0
@@ -182,6 +187,7 @@ def pass_on(
                     count += 1
         if count or ready <= 0:
             break
+    say(known[6])
     return count
 
 
@@ -192,10 +198,10 @@ def passes_command(
     end: int,
     table: Numbers,
     client: int,
-    known: tuple[Numbers, Bytes, Numbers, Bytes],
+    known: Known,
 ) -> bool:
     """True if bytes of a client are one command that passes; its reply is expected then."""
-    statements, texts, _, _ = known
+    statements, texts, _, _, _, _, _ = known
     length = end - start - _HEADER
     if length < 1 or load_u32(data, start) != length or table[client + STEP] != STEP_IDLE:
         return False
@@ -234,6 +240,9 @@ def passes_command(
             table[client + NEXT] = table[client + PLACE]
         elif not goes_from_place(data, start + _HEADER, end, number, (table, client), known):
             return False
+        elif table[client + DEMANDS] & ENDS and not tells_of_end(table, client, known):
+            table[client + DEMANDS] = table[client + PENDING] = 0
+            return False
     table[client + STEP] = STEP_HEAD
     table[client + EXECUTION] = execution
     if not table[client + PENDING]:
@@ -254,7 +263,7 @@ def keep_text(data: Bytes, length: int, texts: Bytes) -> int:
 
 @register_jitable
 def followed_to(
-    data: Bytes, start: int, end: int, table: Numbers, client: int, records: Bytes
+    data: Bytes, start: int, end: int, table: Numbers, client: int, known: Known
 ) -> int:
     """Follow bytes of the source.
 
@@ -264,7 +273,7 @@ def followed_to(
         end: The place behind the last one.
         table: The connections; the session's state is kept there, with the head of a packet that is cut.
         client: The place of the client's numbers.
-        records: Records of the sessions' commands, which get what the replies told.
+        known: What is known of statements, as of `pass_on`: records get what the replies told.
 
     Returns:
         The place up to which the bytes may be sent; -1 for bytes that are handed back.
@@ -340,10 +349,24 @@ def followed_to(
                 if not packets:
                     step = STEP_ROWS if rules & DEPRECATES_EOF else STEP_DEFINITIONS_END
             if told >= 0:
-                if told & _STATE_CHANGED and rules & (HIDES_STATE | KNOWN_STATEMENTS):
-                    return -1
                 if rules & KNOWN_STATEMENTS and (
                     told & _MORE_RESULTS or (told ^ table[client + STATUS] ^ turned) & _LASTING
+                ):
+                    return -1
+                if told & _STATE_CHANGED and demands:
+                    if at != start or head + length != end:
+                        return -1
+                    if demands & ENDS:
+                        end = answer_of_end(data, head, end, table, client, known)
+                    else:
+                        end = without_transaction(data, head, end, rules)
+                    if end < 0:
+                        return -1
+                    told &= ~_STATE_CHANGED
+                    length = end - head
+                    store(data, at, length, 3)
+                elif demands & ENDS or (
+                    told & _STATE_CHANGED and rules & (HIDES_STATE | KNOWN_STATEMENTS)
                 ):
                     return -1
                 has_arrived = True
@@ -361,7 +384,7 @@ def followed_to(
     for word in range((end - at + 7) // 8):
         table[client + HELD_BYTES + word] = load_i64(data, at + 8 * word)
     if has_arrived and rules & KNOWN_STATEMENTS:
-        arrive(table, client, insert_id, records)
+        arrive(table, client, insert_id, known[3])
     return at
 
 
@@ -385,7 +408,7 @@ def status_at(data: Bytes, at: int, end: int) -> int:
     return status
 
 
-_KNOWN: Final = "int64[::1], uint8[::1], int64[::1], uint8[::1]"
+_KNOWN: Final = "int64[::1], uint8[::1], int64[::1], uint8[::1], int64[::1], uint8[::1], uint8[::1]"
 EXPORTS: Final = (
     (
         pass_on,

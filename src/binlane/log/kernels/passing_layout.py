@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FIELDS: Final = 24
+FIELDS: Final = 32
 """Numbers of each connection; those of the file number n begin at n * FIELDS."""
 KIND: Final = 0
 PEER: Final = 1
@@ -49,6 +49,17 @@ PENDING: Final = 20
 """Bytes of the record of the command under way, which stands behind those; 0 for none."""
 RECORD_COUNT: Final = 21
 """Commands that have passed with a record of them."""
+REST: Final = 22
+"""Place of the session outside of transactions, if all of its open one is recorded, so that its end may pass;
+0 for none."""
+THREAD: Final = 23
+"""Thread of the session at the source."""
+LOGGED_THREAD: Final = 24
+"""Thread with which statements of the session are logged."""
+NUMBERED: Final = 25
+"""Number of the session's last statement that has been answered, as its judge counts them."""
+ENDED: Final = 26
+"""Number of the statement that ended the last transaction that has passed as a whole, counted likewise."""
 
 # Prepared statements of which executions pass, each at its id modulo their count; 0 is no id.
 STATEMENTS_MAX: Final = 128
@@ -84,6 +95,9 @@ TELLS_ROWS: Final = 4
 """The reply tells in words, too, how many rows were changed."""
 TURNS: Final = 8
 """The reply's status says of a transaction the opposite of the one before."""
+ENDS: Final = 16
+"""The command ends a transaction: the plan of its group is said before it is sent, and the reply tells the
+group's GTID and nothing else of the session."""
 
 # Records of a session's commands, one behind the other: length of the command, number of its statement, insert id
 # of the reply, place before it; then the command without its frame's head.
@@ -93,7 +107,35 @@ RECORD_INSERT_ID: Final = 8
 RECORD_PLACE: Final = 16
 RECORD_HEAD: Final = 24
 RECORDS_OF_ONE: Final = 4096
-"""Bytes of the records of each session."""
+"""Bytes of the records of each session, and of the GTIDs that it was told last."""
+TOLD_MAX: Final = 63
+RECORDS_MAX: Final = RECORDS_OF_ONE - 1 - TOLD_MAX
+"""Bytes of the records alone; behind them stand the length of the GTIDs and their text."""
+
+# Pieces of plans: what a write has in the plan of its transaction, by the places in the table of transitions of
+# the statement that ends it and of the write. An entry without an offset is free.
+PIECES_MAX: Final = 4096
+PIECE_FIELDS: Final = 3
+OF_END: Final = 0
+OF_WRITE: Final = 1
+ITS_OFFSET: Final = 2
+# A piece's bytes: its length, and the offset of the plan's beginning, which is 0 for a statement that has
+# nothing in plans, and ends there. Behind them the rows that the source logs, behind their length of 32 bits; the
+# kind of the text's part; what stands between the number of the rows and the events; what stands before an
+# AUTO_INCREMENT value, if there is one; type and flags of the event; its body between thread and text: each but
+# the kind, and type and flags, behind a length of 16 bits. Last the number of the pieces of a prepared
+# statement's text, 0 for a text as it came; each behind such a length.
+PIECE_BEGINNING: Final = 4
+PIECE_ROWS: Final = 8
+# A plan's beginning: names of the binlogs, behind a length of 32 bits, and the number of the row image.
+PIECES_SIZE: Final = 1 << 20
+
+# Messages on groups that are still to be said: their length, the file number of the connection, and the messages
+# as `attribution_messages` has them.
+SAID_LENGTH: Final = 0
+SAID_TO: Final = 8
+SAID_HEAD: Final = 16
+SAID_SIZE: Final = 1 << 18
 
 TEXTS_MAX: Final = 2048
 """Known texts, numbered from 0; numbers of prepared statements are above."""
@@ -122,6 +164,8 @@ EXECUTIONS: Final = 16
 """Executions of prepared statements pass, but for those that open a cursor."""
 PLAIN_TEXTS: Final = 32
 """Only texts pass that are ASCII, without comments, variables and several statements."""
+STRIPS_GTIDS: Final = 128
+"""The client gets OK packets without GTIDs in the session's state."""
 KNOWN_STATEMENTS: Final = 64
 """Only known statements pass, as transitions say; replies that are errors, tell of a change of the session,
 or are otherwise than is demanded are handed back."""

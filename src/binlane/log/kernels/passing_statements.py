@@ -16,12 +16,15 @@ from binlane.log.kernels.memory import Bytes, load_le, load_u16, load_u24, load_
 from binlane.log.kernels.passing_layout import (
     BY_STATEMENT,
     DEMANDS,
+    ENDED,
+    ENDS,
     FROM_PLACE,
     IS_RECORDED,
     ITS_DEMANDS,
     NEEDS_ROWS,
     NEXT,
     NUMBER,
+    NUMBERED,
     PARAMETERS,
     PENDING,
     PLACE,
@@ -33,6 +36,7 @@ from binlane.log.kernels.passing_layout import (
     RECORD_NUMBER,
     RECORD_PLACE,
     RECORDED,
+    RECORDS_MAX,
     RECORDS_OF_ONE,
     STATEMENT_FACTOR,
     STATEMENT_FIELDS,
@@ -49,6 +53,9 @@ from binlane.log.kernels.passing_layout import (
 )
 
 Numbers = npt.NDArray[np.int64]
+Known = tuple[Numbers, Bytes, Numbers, Bytes, Numbers, Bytes, Bytes]
+"""Prepared statements of the sessions, known texts, transitions, records of the sessions' commands, places of
+pieces, the pieces, and messages that are to be said, as in `passing_layout`."""
 
 VALUES_AT: Final = 10
 """Place in an execution of the bits that say which values are NULL."""
@@ -115,7 +122,7 @@ def goes_from_place(
     end: int,
     number: int,
     session: tuple[Numbers, int],
-    known: tuple[Numbers, Bytes, Numbers, Bytes],
+    known: Known,
 ) -> bool:
     """True if a known statement leads from the session's place to another one, or to the same; it is recorded then.
 
@@ -127,7 +134,7 @@ def goes_from_place(
         session: The connections, and the place of the client's numbers.
         known: What is known of statements, as of `pass_on`.
     """
-    statements, _, transitions, records = known
+    statements, _, transitions, records, _, _, _ = known
     table, client = session
     place = -1
     if number < 0:
@@ -143,7 +150,7 @@ def goes_from_place(
         if place >= 0 and not has_plain_values(data, start, end, statements, place):
             return False
         recorded = table[client + RECORDED]
-        if recorded + RECORD_HEAD + end - start > RECORDS_OF_ONE:
+        if recorded + RECORD_HEAD + end - start > RECORDS_MAX:
             return False
         record = table[client + STATEMENTS] // STATEMENTS_OF_ONE * RECORDS_OF_ONE + recorded
         store(records, record + RECORD_LENGTH, end - start, 4)
@@ -235,6 +242,10 @@ def arrive(table: Numbers, client: int, insert_id: int, records: Bytes) -> None:
         table[client + RECORDED] = recorded + pending
         table[client + PENDING] = 0
         table[client + RECORD_COUNT] += 1
+        table[client + NUMBERED] += 1
+        if table[client + DEMANDS] & ENDS:
+            table[client + RECORDED] = 0
+            table[client + ENDED] = table[client + NUMBERED]
     table[client + DEMANDS] = 0
 
 

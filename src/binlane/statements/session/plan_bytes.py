@@ -204,6 +204,20 @@ def encode_pieces(
     return EncodedPlans(b"".join(pieces), 1)
 
 
+def encode_beginning(names: tuple[str, ...], bases: tuple[tuple[str, int], ...]) -> bytes:
+    """Give the beginning of plans as of `encode_pieces` in which all binlogs have the same list of parts.
+
+    Args:
+        names: Names of the binlogs that a plan names.
+        bases: Numbers of the binlogs' definitions.
+
+    Returns:
+        The names behind their length, as plans have them, and the number of the row image.
+    """
+    encoded = _names(names, (0,) * len(names), bases)
+    return _U32.pack(len(encoded)) + encoded + bytes((_IMAGE_NUMBERS[RowImage.FULL],))
+
+
 def decode_plans(reader: Reader) -> tuple[GroupPlan, ...]:
     """The inverse of `encode_plans`.
 

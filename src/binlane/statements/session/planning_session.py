@@ -173,6 +173,15 @@ class PlanningSession:
         elif template.is_end and not self.waits:
             self._ledger.end_transaction()
 
+    def passed(self, number: int) -> None:
+        """Take in that whole transactions have run behind which the session is where it is.
+
+        Args:
+            number: Number of the last one's last statement.
+        """
+        self._preview = None
+        self.session.recurring.passed(number)
+
     def count(self) -> int:
         """Return a number for an event that the session logs without a statement of its own."""
         self.session.state.number += 1

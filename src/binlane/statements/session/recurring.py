@@ -180,6 +180,15 @@ class Recurring:
                 for number in numbers:
                     self._binlogs[number].transaction_cache.mark(self._state.number)
 
+    def passed(self, number: int) -> None:
+        """Take in that statements have run behind which the session is where it is, whatever they did.
+
+        Args:
+            number: Number of the last one.
+        """
+        self._state.number = number
+        self._is_ahead, self._expected, self._status = True, None, None
+
     def leave(self) -> None:
         """Let the session go on by itself, or as another one from here on."""
         self._at = self._expected = None

@@ -177,13 +177,13 @@ def test_all_is_forgotten_when_there_are_too_many_transitions() -> None:
     known = KnownStatements()
     places = [object() for _ in range(3_000)]
     numbers = [known.place_of(place) for place in places]
-    prepared = known.number_of_prepared("SELECT ?", b"\3\0")
+    prepared = known.number_of_prepared("SELECT ?", b"\3\0", ())
     known.add(SeenStatement(places[-1], "an effect"), prepared, numbers[-1])
     assert len({*numbers}) == 3_000
     assert known.place_of(places[0]) > numbers[-1]
     assert known.leads_from(numbers[-1])
     assert not known.leads_from(numbers[0])
-    assert known.number_of_prepared("SELECT ?", b"\3\0") == prepared
+    assert known.number_of_prepared("SELECT ?", b"\3\0", ()) == prepared
     transitions = known.transitions
     assert [one.effect for one in transitions.values()] == ["an effect"]
     for _ in range(3_000):
@@ -191,7 +191,7 @@ def test_all_is_forgotten_when_there_are_too_many_transitions() -> None:
     assert not known.transitions
     assert not known.table.any()
     assert transitions, "sessions that pass keep them"
-    assert known.number_of_prepared("SELECT ?", b"\3\0") > prepared
+    assert known.number_of_prepared("SELECT ?", b"\3\0", ()) > prepared
 
 
 def test_a_transition_that_is_known_better_takes_the_place_of_the_one_before() -> None:

@@ -5,18 +5,31 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+import struct
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 
 from binlane.live.gateway import pump
 from binlane.live.gateway.gateway_session import GatewaySession, Sides
-from binlane.live.gateway.judge import AS_IT_IS, PASS, SeenStatement, Unseen
+from binlane.live.gateway.judge import (
+    AS_IT_IS,
+    PASS,
+    PlanPiece,
+    SeenStatement,
+    Unseen,
+    UnseenEnds,
+)
 from binlane.live.gateway.port_counts import PortCounts, StatementOutcome
 from binlane.live.gateway.relay import Relay
 from binlane.live.gateway.side import Side
 from binlane.live.gateway.warning_limiter import WarningLimiter
+from binlane.live.port.alike_transactions import TextEvent, TransactionEnd
+from binlane.live.port.attribution_messages import AttributionSender
+from binlane.live.port.group_planning import WaitingWrite
+from binlane.live.port.journal import journal_records as records
+from binlane.live.port.journal.journal_records import StatementRecord
 from binlane.log.codec.packets.commands import encode_query
 from binlane.log.codec.packets.execution import Execution
 from binlane.log.codec.packets.flags import Capability, ServerStatus
@@ -24,8 +37,16 @@ from binlane.log.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frames
 from binlane.log.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.log.codec.packets.replies import ErrPacket, OkPacket
 from binlane.log.codec.packets.results import ColumnDefinition
+from binlane.log.codec.packets.session_state import SessionState
 from binlane.log.codec.types import ColumnType
+from binlane.log.grouping.sections import RowsPiece
 from binlane.log.kernels.load import Build, can_jit, is_compiled, running
+from binlane.names import TableName
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart, basis_of
+from binlane.statements.session.plan_bytes import EVENT_HEAD, encode_plans
+from binlane.statements.sql.servers import LoggingMode
 from tests.recording_judge import JudgingHandler, RecordingJudge
 from tests.result_sets import encode_result_set
 
@@ -561,6 +582,17 @@ def _written(number: int | None, text: bytes | None, *, is_new: bool = False) ->
     return frame(execution.encode(), 0)
 
 
+_STATE = b"\x05\x09\x08________"
+"""What MySQL tells of a transaction."""
+
+
+def _begun() -> bytes:
+    """The reply of MySQL to BEGIN."""
+    status = ServerStatus.IN_TRANSACTION | ServerStatus.SESSION_STATE_CHANGED
+    ok = OkPacket(status=status | ServerStatus.AUTOCOMMIT, session_state=_STATE)
+    return frame(ok.encode(_BASE | Capability.SESSION_TRACK), 1)
+
+
 def _ok(*, rows: int = 0, insert_id: int = 0, info: bytes = b"", is_active: bool = True) -> bytes:
     status = ServerStatus.AUTOCOMMIT
     status |= ServerStatus.IN_TRANSACTION if is_active else ServerStatus(0)
@@ -728,6 +760,180 @@ def test_a_transaction_of_more_writes_than_are_kept(
 
     with form(build, monkeypatch):
         talk(work, judge=known.judge)
+
+
+_DEFINITION = Definition(
+    name="b", scope=Scope.everything(), logging_mode=LoggingMode.STATEMENT, log_id=1
+)
+_TABLE = TableName("d", "t")
+_ROWS = (RowsPiece((_TABLE,), (("insert", _TABLE),)),)
+_TEXT_EVENTS = {
+    "FIRST": TextEvent(b"first head", 8, has_insert_id=True),
+    "INSERT": TextEvent(b"", 0, has_insert_id=False),
+    "UPDATE": TextEvent(b"head", 0, has_insert_id=False),
+}
+
+
+def _events(effect: str, text: str, insert_id: int) -> tuple[EncodedEvent, ...]:
+    head, flags, has_insert_id = _TEXT_EVENTS[effect]
+    event = EncodedEvent(2, (78).to_bytes(4, "little") + head + text.encode(), flags)
+    value = EncodedEvent(5, b"\x02" + insert_id.to_bytes(8, "little"))
+    return (value, event) if has_insert_id else (event,)
+
+
+def _plan(writes: Sequence[tuple[str, str, int]]) -> GroupPlan:
+    parts = tuple(TextPart(_events(*write), place) for place, write in enumerate(writes))
+    bases = {"b": basis_of(_DEFINITION)}
+    return GroupPlan(sections=(_ROWS,) * len(writes), binlogs={"b": parts}, bases=bases)
+
+
+class Groups:
+    """Groups of transactions that end in a known way, and what is said of them."""
+
+    def __init__(self) -> None:
+        writes = [("FIRST", "a", 0), ("INSERT", "b", 0), ("UPDATE", "c", 0)]
+        waiting = [
+            WaitingWrite(
+                number,
+                write[0],
+                b"".join(
+                    EVENT_HEAD.pack(kind, flags, len(body)) + body
+                    for kind, body, flags in _events(*write)
+                ),
+            )
+            for number, write in enumerate(writes)
+        ]
+        self._end = TransactionEnd((_DEFINITION,))
+        assert self._end.learn(_plan(writes), waiting)
+        self._there, here = socket.socketpair()
+        self._there.setblocking(False)
+        self.sender = AttributionSender(here)
+        self.ends = UnseenEnds(self.sender, 77, 78, 40, "0-1-1")
+
+    def close(self) -> None:
+        """Close both ends of the connection."""
+        self.sender.close()
+        self._there.close()
+
+    def piece(self, effect: object) -> PlanPiece | None:
+        """As of `SeenStatement`."""
+        assert isinstance(effect, str)
+        event = _TEXT_EVENTS.get(effect)
+        return PlanPiece(b"", b"") if event is None else self._end.piece(effect, event)
+
+    def heard(self) -> list[tuple[int, StatementRecord]]:
+        """Kinds of messages, and messages, that have come."""
+        data, found = self._there.recv(1 << 20), []
+        while data:
+            length, kind = struct.unpack_from("<IB", data)
+            found.append((kind, records.read_statement(data[5 : 5 + length])))
+            data = data[5 + length :]
+        return found
+
+
+def _told(gtid: str, *, behind: bytes = b"") -> bytes:
+    """The reply to COMMIT."""
+    state = SessionState(variables={"last_gtid": gtid}).encode() + behind
+    status = ServerStatus.AUTOCOMMIT | ServerStatus.SESSION_STATE_CHANGED
+    ok = OkPacket(status=status, session_state=state)
+    return frame(ok.encode(_BASE | Capability.SESSION_TRACK), 1)
+
+
+@pytest.mark.parametrize("build", [each for each in _FORMS if each is not None])
+@pytest.mark.parametrize("behind", [b"", _STATE], ids=["MariaDB", "MySQL"])
+def test_transactions_pass_as_wholes_and_their_groups_are_told_of(
+    monkeypatch: pytest.MonkeyPatch, build: Build, behind: bytes
+) -> None:
+    known, groups = Transaction(), Groups()
+    last = SeenStatement(known.writing, "COMMIT", turns=True, piece=groups.piece)
+
+    async def transaction(one: Talk, number: int) -> None:
+        await one.passes(one.client, one.source, known.begin)
+        await one.passes(one.source, one.client, _begun() if behind else _ok(), is_same=False)
+        await known.passes(one, _written(number, b"x y"), _ok(rows=1, insert_id=1 << 40))
+        await known.passes(one, query(_UPDATE.format(number, 8)), known.updated)
+        await known.passes(one, _written(1 << 30, b"e"), _ok(rows=300))
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        await transaction(one, 3)
+        known.judge.unseen_now = Unseen(
+            is_plain=False, place=known.idle, last=last, ends=groups.ends
+        )
+        await one.passes(one.client, one.source, known.commit)
+        await one.passes(one.source, one.client, _told("0-1-2"), is_same=False)
+        before = len(known.judge.calls)
+        for number, place in ((35, 44), (36, 49)):
+            await transaction(one, number)
+            await one.passes(one.client, one.source, known.commit)
+            ((kind, intent),) = groups.heard()
+            writes = [
+                ("FIRST", _insert(number, "x y"), 1 << 40),
+                ("UPDATE", _UPDATE.format(number, 8), 0),
+                ("INSERT", _insert(1 << 30, "e"), 0),
+            ]
+            assert kind == records.INTENT
+            assert intent[:4] == (77, place + 1, 0, "")
+            assert intent.encoded == encode_plans((_plan(writes),))
+            await one.passes(
+                one.source, one.client, _told(f"0-1-{number}", behind=behind), is_same=False
+            )
+            ((kind, answer),) = groups.heard()
+            assert kind == records.ANSWER
+            assert answer[:5] == (77, place + 1, records.IS_KNOWN, f"0-1-{number}", None)
+        assert len(known.judge.calls) == before
+        # What was said already is not told again.
+        await one.passes(one.client, one.source, known.begin)
+        await one.passes(one.source, one.client, _ok())
+        await one.passes(one.client, one.source, query("SELECT 1"))
+        assert known.judge.calls[before:] == ["ended 50 by 0-1-36", _FIRST, "judge"]
+
+    with form(build, monkeypatch):
+        talk(work, judge=known.judge)
+    groups.close()
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        _told("0-1-2"),
+        _ok(is_active=False),
+        _told("0-1-9", behind=b"\x01\x02\x01d"),
+        frame(ErrPacket(errno=1213, message="no", sqlstate="40001").encode(), 1),
+    ],
+    ids=["a group again", "no group", "more", "an error"],
+)
+def test_an_end_that_did_something_else_is_told(
+    monkeypatch: pytest.MonkeyPatch, build: Build, reply: bytes
+) -> None:
+    known, groups = Transaction(), Groups()
+    last = SeenStatement(known.writing, "COMMIT", turns=True, piece=groups.piece)
+    ends = groups.ends._replace(told="0-1-2")
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        for place in (False, True):
+            await known.passes(one, known.begin, _ok())
+            await known.passes(one, _written(3, b"x"), _ok(rows=1))
+            await one.passes(one.client, one.source, known.commit)
+            if not place:
+                known.judge.unseen_now = Unseen(
+                    is_plain=False, place=known.idle, last=last, ends=ends
+                )
+                await one.passes(one.source, one.client, _told("0-1-2"), is_same=False)
+                del known.judge.calls[:]
+        assert [kind for kind, _ in groups.heard()] == [records.INTENT]
+        await one.passes(one.source, one.client, reply, is_same=False)
+        await asyncio.sleep(0.01)
+        assert known.judge.calls == [
+            *(_FIRST, f"repeat FIRST with 0: {_insert(3, 'x')}"),
+            *("go on with COMMIT as COMMIT", "done"),
+        ]
+
+    with form(build, monkeypatch):
+        talk(work, judge=known.judge)
+    groups.close()
 
 
 @pytest.mark.parametrize("build", _COMPILED)
