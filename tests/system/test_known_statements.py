@@ -14,7 +14,7 @@ from binlane.live.provision.private_server import PrivateServer
 from binlane.log.kernels.load import is_compiled
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-from binlane.statements.session.group_plan import TextPart
+from binlane.statements.session.group_plan import RowsPart
 from binlane.statements.session.planning_session import PlanningSession
 from binlane.statements.sql.reading import read
 from binlane.statements.sql.servers import LoggingMode
@@ -294,16 +294,17 @@ def test_a_write_is_looked_at_anew_once_its_table_is_another_one(source: Private
     assert heard.encoded >= 10
 
 
+@pytest.mark.parametrize("by_messages", [False, True], ids=["alone", "by messages"])
 @pytest.mark.parametrize("quote", ["'", '"'], ids=["passes", "is read"])
 def test_known_writes_behind_a_change_that_is_heard_of_before_their_end(
-    source: PrivateServer, quote: str
+    source: PrivateServer, quote: str, *, by_messages: bool
 ) -> None:
     """A statement may run behind DDL beside the port that binlane has not heard of yet."""
     execute(source, *_TABLES)
     trigger = "CREATE TRIGGER late BEFORE INSERT ON p FOR EACH ROW SET NEW.v = UUID()"
     mixed = logging_everything(LoggingMode.MIXED)
     with (
-        judging(source, (mixed,)) as (port, parts),
+        judging(source, (mixed,), by_messages=by_messages) as (port, parts),
         connect(source) as other,
         port.connect(database="known", charset="utf8mb4") as client,
         client.cursor() as cursor,
@@ -327,5 +328,5 @@ def test_known_writes_behind_a_change_that_is_heard_of_before_their_end(
     heard = cast("Any", parts.attributions).heard.told
     *_, (*_, before), (*_, last) = (told for told in heard if told[0] == "done")
     ((_, binlogs, *_),) = before
-    assert [type(part) for part in binlogs["all"]] == [TextPart]
+    assert [isinstance(part, RowsPart) for part in binlogs["all"]] == [False]
     assert last == []

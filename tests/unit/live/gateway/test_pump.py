@@ -800,6 +800,8 @@ class Groups:
                     EVENT_HEAD.pack(kind, flags, len(body)) + body
                     for kind, body, flags in _events(*write)
                 ),
+                text=write[1],
+                version=None,
             )
             for number, write in enumerate(writes)
         ]
