@@ -76,7 +76,7 @@ class _Views:
     """
 
     definition: Definition
-    is_whole: bool = False
+    is_whole: bool
     asks: bool = False
     has_tables_info: bool = False
     converts: bool = False
@@ -114,18 +114,16 @@ class SpanRouter:
         *,
         has_tables_info: bool = False,
     ) -> None:
-        self._views = [_Views(definition) for definition in definitions]
+        self._views = [_Views(one, one.scope.is_unscoped) for one in definitions]
         for view, memory in zip(self._views, memories, strict=False):
-            view.asks = view.definition.scope.is_unscoped and bool(memory.left_out)
-        for view in self._views:
-            view.is_whole = view.definition.scope.is_unscoped
-        self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
+            view.asks = view.is_whole and bool(memory.left_out)
+        self._has_unscoped = any(view.is_whole for view in self._views)
         self.statements: list[int] = []
         self._passwords: list[int] = []
         self._xa: RunXa | None = None
         self._groups: RunGroups
         self._takes_all = not has_tables_info and all(
-            view.definition.scope.is_unscoped and not view.asks for view in self._views
+            view.is_whole and not view.asks for view in self._views
         )
         self._keeps_all = self._takes_all
         self._tables: list[KnownTable] = []

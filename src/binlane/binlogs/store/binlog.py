@@ -256,9 +256,9 @@ class Binlog:
         if part.group is not None:
             self.append_new(part.group)
         elif part.data:
-            data = part.data
-            if part.cutter is None and self.definition.row_image is not RowImage.FULL:
-                data = self._cut_placed(data)
+            data, image = part.data, self.definition.row_image
+            if part.cutter is None and image is not RowImage.FULL:
+                data = self.cutters.cut_placed(data, image, self.size_bytes, self.format)
             with self._telling:
                 self._files.add(self._as_written(data), groups=part.groups)
             self._clock.last = max(self._clock.last, part.clock)
@@ -360,11 +360,6 @@ class Binlog:
 
     def _set_incidents(self, incidents: tuple[StoredIncident, ...]) -> None:
         self._contents.incidents = self._published_contents.incidents = incidents
-
-    def _cut_placed(self, data: AnyBytes) -> AnyBytes:
-        """Bytes of groups with the row images that the binlog is to have."""
-        image = self.definition.row_image
-        return self.cutters.cut_placed(data, image, self.size_bytes, self.format)
 
     def _as_written(self, placed: AnyBytes) -> AnyBytes:
         """Groups that were made for where the binlog ends, compressed if they are to be."""

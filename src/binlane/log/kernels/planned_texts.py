@@ -402,8 +402,7 @@ def _add_text(
     time = load_u32(text, at + 5) or load_u32(data, int(events[EVENT_OFFSET, span[0]]))
     place = events_at
     for _ in range(count):
-        length = load_u32(text, place + 3)
-        body = place + _EVENT_HEAD
+        length, body = load_u32(text, place + 3), place + _EVENT_HEAD
         if text[place] == _INTVAR and length and text[body] == _INSERT_ID:
             if not kind & _HAS_GENERATED or length != _INTVAR_BYTES:
                 return -1
