@@ -42,7 +42,7 @@ class Recording:
         self.ends: list[int] = []
         self._connection = connect(server)
         self.run("FLUSH BINARY LOGS")
-        self._status = "BINARY LOG" if "mysql" in server.name else "MASTER"
+        self._status = "BINARY LOG" if server.program.scheme == "mysql" else "MASTER"
         file, _ = self._where()
         self.path = directory / file
         self.ends.clear()
@@ -101,7 +101,7 @@ def replayed(report_directory: Path, binlog: str, server: PrivateServer) -> list
     text = binlane("cat", *map(str, files))
     login = [f"--socket={server.socket_path}", "--user=root", "--no-defaults"]
     client = ["mariadb"]
-    if "mysql" in server.name:
+    if server.program.scheme == "mysql":
         folder = mysql_program().folder
         client = ["mysql"] if folder is None else [str(folder / "exec"), "/usr/bin/mysql"]
     done = subprocess.run(

@@ -17,12 +17,15 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
     PrivateServer,
 )
+from binlane.live.provision.server_programs import MARIADB
 from tests.certificates import make_certificate
 from tests.judged_port import set_up
-from tests.lent_servers import LENT
 from tests.serve_process import ServeProcess
+from tests.servers import QUICK, mysql_program
 
 DIRECT: Final = "direct"
 PLAIN: Final = "port"
@@ -98,7 +101,17 @@ def place(
         certificate, key = make_certificate(directory, "localhost")
         options = (*options, f"--ssl-cert={certificate}", f"--ssl-key={key}")
     with ExitStack() as stack:
-        server = stack.enter_context(LENT.lend_source(flavor, *options))
+        server = PrivateServer.start(
+            directory,
+            name=kind,
+            options=(*QUICK, *(MYSQL_SOURCE_OPTIONS if is_mysql else SOURCE_OPTIONS), *options),
+            program=mysql_program() if is_mysql else MARIADB,
+        )
+        if is_mysql:
+            # A clean shutdown of MySQL waits for those whom it sends its log, up to ten seconds.
+            stack.callback(server.kill)
+        else:
+            stack.enter_context(server)
         if prepare is not None:
             prepare(server)
         serve = ServeProcess(server.directory / "serve", server)
