@@ -133,19 +133,20 @@ def _comparable(plans: Sequence[GroupPlan], thread_id: int) -> list[object]:
     ]
 
 
-def _without_session(part: Part, thread_id: int) -> object:
+def _without_session(part: Part, thread_id: int) -> Part:
     if not isinstance(part, TextPart):
         return part
     events = tuple(_without_thread(event, thread_id) for event in part.events)
-    return events, part._replace(events=(), timestamp=bool(part.timestamp))
+    return part._replace(events=events, timestamp=bool(part.timestamp))
 
 
-def _without_thread(event: EncodedEvent, thread_id: int) -> object:
+def _without_thread(event: EncodedEvent, thread_id: int) -> EncodedEvent:
+    """An event that says whether it is of the session's thread, not of which one."""
     if event.type_code != EventType.QUERY:
         return event
-    # Nor without the time since that to which the session set its clock.
     is_of_session = event.body[:4] == thread_id.to_bytes(4, "little")
-    return is_of_session, event._replace(body=event.body[8:])
+    # Nor without the time since that to which the session set its clock.
+    return event._replace(body=bytes((is_of_session,)) + event.body[8:])
 
 
 def logging_everything(mode: LoggingMode) -> Definition:
