@@ -60,12 +60,14 @@ class Shop:
         source: The server.
         serve: What stands before it.
         replica: Follows the binlog by GTID.
+        is_made_anew: True if the replica has rows from elsewhere, so that those of the binlog are not sent.
     """
 
     flavor: str
     source: PrivateServer
     serve: ServeProcess
     replica: PrivateServer
+    is_made_anew: bool = False
 
     def incidents(self) -> tuple[tuple[Any, ...], ...]:
         """The INCIDENTs of the binlog."""
@@ -109,7 +111,7 @@ class Shop:
             ((is_all, is_in),) = execute(
                 self.replica,
                 f"SELECT GTID_SUBSET('{done}', '{logged}'), "
-                f"GTID_SUBSET('{logged}', @@global.gtid_executed)",
+                f"GTID_SUBSET('{done if self.is_made_anew else logged}', @@global.gtid_executed)",
             )
             return bool(is_all and is_in)
 
@@ -134,6 +136,7 @@ class Shop:
 
     def make_anew(self) -> None:
         """Give the replica, which has stopped, the table as the source has it now, and let it go on."""
+        self.is_made_anew = True
         definition = execute(self.source, "SHOW CREATE TABLE shop.orders")[0][1]
         rows = execute(self.source, "SELECT * FROM shop.orders")
         with _connect(self.replica.port) as session, session.cursor() as cursor:
