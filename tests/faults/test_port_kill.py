@@ -29,7 +29,7 @@ def test_nothing_is_lost_doubled_or_misattributed_in_a_sample(tmp_path: Path, fl
         assert story.load.counts["done"] > 100
 
 
-@pytest.mark.parametrize("flavor", FLAVORS)
+@pytest.mark.parametrize("flavor", ["mariadb", pytest.param("mysql", marks=pytest.mark.slow)])
 def test_a_source_that_is_restarted_and_killed(tmp_path: Path, flavor: str) -> None:
     with PortStory(tmp_path, seed=5, flavor=flavor) as story:
         with story.load:

@@ -103,7 +103,7 @@ VARIABLES = {
 }
 
 
-@FLAVORS
+@pytest.mark.parametrize("flavor", ["mariadb", pytest.param("mysql", marks=pytest.mark.slow)])
 def test_variables_of_the_source_that_change_while_its_log_comes(
     servers: ServerFactory, tmp_path: Path, flavor: str
 ) -> None:
