@@ -494,6 +494,10 @@ def copy_groups(
             state[lay.STATEMENTS] += told
             if has_xa:
                 note_xa(run, group, view, texts, 0)
+                if roles[events[EVENT_TYPE, end - 1]] == lay.XA_PREPARE:
+                    # A crash may end the file anywhere behind: it is to be remembered before that.
+                    state[lay.NEXT_GROUP] = group + 1
+                    return lay.DONE
             continue
         if state[lay.POSITION] >= state[lay.LIMIT]:
             state[lay.TEXTS_LEFT_OUT] = left_out

@@ -12,6 +12,8 @@ import pytest
 
 from binlane.binlogs.route.route_record import RECORD_FILE
 from binlane.binlogs.routing import xa_groups
+from binlane.binlogs.routing.routing_memory import Memory
+from binlane.binlogs.store.binlog import Binlog
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import MAGIC
@@ -54,14 +56,14 @@ class _Log:
         self._others = [group for group in complete if group not in about_xa]
         self._number = 0
 
-    def written(self, count: int) -> bytes:
+    def written(self, count: int, *, others: int = 1) -> bytes:
         body = self._first.body
         assert isinstance(body, FormatDescriptionEvent), "a log begins with one"
         out = bytearray(MAGIC) + place(self._first, len(MAGIC), body.format)
         for _ in range(count):
             # What is not about XA is seldom: it is the reference's, and all XA beside it.
             kinds = (self._preparing, self._finishing, self._others)
-            (groups,) = self._chance.choices(kinds, (30, 30, 1))
+            (groups,) = self._chance.choices(kinds, (30, 30, others))
             events = self._changed(self._chance.choice(groups))
             out += place_group(events, len(out), body.format)
         return bytes(out)
@@ -113,3 +115,29 @@ def test_both_paths_prepare_and_remember_the_same(flavor: str, seed: int, tmp_pa
     assert '"prepared": ["' in made[0][2] or '"passed' in made[0][2].replace("\\", "")
     assert made[1] == made[0]
     assert made[2] == made[0]
+
+
+@pytest.mark.parametrize("flavor", ["md1011", "my97"])
+def test_what_passes_is_remembered_before_anything_behind_it_is_written(
+    flavor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a crash right behind leaves groups without the memory by which they are gone on with."""
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(_Log(flavor, 0).written(120, others=0))
+    gained: list[tuple[str, str]] = []
+    remember = Binlog.remember
+
+    def noted(binlog: Binlog, memory: Memory) -> None:
+        new = memory.passed - binlog.memory.passed
+        gained.extend((binlog.name, one.xid) for one in new)
+        remember(binlog, memory)
+
+    monkeypatch.setattr(Binlog, "remember", noted)
+    made = []
+    for uses_kernels in (False, True):
+        out = tmp_path / f"{uses_kernels}"
+        routed((str(path),), out, *_SCOPES, max_binlog_size=8192, uses_kernels=uses_kernels)
+        made.append(set(gained))
+        gained.clear()
+    assert made[0]
+    assert made[1] == made[0]
