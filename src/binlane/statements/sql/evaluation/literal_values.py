@@ -46,7 +46,7 @@ def number_value(text: str) -> int | Decimal | float:
 
 def bytes_value(text: str, *, is_hexadecimal: bool) -> str:
     """The bytes of `0x41`, `x'41'`, `0b1` or `b'1'`, behind an introducer or not."""
-    digits = text.rsplit(maxsplit=1)[-1].rstrip("'").rpartition("'")[2]
+    digits = text.rsplit(maxsplit=1)[-1].removesuffix("'").rpartition("'")[2]
     if digits[:2].lower() in {"0x", "0b"}:
         digits = digits[2:]
     if is_hexadecimal:
