@@ -35,7 +35,6 @@ _MAP: Final = 19
 _PAYLOAD: Final = 40
 _ANNOTATE: Final = 160
 _ROWS_TEXT: Final = 29
-_INSERT_WITH_EXTRA: Final = 30
 _MYSQL_GTID: Final = 33
 _GTID: Final = 162
 _PACKED_QUERY: Final = 165
