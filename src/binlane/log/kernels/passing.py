@@ -38,6 +38,7 @@ from binlane.log.kernels.passing_layout import (
     IS_UNSENT,
     KIND,
     KNOWN_STATEMENTS,
+    NEEDS_ROWS,
     NEXT,
     PACKETS_LEFT,
     PEER,
@@ -319,7 +320,7 @@ def followed_to(
                         if not is_as_demanded(data, head, end, demands):
                             return -1
                         insert_id = packed(data, packed_end(data, head + 1))
-                elif mark in (_EOF, _LOCAL_INFILE) or demands:
+                elif mark in (_EOF, _LOCAL_INFILE) or demands & (NEEDS_ROWS | ENDS):
                     return -1
                 else:
                     columns = 1 if mark < _PACKED_ONE else 0
@@ -354,7 +355,7 @@ def followed_to(
                 ):
                     return -1
                 if told & _STATE_CHANGED and demands:
-                    if at != start or head + length != end:
+                    if head + length != end:
                         return -1
                     if demands & ENDS:
                         end = answer_of_end(data, head, end, table, client, known)

@@ -714,6 +714,59 @@ def test_a_write_that_did_something_else_is_told(
         talk(work, judge=known.judge)
 
 
+_FIRST_READ = "SELECT a FROM t WHERE b = {}"
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_the_first_read_of_a_transaction_passes_and_is_told(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    known = Transaction()
+    first = SeenStatement(known.begun, "FIRST READ")
+    reads = known.judge
+    begun = ServerStatus.AUTOCOMMIT | ServerStatus.IN_TRANSACTION
+    rows = frames(
+        encode_result_set([ColumnDefinition(name="a")], [["r"]], capabilities=_BASE, status=begun),
+        1,
+    )
+    error = frame(ErrPacket(errno=1213, message="no", sqlstate="40001").encode(), 5)
+
+    async def begins(one: Talk) -> None:
+        await one.passes(one.client, one.source, known.begin)
+        await one.passes(one.source, one.client, _ok())
+
+    async def reads_first(one: Talk, number: int, *parts: bytes) -> None:
+        await one.passes(one.client, one.source, query(_FIRST_READ.format(number)))
+        await one.passes(one.source, one.client, *parts)
+        await asyncio.sleep(0.01)
+
+    async def work(one: Talk) -> None:
+        await known.judged(one)
+        await begins(one)
+        reads.unseen_now = Unseen(is_plain=False, place=known.writing, last=first)
+        await reads_first(one, 1, rows)
+        reads.unseen_now = Unseen(is_plain=False, place=known.idle)
+        await one.ask(known.commit, _ok(is_active=False), whole)
+        del reads.calls[:]
+        await begins(one)
+        await reads_first(one, 2, rows[:3], rows[3:-2], rows[-2:])
+        await one.ask(query(_UPDATE.format(3, 4)), known.updated, whole)
+        assert not reads.calls
+        await one.ask(known.commit, _ok(is_active=False), whole)
+        told = f"repeat FIRST READ with 0: {_FIRST_READ.format(2)}"
+        updated = f"repeat UPDATE with 0: {_UPDATE.format(3, 4)}"
+        assert reads.calls == [_FIRST, told, updated, "judge", "done"]
+        del reads.calls[:]
+        await begins(one)
+        await reads_first(one, 5, rows[:-9], error)
+        told = f"go on with {_FIRST_READ.format(5)} as FIRST READ"
+        assert reads.calls == [_FIRST, told, "done"]
+        assert reads.replies[-1][-1].errno == 1213
+
+    with form(build, monkeypatch):
+        talk(work, judge=reads)
+
+
 @pytest.mark.parametrize("build", _COMPILED)
 @pytest.mark.parametrize(
     ("number", "text"),
