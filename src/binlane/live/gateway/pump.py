@@ -2,15 +2,18 @@
 
 An epoll instance of its own is one reader of the loop. Where kernels are compiled, one of them receives
 what there is and serves the sessions of which nobody has to know more than their frames
-(`kernels.passing`); all else is handed to each connection's protocol.
+(`kernels.passing`); all else is handed to each connection's protocol. A loop of `waiting_loop` waits in that
+kernel: what passes does not wake it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import select
+import selectors
 import socket
 from collections.abc import Callable
+from math import ceil
 from struct import Struct
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
@@ -93,10 +96,17 @@ class Pump:
         self._epoll = select.epoll()
         self._by_number: dict[int, PumpedSocket] = {}
         self._terms: dict[Terms, set[PumpedSocket]] = {}
-        asyncio.get_running_loop().add_reader(self._epoll.fileno(), self._turn)
         self._kernel: Callable[..., int] | None = None
         if is_compiled((_MODULE,)):
             self._prepare_kernel()
+        loop, self._other = asyncio.get_running_loop(), -1
+        selector = _selectors.get(loop)
+        if selector is None or self._kernel is None:
+            loop.add_reader(self._epoll.fileno(), self._turn)
+        else:
+            self._other = selector.fileno()
+            self._epoll.register(self._other, _IN)
+            selector.waits = self._turn
 
     def _prepare_kernel(self) -> None:
         import numpy as np  # noqa: PLC0415 - only kernels need it
@@ -281,8 +291,13 @@ class Pump:
 
     # Turns ----------------------------------------------------------------------------------------
 
-    def _turn(self) -> None:
-        """Serve what is ready."""
+    def _turn(self, timeout_ms: int = 0) -> None:
+        """Serve what is ready.
+
+        Args:
+            timeout_ms: Milliseconds to wait, until something is handed back or the loop has other things to do;
+                below 0 without end.
+        """
         kernel = self._kernel
         if kernel is None:
             for number, mask in self._epoll.poll(0, EVENTS_MAX):
@@ -291,10 +306,9 @@ class Pump:
         for terms, sessions in self._terms.items():
             if sessions and not terms():
                 for client in tuple(sessions):
-                    assert client.taken_back is not None, "the kernel serves it"
-                    client.taken_back()
+                    self._call(client.number, _do_nothing, None)
         handed = self._handed
-        count = self._run_kernel(kernel)
+        count = self._run_kernel(kernel, timeout_ms)
         if not count:
             return
         # What a protocol does may bring the next turn's bytes, but not here: they are copied one by one.
@@ -310,12 +324,12 @@ class Pump:
             else:
                 self._call(number, PumpedSocket.happened, mask)
 
-    def _run_kernel(self, kernel: Callable[..., int]) -> int:
+    def _run_kernel(self, kernel: Callable[..., int], timeout_ms: int) -> int:
         """Let the kernel serve what is ready; gives the number of things that it hands back."""
         known, messages = self._known, self._messages
         messages.begin_turn()
         count = kernel(
-            *(self._epoll.fileno(), self._events, self._table),
+            *(self._epoll.fileno(), (timeout_ms, self._other), self._events, self._table),
             (
                 *(self._statements, known.texts, known.table, self._records),
                 *(known.piece_places, known.pieces, messages.said),
@@ -511,6 +525,10 @@ class PumpedSocket(asyncio.Transport):
         self._protocol.connection_lost(error)
 
 
+def _do_nothing(_connection: PumpedSocket, _given: object) -> None:
+    """A connection is only taken back."""
+
+
 def _grown(table: Any, length: int) -> Any:
     import numpy as np  # noqa: PLC0415 - only kernels need it
 
@@ -519,8 +537,39 @@ def _grown(table: Any, length: int) -> Any:
     return grown
 
 
+class _WaitingSelector(selectors.EpollSelector):
+    """A loop's selector that lets the pump wait.
+
+    Attributes:
+        waits: Serves connections for up to so many milliseconds, or, below 0, until this selector has an event.
+    """
+
+    waits: Callable[[int], None] | None = None
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for events, as selectors do."""
+        if self.waits is not None:
+            self.waits(-1 if timeout is None else max(0, ceil(1000 * timeout)))
+            timeout = 0
+        return super().select(timeout)
+
+
+_selectors: WeakKeyDictionary[asyncio.AbstractEventLoop, _WaitingSelector] = WeakKeyDictionary()
+
+
+def waiting_loop() -> asyncio.AbstractEventLoop:
+    """Make an event loop that waits in the kernel which serves sessions that pass.
+
+    Their terms are asked when the loop does something, so nothing but the loop may change them.
+    """
+    selector = _WaitingSelector()
+    loop = asyncio.SelectorEventLoop(selector)
+    _selectors[loop] = selector
+    return loop
+
+
 _pumps: WeakKeyDictionary[asyncio.AbstractEventLoop, ref[Pump]] = WeakKeyDictionary()
-"""The pump of each loop, whose reader holds it."""
+"""The pump of each loop, whose reader or selector holds it."""
 
 
 def pumped(connected: socket.socket, protocol: asyncio.Protocol) -> PumpedSocket:

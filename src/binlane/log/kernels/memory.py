@@ -20,6 +20,7 @@ Bytes = npt.NDArray[np.uint8]
 
 _intrinsic: Callable[[Callable[..., Any]], Any] = intrinsic
 _insert_function: Callable[..., Any] = cgutils.get_or_insert_function
+_alloca_once: Callable[..., Any] = cgutils.alloca_once
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 

@@ -47,6 +47,7 @@ from binlane.log.kernels.passing_layout import (
     READ_MAX,
     REPORTS_PROGRESS,
     RULES,
+    SAID_LENGTH,
     SOURCE,
     STATEMENTS,
     STATUS,
@@ -70,10 +71,17 @@ from binlane.log.kernels.passing_statements import (
     store,
 )
 from binlane.log.kernels.passing_texts import known_text, passes_text
-from binlane.log.kernels.sockets import EVENT_NUMBER, EVENT_SIZE, receive, send, wait
+from binlane.log.kernels.sockets import (
+    EVENT_NUMBER,
+    EVENT_SIZE,
+    clock_ms,
+    receive,
+    send,
+    wait,
+)
 
 _ROUNDS: Final = 4
-"""Times that ready connections are looked for, as long as all of them pass."""
+"""Times that ready connections are looked for without waiting, as long as all of them pass."""
 _HEADER: Final = 4
 _FRAME_MAX: Final = 0xFFFFFF
 _HEAD_MAX: Final = 24
@@ -100,6 +108,7 @@ _IN_TRANSACTION: Final = 1
 
 def pass_on(
     epoll: int,
+    waiting: tuple[int, int],
     events: Bytes,
     table: Numbers,
     known: Known,
@@ -110,6 +119,8 @@ def pass_on(
 
     Args:
         epoll: File number of the epoll instance.
+        waiting: Milliseconds for which the kernel waits until something is handed back, below 0 without end; and
+            the file number of what ends that as well when it is ready, -1 for none.
         events: Room for `EVENTS_MAX` events of epoll.
         table: The connections, as in `passing_layout`.
         known: Prepared statements of the sessions, known texts, transitions, records of the sessions' commands,
@@ -123,12 +134,31 @@ def pass_on(
     """
     count = 0
     at = 0
-    for _ in range(_ROUNDS):
-        ready = wait(epoll, events, EVENTS_MAX)
+    left_ms, other = waiting
+    ends_ms = clock_ms() + left_ms if left_ms > 0 else 0
+    rounds = 0
+    is_over = False
+    while not (count or is_over):
+        ready = wait(epoll, events, EVENTS_MAX, 0)
+        if ready <= 0:
+            say(known[6])
+            if not left_ms or load_i64(known[6], SAID_LENGTH):
+                break
+            ready = wait(epoll, events, EVENTS_MAX, left_ms)
+            if ready <= 0:
+                break
+        rounds += 1
+        if not left_ms:
+            is_over = rounds >= _ROUNDS
+        elif left_ms > 0:
+            left_ms = max(ends_ms - clock_ms(), 0)
         for each in range(ready):
             place = each * EVENT_SIZE
             mask = load_u32(events, place)
             number = load_u32(events, place + EVENT_NUMBER)
+            if number == other:
+                is_over = True
+                continue
             row = number * FIELDS
             kind = table[row + KIND]
             got = -1
@@ -186,8 +216,6 @@ def pass_on(
                     handed[item + HANDED_FIELDS + 2] = at
                     handed[item + HANDED_FIELDS + 3] = 0
                     count += 1
-        if count or ready <= 0:
-            break
     say(known[6])
     return count
 
@@ -413,7 +441,7 @@ _KNOWN: Final = "int64[::1], uint8[::1], int64[::1], uint8[::1], int64[::1], uin
 EXPORTS: Final = (
     (
         pass_on,
-        f"int64(int64, uint8[::1], int64[::1], Tuple(({_KNOWN})), uint8[::1], int64[::1])",
+        f"int64(int64, UniTuple(int64, 2), uint8[::1], int64[::1], Tuple(({_KNOWN})), uint8[::1], int64[::1])",
     ),
     (keep_text, "int64(uint8[::1], int64, uint8[::1])"),
 )

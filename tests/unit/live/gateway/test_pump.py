@@ -6,8 +6,10 @@ import asyncio
 import random
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -58,10 +60,19 @@ _FORMS = [None, *_COMPILED, *([Build.PLAIN] if can_jit() else [])]
 
 @contextmanager
 def form(build: Build | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let a pump have its kernel in a form, or none."""
+    """Let a pump have its kernel in a form, or none; in the compiled one the loop waits."""
     monkeypatch.setattr(pump, "is_compiled", lambda _: build is not None)
+    make = pump.waiting_loop if build is Build.COMPILED else None
+    monkeypatch.setattr(asyncio, "run", partial(_run, make))
     with running(build or Build.PLAIN):
         yield
+
+
+def _run(
+    make: Callable[[], asyncio.AbstractEventLoop] | None, work: Coroutine[None, None, None]
+) -> None:
+    with asyncio.Runner(loop_factory=make) as runner:
+        runner.run(work)
 
 
 class Talk:
@@ -1025,6 +1036,41 @@ def test_terms_that_end(monkeypatch: pytest.MonkeyPatch, build: Build) -> None:
         holds[0], judge.unseen_now = False, None
         await one.ask(query("BEGIN"), frame(OkPacket().encode(_BASE), 1), whole)
         assert len(judge.statements) == 1
+
+    with form(build, monkeypatch):
+        talk(work, judge=judge)
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_the_loop_goes_on_while_commands_pass_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    judge = RecordingJudge(verdict=lambda _: PASS, unseen_now=Unseen(is_plain=True))
+    is_over = threading.Event()
+    reply = frame(OkPacket().encode(_BASE), 1)
+
+    def ask(one: Talk) -> int:
+        count = 0
+        for each in (one.client, one.source):
+            each.settimeout(_TIMEOUT_S)
+        while not is_over.is_set():
+            one.client.sendall(query("BEGIN"))
+            one.source.recv(1 << 10)
+            one.source.sendall(reply)
+            one.client.recv(1 << 10)
+            count += 1
+        return count
+
+    async def work(one: Talk) -> None:
+        await asyncio.sleep(0.02)
+        assert one.is_passing
+        asking = asyncio.get_running_loop().run_in_executor(None, ask, one)
+        for _ in range(20):
+            await asyncio.sleep(0.01)  # a timer
+            await asyncio.to_thread(lambda: None)  # another thread that wakes the loop
+        is_over.set()
+        assert await asking > 20
+        assert not judge.statements
 
     with form(build, monkeypatch):
         talk(work, judge=judge)

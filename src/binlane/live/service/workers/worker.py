@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from binlane.live.answers.session_judges import Port
 from binlane.live.gateway.client_counts import ClientCounts
+from binlane.live.gateway.pump import waiting_loop
 from binlane.live.gateway.transport import Gateway
 from binlane.live.port.attribution_messages import AttributionSender
 from binlane.live.port.catalog_connections import CatalogConnections
@@ -222,7 +223,8 @@ def work(descriptors: Sequence[int]) -> None:
         [socket.socket(fileno=each) for each in listening],
         memoryview(mmap.mmap(memory, 0)),
     )
-    asyncio.run(worker.run(socket.socket(fileno=link)))
+    with asyncio.Runner(loop_factory=waiting_loop) as runner:
+        runner.run(worker.run(socket.socket(fileno=link)))
 
 
 def main() -> None:
