@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count, cycle, islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +41,7 @@ from binlane.log.grouping.inner import expanded_all
 from binlane.log.grouping.placing import place, place_group
 from binlane.log.grouping.walk import walk
 from binlane.names import TableName
+from binlane.positions import MysqlGtid
 from binlane.statements.check.definitions import read_definitions
 from tests.fixture_sets import fixture_set
 
@@ -103,7 +104,10 @@ _KINDS: Final[dict[str, tuple[str, _Wanted]]] = {
     "rows, group commits": ("md1011_group_commit", _has(*_ROWS)),
     "rows, texts, MySQL": ("my97_rows_query", _has(*_ROWS)),
     "rows, parts of JSON, MySQL": ("my97_json_partial", _has(EventType.PARTIAL_UPDATE_ROWS)),
-    "rows, GTIDs with tags, MySQL": ("my97_gtid_tagged", _has(EventType.GTID_TAGGED_LOG)),
+    "rows, GTIDs with tags, MySQL": (
+        "my97_gtid_tagged",
+        _both(_has(EventType.GTID_TAGGED_LOG), _has(*_ROWS)),
+    ),
     "statements": ("md1011_format_statement", _says(b"INSERT", b"UPDATE", b"DELETE", b"REPLACE")),
     "compressed, MySQL, two tables": ("my97_txn" + _PACKED, _two_tables),
     "DDL": ("md1011_ddl", _says(b"CREATE TABLE", b"ALTER TABLE", b"DROP TABLE")),
@@ -168,8 +172,11 @@ def _write(
                 names.add(event.body.database.decode())
     assert chosen, f"{fixture} has such groups"
     out = bytearray(MAGIC) + place(replace(first, body=head), len(MAGIC), head.format)
-    for group, sequence in islice(zip(cycle(chosen), count(1), strict=False), number):
-        numbered = tuple(_numbered(event, sequence) for event in group.events)
+    sequences: Counter[str] = Counter()
+    for clock, group in enumerate(islice(cycle(chosen), number), 1):
+        owner = group.gtid.tag if isinstance(group.gtid, MysqlGtid) else ""
+        sequences[owner] += 1
+        numbered = tuple(_numbered(event, sequences[owner], clock) for event in group.events)
         out += place_group(numbered, len(out), head.format)
     path.write_bytes(out)
     return names, tables
@@ -197,14 +204,15 @@ def _size(events: Sequence[Event]) -> int:
     return sum(event.header.length for event in events)
 
 
-def _numbered(event: Event, number: int) -> Event:
+def _numbered(event: Event, number: int, clock: int) -> Event:
+    """Give an event the number of its group among those of its GTID's tag, and its logical clock."""
     body = event.body
     if isinstance(body, GtidEvent):
         return replace(event, body=replace(body, sequence=number))
     if isinstance(body, MysqlGtidEvent):
         return replace(
             event,
-            body=replace(body, sequence=number, last_committed=number - 1, sequence_number=number),
+            body=replace(body, sequence=number, last_committed=clock - 1, sequence_number=clock),
         )
     return event
 

@@ -15,6 +15,7 @@ _ROLES: Final = {
     EventType.GTID: lay.GTID,
     EventType.GTID_LOG: lay.MYSQL_GTID,
     EventType.ANONYMOUS_GTID_LOG: lay.MYSQL_GTID,
+    EventType.GTID_TAGGED_LOG: lay.MYSQL_GTID,
     EventType.TABLE_MAP: lay.MAP,
     EventType.ANNOTATE_ROWS: lay.TEXT,
     EventType.ROWS_QUERY: lay.LENGTH_TEXT,
@@ -25,8 +26,6 @@ _ROLES: Final = {
     EventType.RAND: lay.VARIABLE,
     EventType.USER_VAR: lay.VARIABLE,
     EventType.TRANSACTION_PAYLOAD: lay.PACKED,
-    # Tagged GTID events tell their place in ways that only the codec knows.
-    EventType.GTID_TAGGED_LOG: lay.REFERENCE,
     EventType.XA_PREPARE_LOG: lay.XA_PREPARE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
     # The writer of an INCIDENT notes where replicas will stop.

@@ -32,6 +32,7 @@ from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.walk import Walker
 from binlane.log.grouping.window import PADDING, PIECE_BYTES, Bytes, ByteSource, Window
 from binlane.log.kernels import layout
+from binlane.log.kernels.load import kernels
 from binlane.positions import (
     AnyGtid,
     Gtid,
@@ -221,8 +222,10 @@ class RawRun:
                 position.covers(Gtid(int(domain), 0, int(sequence)))
                 for domain, sequence in zip(domains[begins], sequences[begins], strict=True)
             )
-        if (types == _GTID_LOG_TYPE).all() and isinstance(position, GtidSet):
-            given = GtidSet.of(self._mysql_gtids(offsets))
+        if ((types == _GTID_LOG_TYPE) | (types == _TAGGED_TYPE)).all() and isinstance(
+            position, GtidSet
+        ):
+            given = GtidSet.of(self._mysql_gtids(first))
             size = sum(last - first + 1 for run in given.runs for first, last in run.intervals)
             return size == self.count and not position.intersection(given)
         return False
@@ -244,14 +247,10 @@ class RawRun:
         if mariadb.shape[0]:
             assert isinstance(position, GtidPosition), "a log is of one flavor"
             position = position.union(GtidPosition.of(self._mariadb_gtids(mariadb)))
-        mysql = offsets[types == _GTID_LOG_TYPE]
+        mysql = first[(types == _GTID_LOG_TYPE) | (types == _TAGGED_TYPE)]
         if mysql.shape[0]:
             assert isinstance(position, GtidSet), "a log is of one flavor"
             position = position.union(GtidSet.of(self._mysql_gtids(mysql)))
-        for number in np.flatnonzero(types == _TAGGED_TYPE):
-            tagged = self.gtid(start + int(number))
-            assert tagged is not None, "such an event has a GTID"
-            position = position.advance(tagged)
         return position
 
     def _mariadb_gtids(self, offsets: _Offsets) -> Iterator[Gtid]:
@@ -264,21 +263,60 @@ class RawRun:
             server_id = self._numbers(offsets[at : at + 1] + 5, 4)[0]
             yield Gtid(int(domains[at]), int(server_id), int(sequences[at]))
 
-    def _mysql_gtids(self, offsets: _Offsets) -> list[GtidRun]:
-        """The sequences of each source, as runs without a tag."""
-        bodies = offsets + HEADER_LENGTH
-        uuids = self.data[bodies[:, None] + np.arange(1, 17)]
+    def _mysql_gtids(self, first: npt.NDArray[np.int64]) -> list[GtidRun | MysqlGtid]:
+        """The sequences of each source and tag.
+
+        Args:
+            first: Numbers of the groups' first events.
+        """
+        is_tagged = self.events[layout.EVENT_TYPE, first] == _TAGGED_TYPE
+        bodies = (
+            self.events[layout.EVENT_OFFSET, first[~is_tagged]].astype(np.int64) + HEADER_LENGTH
+        )
+        names = np.zeros((bodies.shape[0], layout.GTID_NAME_SIZE), np.uint8)
+        uuid_at = np.arange(1, layout.UUID_SIZE + 1)
+        names[:, : layout.UUID_SIZE] = self.data[bodies[:, None] + uuid_at]
         sequences = self._numbers(bodies + _SEQUENCE, 8).astype(np.int64)
-        found, owners = np.unique(uuids, axis=0, return_inverse=True)
+        others: list[MysqlGtid] = []
+        if is_tagged.any():
+            its_names, its_sequences, others = self._tagged_gtids(first[is_tagged])
+            names = np.concatenate([names, its_names])
+            sequences = np.concatenate([sequences, its_sequences])
+        found, owners = np.unique(names, axis=0, return_inverse=True)
         owners = owners.reshape(-1)
-        return [
+        runs = [
             GtidRun(
-                uuid_text(found[number].tobytes().hex()),
-                "",
+                uuid_text(name[: layout.UUID_SIZE].hex()),
+                name[layout.UUID_SIZE + 1 :][: name[layout.UUID_SIZE]].decode("ascii"),
                 _intervals(np.unique(sequences[owners == number])),
             )
-            for number in range(found.shape[0])
+            for number, name in enumerate(map(bytes, found))
         ]
+        return [*runs, *others]
+
+    def _tagged_gtids(
+        self, first: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], list[MysqlGtid]]:
+        """Read GTIDs with tags.
+
+        Args:
+            first: Numbers of the groups' first events.
+
+        Returns:
+            UUIDs with tags, as kernels write them, and sequences; and GTIDs that kernels do not read.
+        """
+        places = self.events[[layout.EVENT_OFFSET, layout.EVENT_END]][:, first].astype(np.int64)
+        names = np.zeros((first.shape[0], layout.GTID_NAME_SIZE), np.uint8)
+        sequences = np.zeros((1, first.shape[0]), np.int64)
+        count = kernels().read_tagged(
+            self.data, np.ascontiguousarray(places), names.reshape(-1), sequences
+        )
+        others = [gtid_of(self.event(int(event))) for event in first[count:]]
+        return (
+            names[:count],
+            sequences[0, :count],
+            [gtid for gtid in others if isinstance(gtid, MysqlGtid)],
+        )
 
     def _numbers(self, offsets: _Offsets, size: int) -> npt.NDArray[np.uint64]:
         """Little-endian numbers of `size` bytes."""

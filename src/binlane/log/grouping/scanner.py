@@ -72,6 +72,7 @@ _CHECKS: Final[Mapping[EventType, int]] = {
     EventType.GTID: layout.IS_GTID,
     EventType.GTID_LOG: layout.IS_MYSQL_GTID,
     EventType.ANONYMOUS_GTID_LOG: layout.IS_MYSQL_GTID | layout.IS_ANONYMOUS,
+    EventType.GTID_TAGGED_LOG: layout.IS_TAGGED_GTID,
     EventType.TABLE_MAP: layout.IS_TABLE_MAP,
 }
 # Readers that need only rows look into these events themselves.

@@ -5,8 +5,9 @@ allocates nothing, raises nothing, uses no global but constants and checks every
 buffer; buffers are padded by 64 bytes behind what they hold. The same functions run as plain
 Python, which is how tests look at them, and nothing here imports the rest of binlane.
 
-`load` gives the kernels to whoever calls them, `build` compiles them ahead, `memory` has what
-kernels share. Every other module has kernels and lists them in `EXPORTS`, each with its signature.
+`load` gives the kernels to whoever calls them, `build` compiles them ahead, `memory` has what all
+kernels share. Modules with kernels list them in `EXPORTS`, each with its signature; the others are
+parts of theirs.
 """
 
 from __future__ import annotations

@@ -12,7 +12,13 @@ from typing import Final
 from numba.extending import register_jitable
 
 from binlane.log.kernels import route_layout as lay
-from binlane.log.kernels.copying_places import seal, store, write_mysql_gtid
+from binlane.log.kernels.copying_places import (
+    is_known_gtid,
+    is_mysql_gtid,
+    seal,
+    store,
+    write_mysql_gtid,
+)
 from binlane.log.kernels.copying_xa import View, finish_xa, is_known_xa, may_prepare, note_xa
 from binlane.log.kernels.layout import (
     EVENT_BITMAP,
@@ -52,7 +58,6 @@ _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
 _NOT_CASCADED: Final = 0x12
 """Flags of rows: foreign keys are not looked at, or what they do is logged."""
-_MYSQL_GTID: Final = 33
 
 
 @register_jitable
@@ -170,6 +175,13 @@ def _has_statement(run: Run, first: int, end: int, texts: Texts) -> bool:
 
 
 @register_jitable
+def _is_known_gtid(run: Run, event: int) -> bool:
+    """True if MySQL's GTID event can be written at another place."""
+    data, events, _, _ = run
+    return is_known_gtid(data, int(events[EVENT_OFFSET, event]), int(events[EVENT_END, event]))
+
+
+@register_jitable
 def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state: Numbers) -> int:
     """Decide the result for a group: 1 if a part stays, 0 for nothing, -1 for the reference.
 
@@ -258,7 +270,11 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
                 return -1
             prepares = True
             actions[event] = lay.COPY
-        elif role == lay.OTHER or role == lay.REFERENCE:
+        elif (
+            role == lay.OTHER
+            or role == lay.REFERENCE
+            or (role == lay.MYSQL_GTID and not _is_known_gtid(run, event))
+        ):
             return -1
         else:
             actions[event] = lay.COPY
@@ -354,7 +370,7 @@ def _write(
 @register_jitable
 def _head_count(events: Small, first: int) -> int:
     """The number of events before the first statement of a group: MySQL has a BEGIN there."""
-    return 2 if events[EVENT_TYPE, first] == _MYSQL_GTID else 1
+    return 2 if is_mysql_gtid(events[EVENT_TYPE, first]) else 1
 
 
 @register_jitable
@@ -388,7 +404,7 @@ def _write_planned(
     data, events, _, _ = run
     forms, bodies, arena = planned
     at = int(events[EVENT_OFFSET, ends[0]])
-    if events[EVENT_TYPE, ends[0]] == _MYSQL_GTID:
+    if is_mysql_gtid(events[EVENT_TYPE, ends[0]]):
         stop = int(events[EVENT_END, ends[0]])
         others = _planned_size(events, ends, planned, group) - (stop - at) - _CHECKSUM
         write_mysql_gtid(data, (at, stop), others, 1, out, state)
@@ -441,6 +457,9 @@ def copy_groups(
         left_out = state[lay.TEXTS_LEFT_OUT]
         has_plan = group < forms.shape[1] and forms[lay.FORM_COUNT, group] != 0
         if has_plan and forms[lay.FORM_FIRST, group] != lay.OWN_BYTES:
+            is_mysql = is_mysql_gtid(events[EVENT_TYPE, first])
+            if is_mysql and not _is_known_gtid(run, first):
+                return lay.ASK
             if state[lay.POSITION] >= state[lay.LIMIT]:
                 return lay.ROTATE
             size = _planned_size(events, (first, end), planned, group)
@@ -473,6 +492,7 @@ def copy_groups(
                         stays = -1
                 if (
                     role == lay.REFERENCE
+                    or (role == lay.MYSQL_GTID and not _is_known_gtid(run, event))
                     or (role == lay.XA_PREPARE and not has_xa)
                     or (
                         state[lay.KEEPS_ALL] == lay.ASKS

@@ -8,6 +8,7 @@ from numba.extending import register_jitable
 
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.memory import Bytes, copy_bytes, crc32, load_i64
+from binlane.log.kernels.tagged_gtids import clock_of_tagged, is_known_tagged, put_tagged
 from binlane.log.kernels.text_shapes import Numbers
 
 _HEADER: Final = 19
@@ -17,6 +18,8 @@ _SEQUENCE: Final = 34
 _TIMES: Final = 42
 _MASK32: Final = 0xFFFFFFFF
 _MAY_HAVE_STATEMENTS: Final = 1
+_GTID: Final = 33
+_TAGGED_GTID: Final = 42
 
 
 @register_jitable
@@ -65,6 +68,37 @@ def seal(out: Bytes, at: int, length: int, state: Numbers) -> None:
 
 
 @register_jitable
+def is_mysql_gtid(kind: int) -> bool:
+    """True for the type of MySQL's GTID events, behind which a group has a BEGIN."""
+    return kind in (_GTID, _TAGGED_GTID)
+
+
+@register_jitable
+def is_known_gtid(data: Bytes, at: int, end: int) -> bool:
+    """True if `write_mysql_gtid` can write an event."""
+    return data[at + 4] != _TAGGED_GTID or is_known_tagged(data, at, end)
+
+
+@register_jitable
+def _write_tagged(
+    data: Bytes, place_in: tuple[int, int], others: int, alone: int, out: Bytes, state: Numbers
+) -> None:
+    """Write MySQL's GTID event with a tag, as `write_mysql_gtid`."""
+    committed, sequence = clock_of_tagged(data, place_in[0], place_in[1])
+    if sequence:
+        committed = (sequence - 1 if alone else committed) + state[lay.CLOCK_BASE]
+        sequence += state[lay.CLOCK_BASE]
+        state[lay.CLOCK] = max(state[lay.CLOCK], sequence)
+    flags = _MAY_HAVE_STATEMENTS if alone else 0
+    to = state[lay.OUT_LENGTH]
+    others += _HEADER + _CHECKSUM
+    length = put_tagged(data, place_in, others, (committed, sequence), flags, out, to)
+    if alone:
+        state[lay.CLOCK_BASE] = state[lay.CLOCK]
+    seal(out, to, length, state)
+
+
+@register_jitable
 def write_mysql_gtid(
     data: Bytes, place_in: tuple[int, int], others: int, alone: int, out: Bytes, state: Numbers
 ) -> None:
@@ -73,6 +107,9 @@ def write_mysql_gtid(
     One that stands `alone` says that there are statements, and that all before must be applied first.
     """
     at, end = place_in
+    if data[at + 4] == _TAGGED_GTID:
+        _write_tagged(data, place_in, others, alone, out, state)
+        return
     to = state[lay.OUT_LENGTH]
     length = end - at
     place = _length_place(data, at, end)

@@ -19,8 +19,10 @@ from binlane.log.kernels.layout import (
     EVENT_TYPE,
     GROUP_END,
     GROUP_FIRST,
+    GTID_NAME_SIZE,
 )
 from binlane.log.kernels.memory import Bytes, is_equal, load_u16, load_u32
+from binlane.log.kernels.tagged_gtids import is_known_tagged, name_of_tagged
 from binlane.log.kernels.text_shapes import is_bracket
 
 Numbers = npt.NDArray[np.int64]
@@ -35,7 +37,7 @@ _MAP: Final = 19
 _PAYLOAD: Final = 40
 _ANNOTATE: Final = 160
 _ROWS_TEXT: Final = 29
-_MYSQL_GTID: Final = 33
+_MYSQL_GTIDS: Final = (33, 42)
 _GTID: Final = 162
 _PACKED_QUERY: Final = 165
 _STATEMENT_END: Final = 1
@@ -104,7 +106,7 @@ def look(run: Events, mark: Bytes, name_at: int, facts: Numbers, pieces: Numbers
         bits, thread, from_query = 0, -1, -1
         begin = count
         # MySQL has a BEGIN behind the GTID.
-        is_mysql = events[EVENT_TYPE, first] == _MYSQL_GTID
+        is_mysql = events[EVENT_TYPE, first] in _MYSQL_GTIDS
         head = first + 2 if is_mysql else first + 1
         start, table, text, text_end = head, -2, 0, 0
         kind = int(events[EVENT_TYPE, end - 1])
@@ -162,7 +164,29 @@ def look(run: Events, mark: Bytes, name_at: int, facts: Numbers, pieces: Numbers
     return count
 
 
+def read_tagged(data: Bytes, places: Numbers, names: Bytes, sequences: Numbers) -> int:
+    """Read GTIDs with tags.
+
+    Args:
+        data: Bytes with the events.
+        places: Places of the events' first bytes, and behind their bodies, a column an event.
+        names: Receives UUIDs and tags, `GTID_NAME_SIZE` bytes each.
+        sequences: Receives the sequences of the GTIDs, in its first row.
+
+    Returns:
+        How many were read: all, or those before the first one that is left to the reference.
+    """
+    for each in range(places.shape[1]):
+        at, end = places[0, each], places[1, each]
+        if not is_known_tagged(data, at, end):
+            return each
+        name = names[each * GTID_NAME_SIZE : (each + 1) * GTID_NAME_SIZE]
+        sequences[0, each] = name_of_tagged(data, at, end, name)
+    return int(places.shape[1])
+
+
 EXPORTS: Final = (
+    (read_tagged, "int64(uint8[::1], int64[:, ::1], uint8[::1], int64[:, ::1])"),
     (
         look,
         (

@@ -32,6 +32,7 @@ IS_PAYLOAD: Final = 131072
 IS_XA_PREPARE: Final = 262144
 MAY_BE_XA: Final = 524288
 IS_VARIABLE: Final = 1048576
+IS_TAGGED_GTID: Final = 2097152
 
 # The state between two calls.
 OFFSET: Final = 0
@@ -94,6 +95,10 @@ MAP_LENGTH: Final = 1
 MAP_COLUMNS: Final = 2
 
 GTID_TEXT_MAX: Final = 112
+UUID_SIZE: Final = 16
+TAG_MAX: Final = 32
+GTID_NAME_SIZE: Final = UUID_SIZE + 1 + TAG_MAX
+"""Bytes of a UUID, of the length of a tag, and of the tag."""
 NO_ID: Final = -1
 
 # Results of `locate`: all events are done; the tables are full; an image is damaged.

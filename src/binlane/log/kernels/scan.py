@@ -46,6 +46,7 @@ from binlane.log.kernels.layout import (
     GROUPS,
     GTID_LENGTH,
     GTID_MICROS,
+    GTID_NAME_SIZE,
     GTID_TEXT_MAX,
     HAS_AFTER,
     HAS_EXTRA,
@@ -65,6 +66,7 @@ from binlane.log.kernels.layout import (
     IS_ROWS,
     IS_STRICT,
     IS_TABLE_MAP,
+    IS_TAGGED_GTID,
     IS_TRANSACTION,
     IS_VARIABLE,
     IS_XA_PREPARE,
@@ -84,10 +86,12 @@ from binlane.log.kernels.layout import (
     STATEMENT,
     STATES,
     TOLD,
+    UUID_SIZE,
     VERDICT,
 )
 from binlane.log.kernels.memory import (
     Bytes,
+    copy_bytes,
     crc32,
     is_equal,
     load_i64,
@@ -95,6 +99,11 @@ from binlane.log.kernels.memory import (
     load_u32,
     load_u48,
     prefetch,
+)
+from binlane.log.kernels.tagged_gtids import (
+    is_known_tagged,
+    micros_of_tagged,
+    name_of_tagged,
 )
 from binlane.log.kernels.text_shapes import is_variable
 
@@ -215,16 +224,43 @@ def _mysql_gtid(data: Bytes, event: int, end: int, kind: int, state: Numbers, te
     if kind & IS_ANONYMOUS:
         return CHECKED
     start = state[GROUPS] * GTID_TEXT_MAX
-    to = start
-    for index in range(16):
+    to = _put_uuid(data, body + 1, texts, start)
+    texts[to] = _COLON
+    state[GTID_LENGTH] = write_number(texts, to + 1, sequence) - start
+    return CHECKED
+
+
+@register_jitable(inline="always")
+def _put_uuid(data: Bytes, at: int, texts: Bytes, to: int) -> int:
+    """Write a UUID's text; gives the place behind it."""
+    for index in range(UUID_SIZE):
         if index == 4 or index == 6 or index == 8 or index == 10:
             texts[to] = _DASH
             to += 1
-        byte = int(data[body + 1 + index])
+        byte = int(data[at + index])
         for shift in range(4, -1, -4):
             digit = (byte >> shift) & 15
             texts[to] = 48 + digit if digit < 10 else 87 + digit
             to += 1
+    return to
+
+
+@register_jitable
+def _tagged_gtid(data: Bytes, event: int, end: int, state: Numbers, texts: Bytes) -> int:
+    """Check MySQL's GTID event with a tag and write its text; 0 if it is not for this kernel."""
+    if not is_known_tagged(data, event, end):
+        return 0
+    state[GTID_MICROS] = micros_of_tagged(data, event, end)
+    start = state[GROUPS] * GTID_TEXT_MAX
+    # The name stands for a moment where the text will end.
+    name = texts[start + GTID_TEXT_MAX - GTID_NAME_SIZE : start + GTID_TEXT_MAX]
+    sequence = name_of_tagged(data, event, end, name)
+    to = _put_uuid(name, 0, texts, start)
+    size = int(name[UUID_SIZE])
+    if size:
+        texts[to] = _COLON
+        copy_bytes(texts, to + 1, name, UUID_SIZE + 1, size)
+        to += 1 + size
     texts[to] = _COLON
     state[GTID_LENGTH] = write_number(texts, to + 1, sequence) - start
     return CHECKED
@@ -403,6 +439,8 @@ def verdict_of(
         return _gtid(data, at, end, kind, state, texts)
     if kind & IS_MYSQL_GTID:
         return _mysql_gtid(data, at, end, kind, state, texts)
+    if kind & IS_TAGGED_GTID:
+        return _tagged_gtid(data, at, end, state, texts)
     if kind & IS_QUERY:
         return _query(data, body, end)
     if kind & IS_XID:

@@ -31,6 +31,7 @@ from binlane.log.kernels.layout import (
     IS_QUERY,
     IS_ROWS,
     IS_TABLE_MAP,
+    IS_TAGGED_GTID,
     IS_TRANSACTION,
     KEEPS,
     LENGTH_MAX,
@@ -155,7 +156,7 @@ def _check(
     if kind & (CONTROL | STARTS_GROUP):
         end_group(state, figures, tables, 1)  # what is still open was rolled back
     verdict = _simple_verdict(at, stop, kind)
-    if verdict == 0:
+    if verdict == 0 and not kind & IS_TAGGED_GTID:
         verdict = verdict_of(
             data,
             at,

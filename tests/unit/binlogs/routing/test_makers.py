@@ -37,6 +37,7 @@ from binlane.log.grouping.walk import walk
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import is_compiled
 from binlane.names import TableName
+from binlane.positions import GtidPosition, GtidSet, Position
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
 from tests.fixture_sets import fixture_set, server_sets
 from tests.routed_files import written
@@ -415,3 +416,17 @@ def test_sequences_are_those_of_gtids(tmp_path: Path) -> None:
                 is_told = gtid is not None and not getattr(gtid, "tag", "")
                 expected.append(gtid.sequence if gtid is not None and is_told else -1)
             assert np.array_equal(run.sequences(), expected)
+
+
+def test_positions_behind_runs_are_those_behind_their_groups(tmp_path: Path) -> None:
+    for name in ("md1011_gtid", "my97_gtid", "my97_gtid_tagged", "my97_gtid_off"):
+        for run in runs_of(written(name, tmp_path / name)):
+            gtids = [gtid for number in range(run.count) if (gtid := run.gtid(number)) is not None]
+            empty: Position = GtidPosition() if name.startswith("md") else GtidSet()
+            behind = empty
+            for gtid in gtids:
+                behind = behind.advance(gtid)
+            assert run.position_after(empty) == behind
+            assert run.follow(empty) == (behind, run.count)
+            if gtids:
+                assert run.follow(empty.advance(gtids[-1]))[1] < run.count
