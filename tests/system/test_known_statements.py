@@ -258,11 +258,13 @@ def _alone(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]:
     yield False, "INSERT INTO p VALUES (99, 'first')"
     often = _ALONE
     for number in range(100, 100 + count):
-        if number % 25 == 0:
+        if number % 50 == 0:
             often = tuple(numbers.sample(_ALONE, 5))
+            yield False, "COMMIT"
+            yield False, "SET autocommit = 1"
         values = {"text": f"{number}", "number": number, "few": numbers.randrange(1, 4)}
         values["long"] = "x" * numbers.choice((5, 45))
-        if numbers.random() < 0.04:
+        if numbers.random() < 0.03:
             yield False, numbers.choice(_BETWEEN).format(**values)
         yield False, numbers.choice(often).format(**values)
 
