@@ -99,6 +99,12 @@ def cpu_of_threads_s(process_id: int) -> tuple[float, float]:
     return main, others
 
 
+def cpu_of_process_s(process_id: int) -> float:
+    """CPU time of one process so far, with all its threads."""
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
 def _children(process_id: int) -> list[int]:
     text = Path(f"/proc/{process_id}/task/{process_id}/children").read_text()
     return [int(each) for each in text.split()]
