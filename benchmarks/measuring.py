@@ -90,13 +90,22 @@ def cpu_of_threads_s(process_id: int) -> tuple[float, float]:
     main, others = 0.0, 0.0
     for each in (process_id, *_children(process_id)):
         for task in Path(f"/proc/{each}/task").iterdir():
-            fields = (task / "stat").read_text().rpartition(")")[2].split()
+            try:
+                fields = (task / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+                continue
             taken_s = (int(fields[11]) + int(fields[12])) / _TICKS
             if task.name == str(each):
                 main += taken_s
             else:
                 others += taken_s
     return main, others
+
+
+def cpu_of_process_s(process_id: int) -> float:
+    """CPU time of one process so far, with all its threads."""
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _children(process_id: int) -> list[int]:

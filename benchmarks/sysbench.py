@@ -2,14 +2,16 @@
 
 sysbench runs at the source, through `binlane serve` and, where it is installed, through HAProxy, which
 passes bytes on and knows nothing of the protocol; all in turns, over the same tables, on cores that
-server, port and sysbench share. `row` and `statement` are ports that judge for one binlog of that
+server, port and sysbench share. `row` and `statement` are ports that judge for binlogs of that
 format, which routing fills meanwhile; `relay` is a port whose source is not set up to be judged.
 
-    python -m benchmarks.sysbench [--only relay row statement] [--clients 8 32] [--seconds N]
+    python -m benchmarks.sysbench [--only relay row statement] [--binlogs N] [--clients 8 32] [--seconds N]
 
 `per_s` is transactions a second, `p95_ms` sysbench's time of a transaction; *ratio* is the way's
 transactions by those of direct connections: medians of the rounds, each with its least and most.
-`cpu_us` is the CPU time of all of binlane's processes for a statement, routing included. With `--beside` one
+`cpu_us` is the CPU time of all of binlane's processes for a statement, routing included;
+`routing_s_per_1000` is CPU seconds of the process that routes, until it is at rest, for 1,000 transactions: with
+workers that process serves no clients. With `--beside` one
 more session sends `SELECT 1` again and again: `select_p99_ms` is its time from sending to the answer.
 """
 
@@ -34,12 +36,15 @@ from typing import Final, NamedTuple
 
 import pymysql
 
-from benchmarks.measuring import cpu_of_threads_s
-from benchmarks.port import serving
+from benchmarks.measuring import cpu_of_process_s, cpu_of_threads_s
+from benchmarks.port import SETTINGS, serving
 from tests.serve_process import ServeProcess
 
 _SETTINGS: Final = ("relay", "row", "statement")
-_WORK: Final = ("oltp_read_write", "oltp_write_only", "oltp_point_select")
+_WORK: Final = (
+    *("oltp_read_write", "oltp_write_only", "oltp_point_select"),
+    *("oltp_insert", "oltp_update_non_index"),
+)
 _NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
 _HAPROXY: Final = """
 global
@@ -61,6 +66,7 @@ class _Turn(NamedTuple):
     per_s: float
     p95_ms: float
     cpu_us: float
+    routing_s_per_1000: float
     select_p99_ms: float
 
 
@@ -73,6 +79,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="binlane-bench-", dir=given.directory) as place:
         for name in given.only or _SETTINGS:
             with serving(Path(place) / name, name, given) as serve, _peers(serve) as ports:
+                for number in range(1, given.binlogs):
+                    serve.execute_as_root(f"CREATE BINLOG 'b{number}' FORMAT='{SETTINGS[name]}'")
                 _fill(serve)
                 for work in given.work:
                     for clients in given.clients:
@@ -85,6 +93,7 @@ def _options() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="*", choices=_SETTINGS, help="settings; all by default")
+    parser.add_argument("--binlogs", type=int, default=1, help="of the setting's format")
     parser.add_argument("--work", nargs="*", choices=_WORK, default=_WORK[:2])
     parser.add_argument("--clients", nargs="*", type=int, default=[8, 32])
     parser.add_argument("--seconds", type=int, default=5, help="of each turn")
@@ -141,7 +150,6 @@ def _measured(
     for _ in range(given.rounds):
         for name, port in ports.items():
             turns[name].append(_turn(serve, port, work, clients, given))
-            _let_routing_rest(serve)
     for name, mine in turns.items():
         ratios = [
             way.per_s / direct.per_s for way, direct in zip(mine, turns["direct"], strict=True)
@@ -154,6 +162,8 @@ def _measured(
             line["ratios"] = [round(min(ratios), 2), round(max(ratios), 2)]
         if name == "port":
             line["cpu_us"] = round(statistics.median(turn.cpu_us for turn in mine), 1)
+            routing_s = statistics.median(turn.routing_s_per_1000 for turn in mine)
+            line["routing_s_per_1000"] = round(routing_s, 3)
         if given.beside:
             line["select_p99_ms"] = round(statistics.median(turn.select_p99_ms for turn in mine), 2)
         yield line | {"load": round(os.getloadavg()[0], 1)}
@@ -162,7 +172,7 @@ def _measured(
 def _turn(
     serve: ServeProcess, port: int, work: str, clients: int, given: argparse.Namespace
 ) -> _Turn:
-    before = sum(cpu_of_threads_s(serve.process_id))
+    before, routing_before = _cpu_s(serve)
     times_ms: list[float] = []
     is_over = threading.Event()
     beside = threading.Thread(target=_select, args=(port, times_ms, is_over))
@@ -177,14 +187,27 @@ def _turn(
     is_over.set()
     if given.beside:
         beside.join()
-    cpu_s = sum(cpu_of_threads_s(serve.process_id)) - before
+    cpu_s = _cpu_s(serve)[0] - before
+    _let_routing_rest(serve)
+    routing_s = _cpu_s(serve)[1] - routing_before
     found = re.search(r"transactions: +(\d+) +\(([\d.]+) per sec", done.stdout)
     queries = re.search(r"queries: +(\d+)", done.stdout)
     late = re.search(r"95th percentile: +([\d.]+)", done.stdout)
     if not found or not queries or not late:
         raise SystemExit(done.stdout)
     p99_ms = statistics.quantiles(times_ms, n=100)[-1] if times_ms else 0.0
-    return _Turn(float(found[2]), float(late[1]), 1e6 * cpu_s / max(1, int(queries[1])), p99_ms)
+    return _Turn(
+        per_s=float(found[2]),
+        p95_ms=float(late[1]),
+        cpu_us=1e6 * cpu_s / max(1, int(queries[1])),
+        routing_s_per_1000=1000 * routing_s / max(1, int(found[1])),
+        select_p99_ms=p99_ms,
+    )
+
+
+def _cpu_s(serve: ServeProcess) -> tuple[float, float]:
+    """CPU time so far of all of binlane's processes, and of the one that routes."""
+    return sum(cpu_of_threads_s(serve.process_id)), cpu_of_process_s(serve.process_id)
 
 
 def _select(port: int, times_ms: list[float], is_over: threading.Event) -> None:

@@ -118,6 +118,43 @@ _OF_OTHER: Final = (
     "UPDATE beside.p SET v = '{text}' WHERE id = {few}",
     "INSERT INTO beside.p VALUES ({number}, 'ä{text}')",
 )
+_ALONE: Final = (
+    "INSERT INTO t (v) VALUES ('{text}')",
+    "INSERT INTO t (v, n) VALUES ('{text}', {number})",
+    "INSERT INTO t (id, v) VALUES ({number}0, '{text}')",
+    "INSERT INTO p VALUES ({number}, '{text}')",
+    "INSERT INTO p VALUES ({number}, '{long}')",
+    "INSERT INTO p VALUES ({few}, '{text}') ON DUPLICATE KEY UPDATE v = 'again {text}'",
+    "INSERT INTO t (v, n) VALUES ('{text}', {few}) ON DUPLICATE KEY UPDATE v = 'again {text}'",
+    "INSERT INTO p VALUES ({few}, 'there already')",
+    "INSERT IGNORE INTO p VALUES ({few}, '{text}')",
+    "REPLACE INTO p VALUES ({few}, '{text}')",
+    "REPLACE INTO t (v, n) VALUES ('{text}', {few})",
+    "UPDATE p SET v = '{text}' WHERE id = {few}",
+    "UPDATE p SET v = 'same' WHERE id = {few}",
+    "UPDATE p SET v = '{text}' WHERE id = {number}0",
+    "UPDATE beside.p SET v = '{text}' WHERE id = {few}",
+    "DELETE FROM p WHERE id = {number} - 2",
+    "DELETE FROM t WHERE n = {number}",
+    "SELECT v FROM p WHERE id = {few}",
+)
+_BETWEEN: Final = (
+    "SET SESSION sql_mode = ''",
+    "SET SESSION sql_mode = 'STRICT_TRANS_TABLES'",
+    "SET SESSION auto_increment_increment = {few}",
+    "SET insert_id = {number}00",
+    "SET autocommit = 0",
+    "SET autocommit = 1",
+    "INSERT INTO m (v) VALUES ({number})",
+    "INSERT INTO t (v) VALUES ('{text}'), ('more')",
+    "UPDATE p SET v = LAST_INSERT_ID() WHERE id = {few}",
+    "SELECT LAST_INSERT_ID(), ROW_COUNT()",
+    "SHOW WARNINGS",
+    "BEGIN",
+    "BEGIN",
+    "COMMIT",
+    "ROLLBACK",
+)
 _ENDS: Final = ("COMMIT", "COMMIT", "COMMIT", "COMMIT", "ROLLBACK")
 _BY_OTHERS: Final = (
     "ALTER TABLE known.p COMMENT = '{number}'",
@@ -216,6 +253,22 @@ def _any_order(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]
         yield False, numbers.choice(_ENDS)
 
 
+def _alone(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]:
+    """Writes that mostly have autocommit, of few kinds for a while."""
+    yield False, "INSERT INTO p VALUES (99, 'first')"
+    often = _ALONE
+    for number in range(100, 100 + count):
+        if number % 50 == 0:
+            often = tuple(numbers.sample(_ALONE, 5))
+            yield False, "COMMIT"
+            yield False, "SET autocommit = 1"
+        values = {"text": f"{number}", "number": number, "few": numbers.randrange(1, 4)}
+        values["long"] = "x" * numbers.choice((5, 45))
+        if numbers.random() < 0.03:
+            yield False, numbers.choice(_BETWEEN).format(**values)
+        yield False, numbers.choice(often).format(**values)
+
+
 def _told_twice(
     source: PrivateServer,
     monkeypatch: pytest.MonkeyPatch,
@@ -280,6 +333,20 @@ def test_transactions_whose_writes_come_in_any_order(
     if by_messages:
         assert known.by_kernel >= _PASSED_LEAST
     assert known.encoded > _COMPOSED_LEAST
+    for told, expected in zip(known.told, first.told, strict=True):
+        assert told == expected
+
+
+@pytest.mark.parametrize("run", [run_judged, run_prepared])
+@pytest.mark.parametrize(
+    "seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 8))]
+)
+def test_writes_with_autocommit(
+    source: PrivateServer, monkeypatch: pytest.MonkeyPatch, seed: int, run: _Running
+) -> None:
+    statements = list(_alone(random.Random(seed), 400))
+    known, first = _told_twice(source, monkeypatch, statements, _SCOPED, run=run, by_messages=True)
+    assert known.by_kernel >= _PASSED_LEAST
     for told, expected in zip(known.told, first.told, strict=True):
         assert told == expected
 

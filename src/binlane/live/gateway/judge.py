@@ -152,7 +152,7 @@ NOTHING_LEFT = Done()
 
 
 class PlanPiece(NamedTuple):
-    """The part of a write in the plan of its transaction, as `passing_layout` describes pieces.
+    """The part of a statement in the plan of its transaction, as `passing_layout` describes pieces.
 
     Attributes:
         beginning: Beginning of the plan; empty for a statement that has nothing in plans.
@@ -175,8 +175,8 @@ class SeenStatement(NamedTuple):
         turns: True if a transaction is open behind the statement, and was not before it, or the other way
             around.
         piece: Gives the piece that a statement has in the plans of transactions which this one ends, by the
-            statement's effect; None where its plan has to be made by the judge. None for a statement that ends
-            no transaction with a group.
+            statement's effect; None where its plan has to be made by the judge. This statement is the last of
+            them, with autocommit the only one. None for a statement that ends no transaction with a group.
     """
 
     before: object

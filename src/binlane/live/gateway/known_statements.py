@@ -202,11 +202,12 @@ class KnownStatements:
         Args:
             seen: The statement that ends them, as its judge tells of it.
             number: Number of that statement among those of all sessions.
-            writes: Places and numbers of statements in such a transaction.
+            writes: Places and numbers of the other statements in such a transaction.
         """
         assert seen.piece is not None, "the statement ends transactions"
-        end = self._entry(self.place_of(seen.before), number)
-        for place, of_write in writes:
+        last = self.place_of(seen.before), number
+        end = self._entry(*last)
+        for place, of_write in (*writes, last):
             transition = self.transitions.get((place, of_write))
             if transition is None or transition.effect is None:
                 continue
@@ -214,10 +215,10 @@ class KnownStatements:
             at = self._place_of_piece(end, entry)
             piece = None if at < 0 else seen.piece(transition.effect)
             text = self._encoded_text(of_write)
-            if piece is None or text is None:
+            if piece is None or (piece.beginning and text is None):
                 continue
             begins = self._keep_beginning(piece.beginning) if piece.beginning else 0
-            data = piece.of_write + text if begins else b""
+            data = piece.of_write + text if text and begins else b""
             offset = self._keep(_PIECE.pack(_PIECE.size + len(data), max(begins, 0)) + data)
             if begins < 0 or offset < 0:
                 self._forget()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from binlane.live.gateway.judge import OkFields, StatementReply
+from binlane.live.gateway.judge import OkFields, PlanPiece, StatementReply
 from binlane.live.gateway.ok_packets import told_gtids
 from binlane.live.port.alike_transactions import (
     INSERT_ID_KIND,
@@ -23,6 +23,7 @@ from binlane.live.port.alike_transactions import (
     TextEvent,
     TransactionEnd,
     WaitingTemplate,
+    piece_alone,
 )
 from binlane.live.port.context_reader import may_run_programs
 from binlane.live.port.context_use import ContextUse
@@ -81,6 +82,7 @@ class SentTemplate:
         encoded: The same plan where no binlog has the text, so that nothing differs; else None.
         hole: Place of the text that differs in other statements; None where no binlog has the text.
         event: The event of that text, also of one that waits; None where no binlog has the text.
+        piece: Part of a write with autocommit in its plan, if the kernel may put that together; else None.
         has_rows: True if the statement changes rows.
         waiting: What binlogs have of a write in a transaction; None for other statements.
         end: Plans of the transactions that a statement ends; None for other statements.
@@ -94,6 +96,7 @@ class SentTemplate:
     encoded: EncodedPlans | None = None
     hole: TextHole | None = None
     event: TextEvent | None = None
+    piece: PlanPiece | None = None
     has_rows: bool = False
     waiting: WaitingTemplate | None = None
     end: TransactionEnd | None = None
@@ -142,7 +145,9 @@ class SentTemplate:
             and filled.encoded == encode_plans((plan,))
             and list(filled) == [plan]
         )
-        return template if is_right else None
+        if not is_right:
+            return None
+        return replace(template, piece=piece_alone(self.definitions, plan, hole.event))
 
     def event_of(self, text: str, thread_id: int) -> bytes | None:
         """Return the event of another text as it is in plans; None where it has to be made.

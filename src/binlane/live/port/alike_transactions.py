@@ -250,6 +250,29 @@ class TransactionEnd:
         return encode_pieces(tuple(names), tuple(numbers), bases, sections, parts)
 
 
+def piece_alone(
+    definitions: Sequence[Definition], plan: GroupPlan, event: TextEvent
+) -> PlanPiece | None:
+    """Give what a write with autocommit has in the plan of its group, which ends with it.
+
+    Args:
+        definitions: Definitions of the binlogs, in their order.
+        plan: Plan of the group, which has the write's text in some binlog.
+        event: Event of the text.
+
+    Returns:
+        None where the plan is not put together, as of `TransactionEnd.piece`.
+    """
+    (part, *_) = (part for parts in plan.binlogs.values() for part in parts)
+    if not isinstance(part, TextPart):
+        return None
+    events = b"".join(
+        EVENT_HEAD.pack(kind, flags, len(body)) + body for kind, body, flags in part.events
+    )
+    end, write = TransactionEnd(definitions), WaitingWrite(0, event, events, text="", version=None)
+    return end.piece(event, event) if end.learn(plan, (write,)) else None
+
+
 def _pieces(
     plan: GroupPlan, writes: Sequence[WaitingWrite]
 ) -> list[tuple[object, WritePiece]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from binlane.live.gateway.judge import (
     PassedEnds,
@@ -20,12 +20,19 @@ from binlane.live.gateway.judge import (
     UnseenEnds,
 )
 from binlane.live.gateway.value_texts import quotes_strings
-from binlane.live.port.alike_statements import AlikeStatements, Repeated, SentTemplate
-from binlane.live.port.alike_transactions import TransactionEnd
+from binlane.live.port.alike_statements import (
+    AlikeStatements,
+    FilledPlans,
+    Repeated,
+    SentTemplate,
+)
 from binlane.live.port.attribution_messages import AttributionSender
 from binlane.live.port.followed_session import FollowedSession
 from binlane.statements.session.log_events import SOURCE_LOG
 from binlane.statements.session.statement_template import StartState, StatementTemplate
+
+_NOTHING: Final = PlanPiece(b"", b"")
+"""Of a statement that has nothing in plans."""
 
 
 class Place(NamedTuple):
@@ -80,15 +87,17 @@ class UnseenStatements:
             is_plain=False, terms=place.terms, place=place, last=last, ends=self._ends(place)
         )
 
+    @property
+    def _messages(self) -> AttributionSender | None:
+        """The connection by which a kernel can tell of groups, too; None where the journal is written here."""
+        messages = self._session.shared.attributions
+        return messages if isinstance(messages, AttributionSender) else None
+
     def _ends(self, place: Place) -> UnseenEnds | None:
         """Give the terms on which whole transactions may pass; None in a transaction, or where that is not said."""
         session = self._session
-        messages, tracking, values = (
-            session.shared.attributions,
-            session.tracking,
-            session.reader.values,
-        )
-        if not (place.is_tracked and isinstance(messages, AttributionSender)) or values is None:
+        messages, tracking, values = self._messages, session.tracking, session.reader.values
+        if not place.is_tracked or messages is None or values is None:
             return None
         is_at_rest = not (session.is_in_transaction or place.state.is_active)
         if not (is_at_rest and tracking.planning.is_clear and tracking.is_settled):
@@ -150,6 +159,8 @@ class UnseenStatements:
         if sent.end is not None:
             plans = self._alike.ended(sent)
             assert plans is not None, "its plan was put together"
+        elif sent.hole is not None:
+            plans = FilledPlans(sent, event)
         if sent.waiting is not None and sent.event is not None:
             context = self._alike.context_of(sent.waiting, values)
         # In a third of the time of `Repeated(…)`.
@@ -168,9 +179,10 @@ class UnseenStatements:
         known = KnownEffect(effect, sent, quotes_strings(values.client_charset))
         turns = effect.before.is_active is not behind.state.is_active
         if one.plans is not None:
-            if sent.end is None or not behind.is_tracked:
+            if not (_can_end(known) and behind.is_tracked and self._messages is not None):
                 return None
-            return SeenStatement(before, known, turns=turns, piece=partial(_piece, sent.end))
+            piece = partial(_piece, sent)
+            return SeenStatement(before, known, sent.has_rows, sent.is_update, turns, piece)
         if sent.waiting is None and effect.stays_at(behind.state):
             return SeenStatement(before) if effect.before is behind.state else None
         if not behind.is_tracked or not (sent.waiting is not None or effect.is_silent):
@@ -178,16 +190,25 @@ class UnseenStatements:
         return SeenStatement(before, known, sent.has_rows, sent.is_update, turns)
 
 
-def _piece(end: TransactionEnd, effect: object) -> PlanPiece | None:
+def _can_end(effect: KnownEffect) -> bool:
+    """True if a kernel may put plans together for a statement that makes a group."""
+    sent = effect.sent
+    return sent.end is not None or (sent.piece is not None and effect.quotes_strings)
+
+
+def _piece(ending: SentTemplate, effect: object) -> PlanPiece | None:
     """Give what a statement has in the plans of transactions, as of `SeenStatement.piece`.
 
     Args:
-        end: Plans of the transactions, put together.
+        ending: Template of the statement that ends the transactions.
         effect: Effect of the statement, as told by `terms`.
     """
     assert isinstance(effect, KnownEffect), "it was given"
-    if effect.sent.waiting is None:
-        return PlanPiece(b"", b"") if effect.of_model.is_silent else None
-    if not effect.quotes_strings or SOURCE_LOG not in effect.of_model.waits:
+    sent = effect.sent
+    if sent is ending:
+        return sent.piece or _NOTHING
+    if sent.waiting is None:
+        return _NOTHING if effect.of_model.is_silent else None
+    if ending.end is None or not effect.quotes_strings or SOURCE_LOG not in effect.of_model.waits:
         return None
-    return end.piece(effect.sent, effect.sent.event)
+    return ending.end.piece(sent, sent.event)

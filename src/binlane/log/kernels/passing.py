@@ -45,6 +45,7 @@ from binlane.log.kernels.passing_layout import (
     PENDING,
     PLACE,
     READ_MAX,
+    RECORD_INSERT_ID,
     REPORTS_PROGRESS,
     RULES,
     SAID_LENGTH,
@@ -68,6 +69,7 @@ from binlane.log.kernels.passing_statements import (
     is_as_demanded,
     packed,
     packed_end,
+    record_under_way,
     store,
 )
 from binlane.log.kernels.passing_texts import known_text, passes_text
@@ -316,7 +318,6 @@ def followed_to(
     demands = table[client + DEMANDS]
     turned = _IN_TRANSACTION if demands & TURNS else 0
     has_arrived = False
-    insert_id = 0
     at = start
     while True:
         part = min(left, end - at)
@@ -348,6 +349,12 @@ def followed_to(
                         if not is_as_demanded(data, head, end, demands):
                             return -1
                         insert_id = packed(data, packed_end(data, head + 1))
+                        store(
+                            known[3],
+                            record_under_way(table, client) + RECORD_INSERT_ID,
+                            insert_id,
+                            8,
+                        )
                 elif mark in (_EOF, _LOCAL_INFILE) or demands & (NEEDS_ROWS | ENDS):
                     return -1
                 else:
@@ -413,7 +420,7 @@ def followed_to(
     for word in range((end - at + 7) // 8):
         table[client + HELD_BYTES + word] = load_i64(data, at + 8 * word)
     if has_arrived and rules & KNOWN_STATEMENTS:
-        arrive(table, client, insert_id, known[3])
+        arrive(table, client)
     return at
 
 

@@ -1,6 +1,6 @@
 """Ends of transactions that pass: the plan of the group is put together from the transaction's records, and said.
 
-A message on a group is with the process that routes before the statement is sent that makes the group, as
+The statement that ends a transaction is its last record; a write with autocommit is the only one. A message on a group is with the process that routes before the statement is sent that makes the group, as
 `attribution_messages` has it; what the reply told is said with the next message, or once all ready connections
 were served. The plan is the one that `TransactionEnd` puts together; its pieces come from there.
 """
@@ -28,6 +28,7 @@ from binlane.log.kernels.passing_layout import (
     NUMBERED,
     OF_END,
     OF_WRITE,
+    PENDING,
     PIECE_BEGINNING,
     PIECE_FIELDS,
     PIECE_ROWS,
@@ -41,7 +42,6 @@ from binlane.log.kernels.passing_layout import (
     RECORD_PLACE,
     RECORDED,
     RECORDS_MAX,
-    RECORDS_OF_ONE,
     REST,
     RULES,
     SAID_HEAD,
@@ -51,7 +51,6 @@ from binlane.log.kernels.passing_layout import (
     STATEMENT_FIELDS,
     STATEMENTS,
     STATEMENTS_MAX,
-    STATEMENTS_OF_ONE,
     STRIPS_GTIDS,
     THREAD,
     TOLD_MAX,
@@ -63,6 +62,7 @@ from binlane.log.kernels.passing_statements import (
     Known,
     Numbers,
     packed_end,
+    record_under_way,
     store,
     transition_from,
 )
@@ -93,17 +93,20 @@ _TRANSACTION_STATE: Final = 5
 _GTIDS_HEAD: Final = 4
 _LAST_GTID: Final = (0x09, 0x6C, 0x61, 0x73, 0x74, 0x5F, 0x67, 0x74, 0x69, 0x64)
 """The name `last_gtid` behind its length."""
+Plan = tuple[int, int, int, int]
+"""A plan that was measured: place of the ending transition, offset of the plan's beginning, number of its writes,
+which is 0 for no plan, and the room that it takes at most."""
 _MINE: Final = 256
 """Room for what a statement has in a message besides its piece and its values."""
 
 
 @register_jitable
 def piece_of(end: int, write: int, places: Numbers) -> int:
-    """The offset of what a write has in the plans of transactions that a statement ends; -1 for none.
+    """The offset of what a statement has in the plans of transactions that one ends; -1 for none.
 
     Args:
         end: Place of the ending statement's transition in the table.
-        write: Place of the write's transition there.
+        write: Place of the statement's transition there.
         places: Places of pieces, as in `passing_layout`.
     """
     first = end * PLACE_FACTOR + write * STATEMENT_FACTOR
@@ -124,43 +127,76 @@ def tells_of_end(table: Numbers, client: int, known: Known) -> bool:
         client: Place of the client's numbers, whose command under way ends a transaction.
         known: What is known of statements, as of `pass_on`.
     """
-    _, _, transitions, records, places, pieces, said = known
-    first = table[client + STATEMENTS] // STATEMENTS_OF_ONE * RECORDS_OF_ONE
-    stop = first + table[client + RECORDED]
+    said = known[6]
     if not table[client + REST] or table[client + NEXT] != table[client + REST]:
         return False
-    number = load_u32(records, stop + RECORD_NUMBER)
+    plan = _measured(table, client, known)
+    begun = load_i64(said, SAID_LENGTH)
+    if not plan[2] or SAID_HEAD + begun + plan[3] > len(said):
+        return False
+    message = SAID_HEAD + begun
+    at = _put_plan(message + _FRAME + _STATEMENT, plan, (table, client), known)
+    _put_head(said, message, at, (_INTENT, 0, 0), (table, client))
+    store(said, SAID_LENGTH, at - SAID_HEAD, 8)
+    say(said)
+    return not load_i64(said, SAID_LENGTH)
+
+
+@register_jitable
+def _measured(table: Numbers, client: int, known: Known) -> Plan:
+    """Measure the plan of the transaction that the command under way ends.
+
+    Args:
+        table: The connections, as in `passing_layout`.
+        client: Place of the client's numbers.
+        known: What is known of statements, as of `pass_on`.
+    """
+    _, _, transitions, records, places, pieces, _ = known
+    last = record_under_way(table, client)
+    stop = last + table[client + PENDING]
+    number = load_u32(records, last + RECORD_NUMBER)
     end = transition_from(table[client + PLACE], number, transitions)
     beginning = 0
     count = 0
     room = _MINE
-    at = first
+    at = last - table[client + RECORDED]
     while at < stop:
         length = load_u32(records, at + RECORD_LENGTH)
         piece = _piece_at(records, at, end, transitions, places)
         if piece < 0:
-            return False
+            return -1, 0, 0, 0
         begins = load_u32(pieces, piece + PIECE_BEGINNING)
         if begins:
             if beginning and beginning != begins:
-                return False
+                return -1, 0, 0, 0
             if (
                 records[at + RECORD_HEAD] == _QUERY
                 and records[at + RECORD_HEAD + length - 1] == _SPACE
             ):
-                return False
+                return -1, 0, 0, 0
             beginning = begins
             count += 1
             room += load_u32(pieces, piece) + _DIGITS_MAX * length + _MINE
         at += RECORD_HEAD + length
-    if not count:
-        return False
-    begun = load_i64(said, SAID_LENGTH)
-    room += load_u32(pieces, beginning)
-    if SAID_HEAD + begun + room > len(said):
-        return False
-    message = SAID_HEAD + begun
-    at = message + _FRAME + _STATEMENT
+    return end, beginning, count, room + load_u32(pieces, beginning)
+
+
+@register_jitable
+def _put_plan(at: int, plan: Plan, session: tuple[Numbers, int], known: Known) -> int:
+    """Write a plan that was measured; gives the place behind it.
+
+    Args:
+        at: Place of the plan among the messages.
+        plan: The plan's measures.
+        session: The connections, and the place of the client's numbers.
+        known: What is known of statements, as of `pass_on`.
+    """
+    _, _, transitions, records, places, pieces, said = known
+    table, client = session
+    end, beginning, count, _ = plan
+    last = record_under_way(table, client)
+    first = last - table[client + RECORDED]
+    stop = last + table[client + PENDING]
     store(said, at, 1, 4)
     length = load_u32(pieces, beginning)
     copy_bytes(said, at + 4, pieces, beginning + 4, length)
@@ -185,13 +221,10 @@ def tells_of_end(table: Numbers, client: int, known: Known) -> bool:
     while record < stop:
         piece = _piece_at(records, record, end, transitions, places)
         if load_u32(pieces, piece + PIECE_BEGINNING):
-            at = _put_part(at, count, (piece, record), (table, client), known)
+            at = _put_part(at, count, (piece, record), session, known)
             count += 1
         record += RECORD_HEAD + load_u32(records, record + RECORD_LENGTH)
-    _put_head(said, message, at, (_INTENT, 0, 0), (table, client))
-    store(said, SAID_LENGTH, at - SAID_HEAD, 8)
-    say(said)
-    return not load_i64(said, SAID_LENGTH)
+    return at
 
 
 @register_jitable
@@ -452,6 +485,37 @@ def told_gtids(data: Bytes, state: int, end: int) -> tuple[int, int]:
 
 
 @register_jitable
+def _lacks_value(table: Numbers, client: int, known: Known) -> bool:
+    """True if the plan that was said lacks the AUTO_INCREMENT value that the reply to its last statement told.
+
+    Args:
+        table: The connections, as in `passing_layout`.
+        client: Place of the client's numbers.
+        known: What is known of statements, as of `pass_on`.
+    """
+    _, _, transitions, records, places, pieces, _ = known
+    record = record_under_way(table, client)
+    if not load_i64(records, record + RECORD_INSERT_ID):
+        return False
+    number = load_u32(records, record + RECORD_NUMBER)
+    end = transition_from(table[client + PLACE], number, transitions)
+    piece = piece_of(end, end, places)
+    if piece < 0:  # forgotten meanwhile
+        return True
+    if not load_u32(pieces, piece + PIECE_BEGINNING):
+        return False
+    return bool(load_u16(pieces, _value_head(pieces, piece)))
+
+
+@register_jitable
+def _value_head(pieces: Bytes, piece: int) -> int:
+    """The place of what stands before an AUTO_INCREMENT value in a piece, behind its length."""
+    behind = piece + PIECE_ROWS + 4 + load_u32(pieces, piece + PIECE_ROWS) + 1
+    place: int = behind + 2 + load_u16(pieces, behind)
+    return place
+
+
+@register_jitable
 def answer_of_end(
     data: Bytes, head: int, end: int, table: Numbers, client: int, known: Known
 ) -> int:
@@ -477,18 +541,26 @@ def answer_of_end(
     if at < 0:
         return -1
     length = stop - at
-    last = table[client + STATEMENTS] // STATEMENTS_OF_ONE * RECORDS_OF_ONE + RECORDS_MAX
+    last = record_under_way(table, client) - table[client + RECORDED] + RECORDS_MAX
     if records[last] == length and is_equal(records, last + 1, data, at, length):
         return -1
+    plan = (-1, 0, 0, 0)
+    if _lacks_value(table, client, known):
+        plan = _measured(table, client, known)
+        if not plan[2]:
+            return -1
     message = SAID_HEAD + load_i64(said, SAID_LENGTH)
-    if message + _MINE > len(said):
+    if message + _MINE + plan[3] > len(said):
         return -1
     to = message + _FRAME + _STATEMENT
     records[last] = length
     for byte in range(length):
         records[last + 1 + byte] = said[to + byte] = data[at + byte]
-    _put_head(said, message, to + length, (_ANSWER, _IS_KNOWN, length), (table, client))
-    store(said, SAID_LENGTH, to + length - SAID_HEAD, 8)
+    to += length
+    if plan[2]:
+        to = _put_plan(to, plan, (table, client), known)
+    _put_head(said, message, to, (_ANSWER, _IS_KNOWN, length), (table, client))
+    store(said, SAID_LENGTH, to - SAID_HEAD, 8)
     rules = table[client + RULES]
     if not rules & STRIPS_GTIDS:
         return end

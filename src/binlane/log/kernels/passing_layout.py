@@ -96,8 +96,8 @@ TELLS_ROWS: Final = 4
 TURNS: Final = 8
 """The reply's status says of a transaction the opposite of the one before."""
 ENDS: Final = 16
-"""The command ends a transaction: the plan of its group is said before it is sent, and the reply tells the
-group's GTID and nothing else of the session."""
+"""The command ends a transaction, which may be this command alone: the plan of its group is said before it is
+sent, and the reply tells the group's GTID and nothing else of the session."""
 
 # Records of a session's commands, one behind the other: length of the command, number of its statement, insert id
 # of the reply, place before it; then the command without its frame's head.
@@ -112,8 +112,8 @@ TOLD_MAX: Final = 63
 RECORDS_MAX: Final = RECORDS_OF_ONE - 1 - TOLD_MAX
 """Bytes of the records alone; behind them stand the length of the GTIDs and their text."""
 
-# Pieces of plans: what a write has in the plan of its transaction, by the places in the table of transitions of
-# the statement that ends it and of the write. An entry without an offset is free.
+# Pieces of plans: what a statement has in the plan of its transaction, by the places in the table of transitions
+# of the statement that ends it, which has a piece itself, and of this one. An entry without an offset is free.
 PIECES_MAX: Final = 4096
 PIECE_FIELDS: Final = 3
 OF_END: Final = 0

@@ -152,9 +152,10 @@ def goes_from_place(
         recorded = table[client + RECORDED]
         if recorded + RECORD_HEAD + end - start > RECORDS_MAX:
             return False
-        record = table[client + STATEMENTS] // STATEMENTS_OF_ONE * RECORDS_OF_ONE + recorded
+        record = record_under_way(table, client)
         store(records, record + RECORD_LENGTH, end - start, 4)
         store(records, record + RECORD_NUMBER, number, 4)
+        store(records, record + RECORD_INSERT_ID, 0, 8)
         store(records, record + RECORD_PLACE, table[client + PLACE], 8)
         for byte in range(end - start):
             records[record + RECORD_HEAD + byte] = data[start + byte]
@@ -231,15 +232,19 @@ def is_as_demanded(data: Bytes, head: int, end: int, demands: int) -> bool:
 
 
 @register_jitable
-def arrive(table: Numbers, client: int, insert_id: int, records: Bytes) -> None:
+def record_under_way(table: Numbers, client: int) -> int:
+    """The place of the record of a session's command under way."""
+    first: int = table[client + STATEMENTS] // STATEMENTS_OF_ONE * RECORDS_OF_ONE
+    return first + table[client + RECORDED]
+
+
+@register_jitable
+def arrive(table: Numbers, client: int) -> None:
     """Note that the command under way has been answered as its transition demands."""
     table[client + PLACE] = table[client + NEXT]
     pending = table[client + PENDING]
     if pending:
-        recorded = table[client + RECORDED]
-        record = table[client + STATEMENTS] // STATEMENTS_OF_ONE * RECORDS_OF_ONE + recorded
-        store(records, record + RECORD_INSERT_ID, insert_id, 8)
-        table[client + RECORDED] = recorded + pending
+        table[client + RECORDED] += pending
         table[client + PENDING] = 0
         table[client + RECORD_COUNT] += 1
         table[client + NUMBERED] += 1

@@ -125,8 +125,8 @@ class Talk:
 
     async def passes(
         self, from_: socket.socket, to: socket.socket, *parts: bytes, is_same: bool = True
-    ) -> None:
-        """Send parts one after another, and see that they arrive."""
+    ) -> bytes:
+        """Send parts one after another, see that they arrive, and give the bytes that did."""
         loop = asyncio.get_running_loop()
         whole = b"".join(parts)
 
@@ -145,6 +145,7 @@ class Talk:
                 got += data
             await sending
         assert not is_same or got == whole
+        return got
 
     async def ask(self, command: bytes, reply: bytes, cut: Callable[[bytes], list[bytes]]) -> None:
         await self.passes(self.client, self.source, *cut(command))
@@ -897,11 +898,15 @@ class Groups:
         return found
 
 
-def _told(gtid: str, *, behind: bytes = b"") -> bytes:
-    """The reply to COMMIT."""
+def _told(
+    gtid: str, *, behind: bytes = b"", rows: int = 0, insert_id: int = 0, info: bytes = b""
+) -> bytes:
+    """The reply to a statement that made a group."""
     state = SessionState(variables={"last_gtid": gtid}).encode() + behind
     status = ServerStatus.AUTOCOMMIT | ServerStatus.SESSION_STATE_CHANGED
-    ok = OkPacket(status=status, session_state=state)
+    ok = OkPacket(
+        affected_rows=rows, insert_id=insert_id, status=status, info=info, session_state=state
+    )
     return frame(ok.encode(_BASE | Capability.SESSION_TRACK), 1)
 
 
@@ -1000,6 +1005,159 @@ def test_an_end_that_did_something_else_is_told(
     with form(build, monkeypatch):
         talk(work, judge=known.judge)
     groups.close()
+
+
+class Alone:
+    """A session whose writes with autocommit are known."""
+
+    def __init__(self) -> None:
+        self.known, self.groups = Transaction(), Groups()
+        self.judge = self.known.judge
+
+    async def judged(self, one: Talk) -> None:
+        """Have an execution of `_INSERT` judged, and an UPDATE by its text."""
+        await one.ask(frame(b"\x16" + _INSERT.encode(), 0), _prepared(1, 2), whole)
+        idle, piece, judge = self.known.idle, self.groups.piece, self.judge
+        for command, last in (
+            (_written(1, b"a", is_new=True), SeenStatement(idle, "FIRST", needs_rows=True)),
+            (query(_UPDATE.format(1, 2)), SeenStatement(idle, "UPDATE", True, True)),
+        ):
+            judge.unseen_now = Unseen(
+                is_plain=False,
+                place=idle,
+                last=last._replace(piece=piece),
+                ends=self.groups.ends,
+            )
+            await one.passes(one.client, one.source, command)
+            await one.passes(one.source, one.client, _told("0-1-1", rows=1), is_same=False)
+            await asyncio.sleep(0.01)
+        judge.unseen_now = judge.unseen_now._replace(last=None)
+        del judge.calls[:]
+
+    async def passes(self, one: Talk, command: bytes, reply: bytes) -> bytes:
+        """Send a command, and a reply of which the client gets a part."""
+        await one.passes(one.client, one.source, command)
+        return await one.passes(one.source, one.client, reply, is_same=False)
+
+
+@pytest.mark.parametrize("build", [each for each in _FORMS if each is not None])
+@pytest.mark.parametrize("behind", [b"", _STATE], ids=["MariaDB", "MySQL"])
+def test_writes_with_autocommit_pass_and_their_groups_are_told_of(
+    monkeypatch: pytest.MonkeyPatch, build: Build, behind: bytes
+) -> None:
+    alone, none = Alone(), ""
+    updated = b"Rows matched: 1  Changed: 1  Warnings: 0"
+
+    async def work(one: Talk) -> None:
+        await alone.judged(one)
+        for number, (effect, insert_id, info) in enumerate(
+            (
+                ("FIRST", 1 << 40, b""),
+                ("UPDATE", 0, updated),
+                ("FIRST", 0, b""),
+                ("UPDATE", 7, updated),
+            ),
+            41,
+        ):
+            text = _insert(number, "x y") if effect == "FIRST" else _UPDATE.format(number, 8)
+            command = _written(number, b"x y") if effect == "FIRST" else query(text)
+            await one.passes(one.client, one.source, command)
+            said = _plan([(effect, text, 0)])
+            ((kind, intent),) = alone.groups.heard()
+            assert (kind, *intent[:4]) == (records.INTENT, 77, number, 0, none)
+            assert intent.encoded == encode_plans((said,))
+            reply = _told(f"0-1-{number}", behind=behind, rows=1, insert_id=insert_id, info=info)
+            got = await one.passes(one.source, one.client, reply, is_same=False)
+            assert got == _ok(rows=1, insert_id=insert_id, info=info, is_active=False)
+            ((kind, answer),) = alone.groups.heard()
+            told = (77, number, records.IS_KNOWN, f"0-1-{number}")
+            assert (kind, *answer[:4]) == (records.ANSWER, *told)
+            # The value of AUTO_INCREMENT is known from the reply alone.
+            is_known = effect == "FIRST" and insert_id
+            plan = encode_plans((_plan([(effect, text, insert_id)]),)) if is_known else b""
+            assert answer.encoded == plan
+        assert not alone.judge.calls
+        # The next statement is the judge's.
+        await one.passes(one.client, one.source, query("SELECT 1"))
+        assert alone.judge.calls == ["ended 44 by 0-1-44", "judge"]
+
+    with form(build, monkeypatch):
+        talk(work, judge=alone.judge)
+    alone.groups.close()
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        _told("0-1-2", rows=1),
+        _told("0-1-9", rows=0),
+        _told("0-1-9", rows=1, info=b"Rows matched: 1  Changed: 0  Warnings: 0"),
+        _ok(rows=1, is_active=False),
+        _told("0-1-9", rows=1, behind=b"\x01\x02\x01d"),
+        frame(ErrPacket(errno=1062, message="no", sqlstate="23000").encode(), 1),
+    ],
+    ids=["a group again", "no rows", "none changed", "no group", "more", "an error"],
+)
+def test_a_write_with_autocommit_that_did_something_else_is_told(
+    monkeypatch: pytest.MonkeyPatch, build: Build, reply: bytes
+) -> None:
+    alone = Alone()
+
+    async def work(one: Talk) -> None:
+        await alone.judged(one)
+        await alone.passes(one, _written(2, b"x"), _told("0-1-2", rows=1, insert_id=5))
+        kinds = [kind for kind, _ in alone.groups.heard()]
+        assert kinds == [records.INTENT, records.ANSWER]
+        await alone.passes(one, query(_UPDATE.format(3, 4)), reply)
+        await asyncio.sleep(0.01)
+        assert [kind for kind, _ in alone.groups.heard()] == [records.INTENT]
+        told = f"go on with {_UPDATE.format(3, 4)} as UPDATE"
+        assert alone.judge.calls == ["ended 41 by 0-1-2", told, "done"]
+
+    with form(build, monkeypatch):
+        talk(work, judge=alone.judge)
+    alone.groups.close()
+
+
+@pytest.mark.parametrize("build", _COMPILED)
+def test_a_write_with_autocommit_behind_a_transaction_without_writes(
+    monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    alone = Alone()
+    known, judge = alone.known, alone.judge
+
+    async def work(one: Talk) -> None:
+        await alone.judged(one)
+        for command, reply, before, place, effect in (
+            (known.begin, _ok(), known.idle, known.begun, "BEGIN"),
+            (known.commit, _ok(is_active=False), known.begun, known.idle, "NOTHING"),
+        ):
+            last = SeenStatement(before, effect, turns=True)
+            judge.unseen_now = Unseen(is_plain=False, place=place, last=last)
+            await one.ask(command, reply, whole)
+            await asyncio.sleep(0.01)
+        write = SeenStatement(known.idle, "UPDATE", True, True, piece=alone.groups.piece)
+        judge.unseen_now = Unseen(
+            is_plain=False, place=known.idle, last=write, ends=alone.groups.ends
+        )
+        text = query(_UPDATE.format(1, 2))
+        for number in (2, 3, 4):
+            # The first one is the judge's: it learns that such a transaction may be before it.
+            del judge.calls[:]
+            await one.ask(known.begin, _ok(), whole)
+            await one.ask(known.commit, _ok(is_active=False), whole)
+            await alone.passes(one, text, _told(f"0-1-{number}", rows=1))
+            await asyncio.sleep(0.01)
+            assert bool(judge.calls) is (number == 2)
+        assert [answer[1] for kind, answer in alone.groups.heard() if kind == records.ANSWER] == [
+            43,
+            46,
+        ]
+
+    with form(build, monkeypatch):
+        talk(work, judge=judge)
+    alone.groups.close()
 
 
 @pytest.mark.parametrize("build", _COMPILED)
