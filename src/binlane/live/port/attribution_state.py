@@ -29,6 +29,7 @@ from binlane.live.port.session_groups import (
     Wait,
     point_of,
 )
+from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan, TextPart
@@ -128,13 +129,17 @@ class AttributionState:
     """
 
     def __init__(
-        self, flavor: Flavor, plans_of: Callable[[SentStatement], EncodedPlans | None]
+        self,
+        flavor: Flavor,
+        plans_of: Callable[[SentStatement], EncodedPlans | None],
+        changes: SourceChanges,
     ) -> None:
         """Begin without sessions.
 
         Args:
             flavor: Flavor of the source server.
             plans_of: Gives the plans of a statement, from the journal if need be.
+            changes: Changes of the source's objects, and which processes have heard of them.
         """
         self.sessions: dict[int, SessionGroups] = {}
         self.open: dict[GroupNumber, int] = {}
@@ -143,6 +148,7 @@ class AttributionState:
         self.findings = Findings()
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
+        self._changes = changes
         self._waiting: dict[GroupNumber, _Waiting] = {}
         self._order = 0
         # Threads of sessions with statements or groups that are not done with, and of some without.
@@ -331,9 +337,23 @@ class AttributionState:
             self.keep_none(point, Unattributed(RowsReason.FORGOTTEN, threads))
         elif statement.is_lost and _hangs_on_reply(plan.plan):
             self.keep_none(point, Unattributed(RowsReason.LOST, threads))
+        elif self._has_missed(statement, point) and plan.plan.text_bytes:
+            self.keep_none(point, Unattributed(RowsReason.CHANGED, threads))
         else:
+            self._changes.note_maker(point, statement)
             self._close(point)
             self.findings.keep_plan(point, plan, thread_id, statement)
+
+    def _has_missed(self, statement: SentStatement, point: GroupNumber) -> bool:
+        """True if a group's statement may have been judged without a change that the group stands behind."""
+        return self._changes.may_have_missed(statement, point, self._claimed)
+
+    def _claimed(self, point: GroupNumber) -> SentStatement | None:
+        """Give the statement whose reply named a group that was read, and is not attributed yet."""
+        groups = self.sessions.get(self.open.get(point, 0))
+        if groups is None:
+            return None
+        return next((one for one in groups.statements if point in one.told()), None)
 
     def _plan_of(self, statement: SentStatement, number: int) -> EncodedPlan | None:
         plans = self._plans_of(statement)

@@ -41,10 +41,12 @@ from binlane.live.port.session_groups import (
     point_of,
     told_of,
 )
+from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
+from binlane.statements.sql.servers import Dialect
 
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
@@ -102,6 +104,7 @@ class Attributions:
             tables and locks at the source are gone.
         hear: Takes in what other processes' sessions have said by now, before a group is looked at.
         saying: Held by those who say something, where they are several threads.
+        changes: Changes of the source's objects, and which processes have heard of them.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class Attributions:
         self.lost_threads = frozenset[int]()
         self.hear: Callable[[], None] = _nothing
         self.saying = RLock()
+        self.changes = SourceChanges(has_own=not settings.is_relayed)
         self._settings = settings
         self._lock = Lock()
         self._changed = Condition(self._lock)
@@ -143,7 +147,9 @@ class Attributions:
             )
         journal = self._journal
         self._state = AttributionState(
-            flavor, _plans_in_memory if journal is None else journal.statements.plans_of
+            flavor,
+            _plans_in_memory if journal is None else journal.statements.plans_of,
+            self.changes,
         )
         self._findings = self._state.findings
         recovered = None if journal is None else journal.recovered()
@@ -180,6 +186,7 @@ class Attributions:
         """
         encoded = plans if isinstance(plans, EncodedPlans) else EncodedPlans.of(plans)
         statement = SentStatement(number, len(plans), encoded)
+        self.changes.note_sent(statement)
         if is_split or is_for_all:
             statement.is_split, statement.is_for_all = is_split, is_for_all
         journal = self._journal
@@ -229,12 +236,15 @@ class Attributions:
         encoded: EncodedPlans | None = None
         if statement is None:
             statement = SentStatement(number, 0, _NO_PLANS)
+            self.changes.note_sent(statement)
             statement.is_answered = True
             encoded = EncodedPlans.of(plans or ())
         elif isinstance(plans, EncodedPlans):
             encoded = plans
         elif plans is not None and not _are_same(statement.plans, plans):
             encoded = EncodedPlans.of(plans)
+        if statement.count and (plans is None or len(plans)):
+            statement.answered = self.changes.last
         place, journal = None, self._journal
         if journal is not None:
             bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
@@ -301,7 +311,35 @@ class Attributions:
             self._state.give(thread_id)
             self._wake()
 
+    def changed(self) -> int:
+        """Say that a session's statement may have changed objects, before its reply is told; gives a number."""
+        return self.changes.made()
+
+    def changed_here(self, text: str, database: str, dialect: Dialect) -> None:
+        """Do the same as `changed`, as `LiveCatalog.on_changed`."""
+        del text, database, dialect
+        self.changed()
+
+    def heard(self, numbers: Sequence[int], *, has_lost: bool) -> None:
+        """Say that changes of the source's objects were heard of; as of `SourceChanges`."""
+        self.changes.heard(numbers, has_lost=has_lost)
+
     # Messages and questions of the routing thread.
+
+    def logged(self, gtids: Iterable[AnyGtid | None]) -> range:
+        """Say that the log tells of changes of the source's objects, before `read` for their groups.
+
+        Args:
+            gtids: GTIDs of the changes' groups, in order.
+
+        Returns:
+            Numbers of those that come for the first time.
+        """
+        points = [None if gtid is None else point_of(gtid) for gtid in gtids]
+        progress = self._state.progress
+        return self.changes.logged(
+            [point for point in points if point is None or not progress.has_read(point)]
+        )
 
     def begin(self, position: Position) -> None:
         """Say that groups come from a position on: a feed was connected, or the first one is."""

@@ -272,6 +272,7 @@ class Followed:
     ) -> Verdict:
         """Judge a statement; of one that is not complete nothing is text."""
         session = self.session
+        version = session.shared.catalog.version
         expected = await session.preview(text, facts)
         refusal = await session.refusal(expected.result, facts)
         if isinstance(refusal, UnjudgedError) and await session.learn_variables(facts):
@@ -286,7 +287,7 @@ class Followed:
         needs = session.needs(facts, expected) if is_complete else None
         if needs is not None and session.reader.must_ask(needs):
             await session.read_context(needs)
-        return self._send(text, facts, expected, needs)[1]
+        return self._send(text, facts, expected, needs, version)[1]
 
     async def _judge_several(self, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
@@ -326,9 +327,22 @@ class Followed:
         return RunVerdict(owed, text=None if is_same else session.as_sent("\n;".join(sources)))
 
     def _send(
-        self, text: str, facts: StatementFacts, expected: StatementPlan, needs: Needs | None
+        self,
+        text: str,
+        facts: StatementFacts,
+        expected: StatementPlan,
+        needs: Needs | None,
+        version: object = None,
     ) -> tuple[UnderWay, Verdict]:
-        """Note a statement as under way, in the journal, too, if it makes groups, and let it run."""
+        """Note a statement as under way, in the journal, too, if it makes groups, and let it run.
+
+        Args:
+            text: Text of the statement.
+            facts: Parsed facts of the text.
+            expected: The model's preview of the statement.
+            needs: Needs of the statement's context; None where nothing of it is text.
+            version: Version of the source's objects with which it was judged; None for the present one.
+        """
         session = self.session
         model, tracking = session.model, session.tracking
         begun = None if needs is None else session.reader.begin(needs)
@@ -343,7 +357,7 @@ class Followed:
             expected=expected,
             context=context,
             use=session.use(facts, needs),
-            catalog_version=session.shared.catalog.version,
+            catalog_version=version or session.shared.catalog.version,
             sent_s=time.monotonic(),
         )
         if context is not None:
@@ -540,6 +554,7 @@ class Followed:
                 info=reply.info,
             )
             tracking.planning.know(planned.numbers, one.context)
+            tracking.planning.judged.append((one.text, one.catalog_version))
         if not (reply.errno or _is_as_active(model, is_active=bool(reply.status & _ACTIVE))):
             self._lose_step(one.facts)
         more = session.warnings.follow(

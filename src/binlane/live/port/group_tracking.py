@@ -160,6 +160,7 @@ class GroupTracking:
         self._unread = 0
         self._unsettled: list[_Report] = []
         self._judged: list[JudgedObjects] = []
+        self._is_outdated = False
         # Plans of groups that are to be marked, as the model has them, and completed.
         self._marks: list[tuple[GroupPlan, GroupPlan]] = []
 
@@ -210,6 +211,7 @@ class GroupTracking:
             self._shared = shared
         self._is_out_of_step = False
         self.planning.writes.clear()
+        self.planning.judged.clear()
         self.spoils = is_in_transaction or self._hides_tables
 
     def lose_step(self, *, hides_tables: bool) -> None:
@@ -290,6 +292,7 @@ class GroupTracking:
                 self._shared.attributions.done(self.thread_id, number, None, ())
         for kept in (self._unsettled, self._judged, self._marks):
             kept.clear()
+        self._is_outdated = False
 
     def _plans(self, planned: StatementPlan, model: PlanningSession) -> list[GroupPlan]:
         """The plans of a statement's groups; none where their contents are not certain."""
@@ -308,12 +311,16 @@ class GroupTracking:
     def note_judged(self, facts: StatementFacts, version: object, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
 
+        An object that was forgotten meanwhile has changed: what it is later may be what it was.
+
         Args:
             facts: Parsed facts of the statement's text.
             version: Version of the objects with which the statement was judged.
             session: Session as it was before the statement.
         """
-        if self.is_on and version is not self._shared.catalog.version:
+        catalog = self._shared.catalog
+        if self.is_on and version is not catalog.version:
+            self._is_outdated |= not catalog.covers(facts, session.database)
             self._judged.append(JudgedObjects.of(facts, session))
 
     def follow(
@@ -398,8 +405,9 @@ class GroupTracking:
     async def _are_settled(self, model: PlanningSession) -> bool:
         """True if statements ran on the objects that they were judged with."""
         judged, self._judged = self._judged, []
-        if not judged:
-            return True
+        is_outdated, self._is_outdated = self._is_outdated, False
+        if not judged or is_outdated:
+            return not is_outdated
         catalog = self._shared.catalog
         has_locks = model.session.state.locked_tables is not None
         try:

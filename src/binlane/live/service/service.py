@@ -160,6 +160,9 @@ class Service:
                 ),
             )
             catalog = LiveCatalog(CatalogConnections(settings.source))
+            if not has_workers:
+                catalog.on_changed = attributions.changed_here
+                catalog.on_heard = attributions.heard
             substitution = Substitution(
                 attributions, settings.port.bypass, news if has_workers else catalog
             )
