@@ -29,8 +29,9 @@ from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, Watch
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import Change, changes_in
+from binlane.live.port.log_progress import Watch
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent

@@ -41,6 +41,7 @@ class AttributionReceiver(Protocol):
         *,
         is_split: bool = False,
         is_for_all: bool = False,
+        is_outdated: bool = False,
     ) -> None:
         """Say which groups a statement will make, before it is sent; same as in `Attributions`."""
         ...
@@ -67,14 +68,6 @@ class AttributionReceiver(Protocol):
 
     def given(self, thread_id: int) -> None:
         """Say that a session ended."""
-        ...
-
-    def changed(self) -> object:
-        """Say that a session's statement may have changed objects, before its reply is told."""
-        ...
-
-    def heard(self, numbers: Sequence[int], *, has_lost: bool) -> None:
-        """Say that changes of the source's objects were heard of."""
         ...
 
     def close(self) -> None:
@@ -111,6 +104,7 @@ class AttributionSender:
         *,
         is_split: bool = False,
         is_for_all: bool = False,
+        is_outdated: bool = False,
     ) -> None:
         """Send the message of `AttributionReceiver.intend`.
 
@@ -119,6 +113,7 @@ class AttributionSender:
         """
         self._intended[thread_id] = number, plans
         bits = is_split * records.IS_SPLIT | is_for_all * records.IS_FOR_ALL
+        bits |= is_outdated * records.IS_OUTDATED
         body = records.statement_body(thread_id, number, bits, "", encode_plans(plans))
         self._say(records.INTENT, body)
 
@@ -163,11 +158,11 @@ class AttributionSender:
         self._say(records.GIVEN, records.dump(thread_id))
 
     def changed(self) -> None:
-        """Send the message of `AttributionReceiver.changed`."""
+        """Send that a session's statement may have changed objects, before its reply is told."""
         self._say(records.CHANGED, b"")
 
-    def heard(self, numbers: Sequence[int], *, has_lost: bool) -> None:
-        """Send the message of `AttributionReceiver.heard`."""
+    def changes_heard(self, numbers: Sequence[int], *, has_lost: bool) -> None:
+        """Send which changes of objects were heard of, as of `SourceChanges.heard`."""
         self._say(records.HEARD, records.dump((list(numbers), has_lost)))
 
     def fileno(self) -> int:
@@ -320,6 +315,7 @@ class AttributionListener:
                 *(intent.thread_id, intent.number, plans),
                 is_split=bool(intent.bits & records.IS_SPLIT),
                 is_for_all=bool(intent.bits & records.IS_FOR_ALL),
+                is_outdated=bool(intent.bits & records.IS_OUTDATED),
             )
         elif kind == records.ANSWER:
             self._tell_answer(records.read_statement(body))
@@ -330,10 +326,10 @@ class AttributionListener:
         elif kind == records.LOST:
             attributions.lost(records.load(body))
         elif kind == records.CHANGED:
-            speaker.made.append(attributions.changed())
+            speaker.made.append(attributions.changes.made())
         elif kind == records.HEARD:
             numbers, has_lost = records.load(body)
-            attributions.heard(numbers, has_lost=has_lost)
+            attributions.changes.heard(numbers, has_lost=has_lost)
         else:
             thread_id = records.load(body)
             speaker.threads.discard(thread_id)

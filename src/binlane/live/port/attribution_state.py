@@ -10,6 +10,7 @@ The module has no files, clocks or threads; `attributions` calls it under its lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
@@ -139,7 +140,7 @@ class AttributionState:
         Args:
             flavor: Flavor of the source server.
             plans_of: Gives the plans of a statement, from the journal if need be.
-            changes: Changes of the source's objects, and which processes have heard of them.
+            changes: Changes of the source's objects, and who has heard of them.
         """
         self.sessions: dict[int, SessionGroups] = {}
         self.open: dict[GroupNumber, int] = {}
@@ -148,10 +149,10 @@ class AttributionState:
         self.findings = Findings()
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
-        self._changes = changes
+        self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
         self._waiting: dict[GroupNumber, _Waiting] = {}
         self._order = 0
-        # Threads of sessions with statements or groups that are not done with, and of some without.
+        # Threads of sessions with something that is not done with, and of some without.
         self._busy: set[int] = set()
 
     # Messages of the sessions.
@@ -337,22 +338,16 @@ class AttributionState:
             self.keep_none(point, Unattributed(RowsReason.FORGOTTEN, threads))
         elif statement.is_lost and _hangs_on_reply(plan.plan):
             self.keep_none(point, Unattributed(RowsReason.LOST, threads))
-        elif self._has_missed(statement, point) and plan.plan.text_bytes:
+        elif self._has_missed(point, statement) and plan.plan.text_bytes:
             self.keep_none(point, Unattributed(RowsReason.CHANGED, threads))
         else:
             self._changes.note_maker(point, statement)
             self._close(point)
             self.findings.keep_plan(point, plan, thread_id, statement)
 
-    def _has_missed(self, statement: SentStatement, point: GroupNumber) -> bool:
-        """True if a group's statement may have been judged without a change that the group stands behind."""
-        return self._changes.may_have_missed(statement, point, self._claimed)
-
     def _claimed(self, point: GroupNumber) -> SentStatement | None:
         """Give the statement whose reply named a group that was read, and is not attributed yet."""
-        groups = self.sessions.get(self.open.get(point, 0))
-        if groups is None:
-            return None
+        groups = self.sessions.get(self.open.get(point, 0), SessionGroups())
         return next((one for one in groups.statements if point in one.told()), None)
 
     def _plan_of(self, statement: SentStatement, number: int) -> EncodedPlan | None:

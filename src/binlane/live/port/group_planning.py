@@ -63,6 +63,7 @@ class GroupPlanning:
         writes: Writes of the transaction that were sent by their templates.
         judged: Texts of other statements of it that are in plans, with the version of the objects with which each
             was judged.
+        is_outdated: True if some statement of it was judged before changes that were heard of since.
 
     Args:
         flavor: Flavor of the source server.
@@ -77,6 +78,7 @@ class GroupPlanning:
         self._as_sent: set[int] = set()
         self.writes: list[WaitingWrite] = []
         self.judged: list[tuple[str, object]] = []
+        self.is_outdated = False
 
     def know(self, numbers: Iterable[int], context: StatementContext) -> None:
         """Note the context of a statement, and of those that it runs, by their numbers."""
@@ -147,6 +149,7 @@ class GroupPlanning:
         """Forget a transaction that is over."""
         self.writes.clear()
         self.judged.clear()
+        self.is_outdated = False
         self._tables.clear()
         self._rewritten.clear()
         self._as_sent.clear()

@@ -160,7 +160,6 @@ class GroupTracking:
         self._unread = 0
         self._unsettled: list[_Report] = []
         self._judged: list[JudgedObjects] = []
-        self._is_outdated = False
         # Plans of groups that are to be marked, as the model has them, and completed.
         self._marks: list[tuple[GroupPlan, GroupPlan]] = []
 
@@ -240,7 +239,9 @@ class GroupTracking:
         if one.expected.groups and self.is_on:
             one.plans, expected = self._plans(one.expected, model), one.expected
             self._shared.attributions.intend(
-                self.thread_id, expected.number, one.plans, is_split=_is_split(expected)
+                *(self.thread_id, expected.number, one.plans),
+                is_split=_is_split(expected),
+                is_outdated=self.planning.is_outdated,
             )
             one.is_intended = True
 
@@ -292,7 +293,6 @@ class GroupTracking:
                 self._shared.attributions.done(self.thread_id, number, None, ())
         for kept in (self._unsettled, self._judged, self._marks):
             kept.clear()
-        self._is_outdated = False
 
     def _plans(self, planned: StatementPlan, model: PlanningSession) -> list[GroupPlan]:
         """The plans of a statement's groups; none where their contents are not certain."""
@@ -303,6 +303,12 @@ class GroupTracking:
 
     # Behind it.
 
+    def know_run(self, one: UnderWay, planned: StatementPlan) -> None:
+        """Note a statement that has run, and has a context: its text may be in the transaction's plan."""
+        assert one.context is not None, "it is why it is noted"
+        self.planning.know(planned.numbers, one.context)
+        self.planning.judged.append((one.text, one.catalog_version))
+
     @property
     def is_settled(self) -> bool:
         """True if all groups were told of the statements that were followed."""
@@ -311,16 +317,16 @@ class GroupTracking:
     def note_judged(self, facts: StatementFacts, version: object, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
 
-        An object that was forgotten meanwhile has changed: what it is later may be what it was.
+        What the objects are later may be what they were, and not what they were in between: so whoever routes
+        is told that the transaction was judged before changes that its process has heard of.
 
         Args:
             facts: Parsed facts of the statement's text.
             version: Version of the objects with which the statement was judged.
             session: Session as it was before the statement.
         """
-        catalog = self._shared.catalog
-        if self.is_on and version is not catalog.version:
-            self._is_outdated |= not catalog.covers(facts, session.database)
+        if self.is_on and version is not self._shared.catalog.version:
+            self.planning.is_outdated = True
             self._judged.append(JudgedObjects.of(facts, session))
 
     def follow(
@@ -405,9 +411,8 @@ class GroupTracking:
     async def _are_settled(self, model: PlanningSession) -> bool:
         """True if statements ran on the objects that they were judged with."""
         judged, self._judged = self._judged, []
-        is_outdated, self._is_outdated = self._is_outdated, False
-        if not judged or is_outdated:
-            return not is_outdated
+        if not judged:
+            return True
         catalog = self._shared.catalog
         has_locks = model.session.state.locked_tables is not None
         try:

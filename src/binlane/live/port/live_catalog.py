@@ -155,7 +155,7 @@ class LiveCatalog:
     """
 
     def __init__(self, source: ObjectSource, *, connections: int = CONNECTIONS) -> None:
-        self.on_changed: Callable[[str, str, Dialect], None] | None = None
+        self.on_changed: Callable[[str, str, Dialect], object] | None = None
         self.on_heard: OnHeard | None = None
         self._source = source
         self._threads = ThreadPoolExecutor(connections, thread_name_prefix="catalog")

@@ -71,6 +71,8 @@ class SourceChanges:
         self._logged: deque[LoggedChange] = deque()
         self._by_point: dict[GroupNumber, LoggedChange] = {}
         self._first_kept = 1
+        # The last changes up to which all were known behind the last statements of sessions.
+        self._before: dict[int, int] = {}
 
     def add(self) -> Hearer:
         """Give a process that is new: it asks for all that it is to know."""
@@ -131,10 +133,29 @@ class SourceChanges:
         hearer.unheard.difference_update(numbers)
         hearer.heard = min(hearer.unheard) - 1 if hearer.unheard else self.last
 
-    def note_sent(self, statement: SentStatement) -> None:
-        """Note what is known to the speaking process as it sends a statement."""
+    def note_taken(self, thread_id: int) -> None:
+        """Note that a session is followed from now on."""
+        self._before[thread_id] = self.speaking.heard
+
+    def note_given(self, thread_id: int) -> None:
+        """Note that a session is over."""
+        self._before.pop(thread_id, None)
+
+    def note_sent(
+        self, thread_id: int, statement: SentStatement, *, is_outdated: bool = False
+    ) -> None:
+        """Note what is known to the speaking process as it sends a statement.
+
+        Args:
+            thread_id: Thread of the statement's session at the source.
+            statement: The statement.
+            is_outdated: True if its transaction was judged before changes that were heard of since.
+        """
         speaking = self.speaking
         statement.hearer, statement.heard, statement.begun = speaking, speaking.heard, self.last
+        if is_outdated:
+            statement.heard = statement.begun = self._before.get(thread_id, 0)
+        self._before[thread_id] = speaking.heard
 
     def note_maker(self, point: GroupNumber, statement: SentStatement) -> None:
         """Note whose statement a group is, which may be one of a change."""
@@ -144,18 +165,18 @@ class SourceChanges:
 
     def may_have_missed(
         self,
-        statement: SentStatement,
-        point: GroupNumber,
         claimed: Callable[[GroupNumber], SentStatement | None],
+        point: GroupNumber,
+        statement: SentStatement,
     ) -> bool:
         """True if a statement may have been judged without a change that its group stands behind.
 
         A change itself is as it is in the log.
 
         Args:
-            statement: The statement.
-            point: Group of the statement.
             claimed: Gives the statement that has made a group, if only its reply says so yet.
+            point: Group of the statement.
+            statement: The statement.
         """
         if statement.heard >= self.last or point in self._by_point:
             return False

@@ -161,8 +161,9 @@ class Service:
             )
             catalog = LiveCatalog(CatalogConnections(settings.source))
             if not has_workers:
-                catalog.on_changed = attributions.changed_here
-                catalog.on_heard = attributions.heard
+                changes = attributions.changes
+                catalog.on_changed = lambda *_: changes.made()
+                catalog.on_heard = changes.heard
             substitution = Substitution(
                 attributions, settings.port.bypass, news if has_workers else catalog
             )

@@ -40,7 +40,7 @@ def test_a_statement_that_was_sent_before_a_change_was_heard_of(*, has_lost: boo
     attributions.intend(THREAD, 3, [plan("group 3")])
     numbers = attributions.logged([gtid(2)])
     attributions.done(THREAD, 3, str(gtid(3)))
-    attributions.heard(numbers, has_lost=has_lost)
+    attributions.changes.heard(numbers, has_lost=has_lost)
     _makes(attributions, 4)
     assert _found(attributions, 1)
     # What the process knew was not about what has changed.
@@ -55,14 +55,14 @@ def test_a_change_of_which_nobody_has_heard_yet() -> None:
     assert not _found(attributions, 2)
     _makes(attributions, 3)
     assert not _found(attributions, 3)
-    attributions.heard(numbers, has_lost=True)
+    attributions.changes.heard(numbers, has_lost=True)
     _makes(attributions, 4)
     assert _found(attributions, 4)
 
 
 def test_a_change_that_is_read_once_more_is_none() -> None:
     attributions = begun()
-    attributions.heard(attributions.logged([gtid(1)]), has_lost=True)
+    attributions.changes.heard(attributions.logged([gtid(1)]), has_lost=True)
     attributions.read([group(1, OTHER)], at(1))
     assert not attributions.logged([gtid(1)])
     _makes(attributions, 2)
@@ -73,7 +73,7 @@ def test_a_change_of_the_same_session_is_known_to_it_before_the_log_tells_of_it(
     attributions = begun()
     attributions.intend(THREAD, 1, [plan("group 1")])
     attributions.intend(OTHER, 2, [plan("group 2")])
-    attributions.changed()
+    attributions.changes.made()
     attributions.done(THREAD, 1, str(gtid(1)))
     attributions.done(OTHER, 2, str(gtid(2)))
     _makes(attributions, 3)
@@ -82,6 +82,17 @@ def test_a_change_of_the_same_session_is_known_to_it_before_the_log_tells_of_it(
     assert _found(attributions, 1)
     assert not _found(attributions, 2, OTHER)
     assert _found(attributions, 3)
+
+
+def test_a_transaction_that_was_judged_before_a_change_was_heard_of() -> None:
+    attributions = begun()
+    for first, is_behind in ((1, True), (11, False)):
+        _makes(attributions, first)
+        change, own = (first + 1, first + 2) if is_behind else (first + 2, first + 1)
+        attributions.changes.heard(attributions.logged([gtid(change)]), has_lost=True)
+        attributions.intend(THREAD, own, [plan(f"group {own}")], is_outdated=True)
+        attributions.done(THREAD, own, str(gtid(own)))
+        assert bool(_found(attributions, own)) is not is_behind
 
 
 @contextmanager
@@ -115,7 +126,7 @@ def test_a_change_of_another_process() -> None:
         _makes(other, 3, OTHER)
         number = hearing.take_change(here)
         assert number
-        other.heard([number], has_lost=True)
+        other.changes_heard([number], has_lost=True)
         _makes(other, 4, OTHER)
         attributions.logged([gtid(1)])
         attributions.read([group(1), group(2), group(3, OTHER), group(4, OTHER)], at(4))
@@ -145,6 +156,6 @@ def test_a_change_of_long_ago() -> None:
     attributions = begun()
     attributions.intend(THREAD, 1, [plan("group 1")])
     for sequence in range(1000, 3000):
-        attributions.heard(attributions.logged([gtid(sequence)]), has_lost=False)
+        attributions.changes.heard(attributions.logged([gtid(sequence)]), has_lost=False)
     attributions.done(THREAD, 1, str(gtid(1)))
     assert not _found(attributions, 1)

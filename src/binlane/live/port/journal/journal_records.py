@@ -61,6 +61,8 @@ IS_BOUND: Final = 64
 """Bits of statements, named as in `SentStatement`."""
 IS_KNOWN: Final = 128
 """Bit of an ANSWER: an empty text means that there is no group."""
+IS_OUTDATED: Final = 128
+"""Bit of an INTENT between processes, as of `Attributions.intend`."""
 
 _STATEMENT: Final = Struct("<IQBI")
 _COUNT: Final = Struct("<I")

@@ -117,7 +117,7 @@ class Worker:
         if settings.port.enabled:
             self._catalog = LiveCatalog(CatalogConnections(settings.source))
             self._catalog.on_changed = self._tell_changed
-            self._catalog.on_heard = self._sayings.heard
+            self._catalog.on_heard = self._sayings.changes_heard
             self._port = handler.port = Port(
                 settings.source,
                 self._binlogs,
