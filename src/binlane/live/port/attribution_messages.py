@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.session_groups import ends_of
-from binlane.live.port.source_changes import Hearer
+from binlane.live.port.source_changes import HearingProcess
 from binlane.positions import Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
@@ -206,7 +206,7 @@ class _Speaker:
         made: Numbers of changes of objects that its sessions have made, and that the others are not told yet.
     """
 
-    hearer: Hearer
+    hearer: HearingProcess
     kept: bytearray = field(default_factory=bytearray)
     threads: set[int] = field(default_factory=set)
     made: deque[int] = field(default_factory=deque)

@@ -361,9 +361,9 @@ class LiveCatalog:
         """Do the same as `changed`, for a statement in another process, where `on_changed` told of it.
 
         Args:
-            text: Text of the statement.
+            text: Text of the client's statement.
             database: Default database of the statement.
-            dialect: Way to read it.
+            dialect: Dialect in which the text is read.
             number: Number of the change that `on_heard` is told of; 0 for none.
         """
         work: list[Callable[[], None]] = []

@@ -22,7 +22,7 @@ _KEPT: Final = 1024
 """Changes of the log that are kept; statements that had not heard of older ones are taken for unaware of them."""
 
 
-class Hearer:
+class HearingProcess:
     """A process that judges statements.
 
     Attributes:
@@ -38,7 +38,7 @@ class Hearer:
 
 
 @dataclass(slots=True)
-class LoggedChange:
+class NumberedChange:
     """A change that the log tells of.
 
     Attributes:
@@ -56,7 +56,7 @@ class SourceChanges:
     """Numbers of the changes of the source's objects, and who has heard of them.
 
     Attributes:
-        last: Number of the last change.
+        last: Number of the last change that there was.
         speaking: Process of whose sessions something is said now.
 
     Args:
@@ -65,23 +65,23 @@ class SourceChanges:
 
     def __init__(self, *, has_own: bool = True) -> None:
         self.last = 0
-        self.speaking = Hearer(0)
+        self.speaking = HearingProcess(0)
         self._lock = Lock()
         self._hearers = [self.speaking] if has_own else []
-        self._logged: deque[LoggedChange] = deque()
-        self._by_point: dict[GroupNumber, LoggedChange] = {}
+        self._logged: deque[NumberedChange] = deque()
+        self._by_point: dict[GroupNumber, NumberedChange] = {}
         self._first_kept = 1
         # The last changes up to which all were known behind the last statements of sessions.
         self._before: dict[int, int] = {}
 
-    def add(self) -> Hearer:
+    def add(self) -> HearingProcess:
         """Give a process that is new: it asks for all that it is to know."""
         with self._lock:
-            hearer = Hearer(self.last)
+            hearer = HearingProcess(self.last)
             self._hearers.append(hearer)
         return hearer
 
-    def remove(self, hearer: Hearer) -> None:
+    def remove(self, hearer: HearingProcess) -> None:
         """Wait for nothing more from a process that is gone."""
         with self._lock:
             self._hearers.remove(hearer)
@@ -96,7 +96,7 @@ class SourceChanges:
                     self._first_kept = oldest.number + 1
                     if oldest.point is not None:
                         self._by_point.pop(oldest.point, None)
-                change = LoggedChange(self._new(), point)
+                change = NumberedChange(self._new(), point)
                 self._logged.append(change)
                 if point is not None:
                     self._by_point[point] = change
@@ -121,7 +121,7 @@ class SourceChanges:
         """The speaking process has heard of changes.
 
         Args:
-            numbers: Numbers of the changes.
+            numbers: Numbers that `logged` or `made` gave.
             has_lost: True if it does not know some objects any more that it knew before.
         """
         with self._lock:
@@ -129,7 +129,7 @@ class SourceChanges:
                 self.speaking.lost.extend(numbers)
             self._hear(self.speaking, numbers)
 
-    def _hear(self, hearer: Hearer, numbers: Sequence[int]) -> None:
+    def _hear(self, hearer: HearingProcess, numbers: Sequence[int]) -> None:
         hearer.unheard.difference_update(numbers)
         hearer.heard = min(hearer.unheard) - 1 if hearer.unheard else self.last
 
@@ -148,7 +148,7 @@ class SourceChanges:
 
         Args:
             thread_id: Thread of the statement's session at the source.
-            statement: The statement.
+            statement: The statement that is about to be sent.
             is_outdated: True if its transaction was judged before changes that were heard of since.
         """
         speaking = self.speaking
@@ -175,8 +175,8 @@ class SourceChanges:
 
         Args:
             claimed: Gives the statement that has made a group, if only its reply says so yet.
-            point: Group of the statement.
-            statement: The statement.
+            point: Group that the statement has made.
+            statement: The statement, which its reply has answered, or not.
         """
         if statement.heard >= self.last or point in self._by_point:
             return False
@@ -185,8 +185,8 @@ class SourceChanges:
                 return True
             before = [one for one in self._logged if one.number > statement.heard]
             hearer = statement.hearer
-            unheard = set(hearer.unheard) if isinstance(hearer, Hearer) else None
-            lost = tuple(hearer.lost) if isinstance(hearer, Hearer) else ()
+            unheard = set(hearer.unheard) if isinstance(hearer, HearingProcess) else None
+            lost = tuple(hearer.lost) if isinstance(hearer, HearingProcess) else ()
         for change in before:
             if not _is_before(change.point, point):
                 continue
