@@ -47,7 +47,6 @@ def test_a_trigger_that_makes_statements_unsafe(
                 ddl.execute("DROP TRIGGER d.t")
         texts = _texts(serve)
     assert not [one for one in unsafe if f"INSERT INTO d.w VALUES ({one}, 'a')" in texts]
-    assert any(f"INSERT INTO d.w VALUES ({one}, 'a')" in texts for one in range(number))
 
 
 def _texts(serve: ServeProcess) -> set[str]:
