@@ -75,12 +75,18 @@ class _Listening(Attributions):
         *,
         is_split: bool = False,
         is_for_all: bool = False,
+        is_outdated: bool = False,
     ) -> None:
         """As of `Attributions`."""
         self._take(plans)
         self._intended[number] = plans
         self.heard.told.append(("intend", self._named(number), _comparable(plans, thread_id)))
-        super().intend(thread_id, number, plans, is_split=is_split, is_for_all=is_for_all)
+        super().intend(
+            *(thread_id, number, plans),
+            is_split=is_split,
+            is_for_all=is_for_all,
+            is_outdated=is_outdated,
+        )
 
     def done(
         self,

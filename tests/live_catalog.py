@@ -16,7 +16,7 @@ from binlane.client.settings import ServerUrl
 from binlane.live.capture.capture import Capture
 from binlane.live.capture.settings import SourceSettings, StartAt
 from binlane.live.port.catalog_connections import CatalogConnections
-from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.port.live_catalog import LiveCatalog, changes_in
 from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
 from binlane.positions import parse_position
@@ -104,7 +104,7 @@ def _follow(capture: Capture, catalog: LiveCatalog, ended: threading.Event) -> N
         while not ended.is_set():
             selector.select(0.05)
             for item in capture.receive():
-                catalog.noted(item)
+                catalog.logged(changes_in(item))
 
 
 async def caught_up(server: PrivateServer, capture: Capture) -> None:

@@ -397,3 +397,34 @@ def test_known_writes_behind_a_change_that_is_heard_of_before_their_end(
     ((_, binlogs, *_),) = before
     assert [type(part) for part in binlogs["all"]] == [TextPart]
     assert last == []
+
+
+def test_writes_that_were_judged_by_the_model_behind_a_change_that_is_heard_of_before_their_end(
+    source: PrivateServer,
+) -> None:
+    execute(source, *_TABLES)
+    trigger = "CREATE TRIGGER late BEFORE INSERT ON p FOR EACH ROW SET NEW.v = UUID()"
+    mixed = logging_everything(LoggingMode.MIXED)
+    with (
+        judging(source, (mixed,)) as (port, parts),
+        connect(source) as other,
+        port.connect(database="known", charset="utf8mb4") as client,
+        client.cursor() as cursor,
+        other.cursor() as beside,
+    ):
+
+        async def hear() -> None:
+            facts = read(trigger, database="known", dialect=parts.catalog.dialect)
+            parts.catalog.changed(facts, "known")
+
+        cursor.execute("INSERT INTO p VALUES (100, 'a')")
+        cursor.execute("BEGIN")
+        beside.execute("USE known")
+        beside.execute(trigger)
+        cursor.execute("INSERT INTO p VALUES (101, 'for'), (102, 'the first time')")
+        port.run(hear())
+        cursor.execute("COMMIT")
+        cursor.execute("SELECT 1")
+    heard = cast("Any", parts.attributions).heard.told
+    *_, (*_, last) = (told for told in heard if told[0] == "done")
+    assert last == []

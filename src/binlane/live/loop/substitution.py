@@ -29,7 +29,9 @@ from binlane.errors import StoreError
 from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, Watch
+from binlane.live.port.attributions import Attributions
+from binlane.live.port.live_catalog import Change, changes_in
+from binlane.live.port.log_progress import Watch
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent
@@ -76,8 +78,8 @@ class OwnedGroups:
 class ObjectFollower(Protocol):
     """The follower of the source's objects; called by the routing thread."""
 
-    def noted(self, item: Item) -> None:
-        """Follow the DDL in an item that the source gave."""
+    def logged(self, changes: Sequence[Change] | None, numbers: Sequence[int] = ()) -> None:
+        """Follow the DDL in an item that the source gave, and say that these numbers of it were heard."""
         ...
 
     def source_changed(self) -> None:
@@ -137,8 +139,12 @@ class Substitution:
 
     def noted(self, item: Item) -> None:
         """Tell the follower of the source's objects of DDL in an item."""
-        if self._catalog is not None:
-            self._catalog.noted(item)
+        if self._catalog is None:
+            return
+        changes = changes_in(item)
+        if changes is None or changes:
+            gtids = [None] if changes is None else [gtid for _, gtid in changes]
+            self._catalog.logged(changes, self._attributions.logged(gtids))
 
     def read_run(self, groups: RunGroups, after: Position | None) -> OwnedGroups:
         """Take in the groups of a run that comes."""

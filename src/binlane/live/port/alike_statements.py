@@ -280,6 +280,8 @@ class AlikeStatements:
         plans: EncodedPlans | None = None
         event = sent.event_of(text, values.thread_id)
         is_end = sent.end is not None
+        if is_end and tracking.planning.is_outdated:
+            return None
         is_told = is_end or sent.has_rows
         if event is None or not (tracking.is_on if is_told else not session.wants_tracking):
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
@@ -17,6 +18,7 @@ from typing import Final, Protocol
 from binlane.live.port.attributions import Attributions
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.session_groups import ends_of
+from binlane.live.port.source_changes import HearingProcess
 from binlane.positions import Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
@@ -39,6 +41,7 @@ class AttributionReceiver(Protocol):
         *,
         is_split: bool = False,
         is_for_all: bool = False,
+        is_outdated: bool = False,
     ) -> None:
         """Say which groups a statement will make, before it is sent; same as in `Attributions`."""
         ...
@@ -101,6 +104,7 @@ class AttributionSender:
         *,
         is_split: bool = False,
         is_for_all: bool = False,
+        is_outdated: bool = False,
     ) -> None:
         """Send the message of `AttributionReceiver.intend`.
 
@@ -109,6 +113,7 @@ class AttributionSender:
         """
         self._intended[thread_id] = number, plans
         bits = is_split * records.IS_SPLIT | is_for_all * records.IS_FOR_ALL
+        bits |= is_outdated * records.IS_OUTDATED
         body = records.statement_body(thread_id, number, bits, "", encode_plans(plans))
         self._say(records.INTENT, body)
 
@@ -152,6 +157,14 @@ class AttributionSender:
         self._intended.pop(thread_id, None)
         self._say(records.GIVEN, records.dump(thread_id))
 
+    def changed(self) -> None:
+        """Send that a session's statement may have changed objects, before its reply is told."""
+        self._say(records.CHANGED, b"")
+
+    def changes_heard(self, numbers: Sequence[int], *, has_lost: bool) -> None:
+        """Send which changes of objects were heard of, as of `SourceChanges.heard`."""
+        self._say(records.HEARD, records.dump((list(numbers), has_lost)))
+
     def fileno(self) -> int:
         """Give the file number of the connection, by which a kernel sends messages, too."""
         return self._connection.fileno()
@@ -187,12 +200,16 @@ class _Speaker:
     """Another process.
 
     Attributes:
+        hearer: It, as one who hears of changes of the source's objects.
         kept: Bytes of its messages that do not make a whole record yet.
         threads: Threads of its sessions that are followed.
+        made: Numbers of changes of objects that its sessions have made, and that the others are not told yet.
     """
 
+    hearer: HearingProcess
     kept: bytearray = field(default_factory=bytearray)
     threads: set[int] = field(default_factory=set)
+    made: deque[int] = field(default_factory=deque)
 
 
 class AttributionListener:
@@ -215,18 +232,34 @@ class AttributionListener:
         connection.setblocking(False)  # the standard library's
         widen(connection)
         with self._lock:
-            self._speakers[connection] = _Speaker()
+            self._speakers[connection] = _Speaker(self._attributions.changes.add())
 
     def remove(self, connection: socket.socket) -> frozenset[int]:
         """Hear the last messages of a process that is gone; give the threads of its sessions."""
         with self._lock:
             self._hear(connection)
-            threads = frozenset(self._speakers.pop(connection).threads)
+            speaker = self._speakers.pop(connection)
+            threads = frozenset(speaker.threads)
             for thread_id in threads:
                 self._attributions.lost(thread_id)
                 self._attributions.given(thread_id)
+            self._attributions.changes.remove(speaker.hearer)
         connection.close()
         return threads
+
+    def take_change(self, connection: socket.socket) -> int:
+        """Give the number of the next change that a process has said to have made; 0 where it has said none."""
+        with self._lock:
+            if connection not in self._speakers:
+                return 0
+            self._hear(connection)
+            made = self._speakers[connection].made
+            return made.popleft() if made else 0
+
+    def unheard(self, connection: socket.socket) -> list[int]:
+        """Give the numbers of changes of which a process has not heard."""
+        with self._lock:
+            return list(self._speakers[connection].hearer.unheard)
 
     def close(self) -> None:
         """Hear no more messages, nor those that were sent and not heard."""
@@ -274,6 +307,7 @@ class AttributionListener:
 
     def _tell(self, speaker: _Speaker, kind: int, body: bytes) -> None:
         attributions = self._attributions
+        attributions.changes.speaking = speaker.hearer
         if kind == records.INTENT:
             intent = records.read_statement(body)
             plans = EncodedPlans(intent.encoded, intent.plan_count or 0)
@@ -281,6 +315,7 @@ class AttributionListener:
                 *(intent.thread_id, intent.number, plans),
                 is_split=bool(intent.bits & records.IS_SPLIT),
                 is_for_all=bool(intent.bits & records.IS_FOR_ALL),
+                is_outdated=bool(intent.bits & records.IS_OUTDATED),
             )
         elif kind == records.ANSWER:
             self._tell_answer(records.read_statement(body))
@@ -290,6 +325,11 @@ class AttributionListener:
             attributions.taken_from(thread_id, start)
         elif kind == records.LOST:
             attributions.lost(records.load(body))
+        elif kind == records.CHANGED:
+            speaker.made.append(attributions.changes.made())
+        elif kind == records.HEARD:
+            numbers, has_lost = records.load(body)
+            attributions.changes.heard(numbers, has_lost=has_lost)
         else:
             thread_id = records.load(body)
             speaker.threads.discard(thread_id)

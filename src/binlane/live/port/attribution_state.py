@@ -10,6 +10,7 @@ The module has no files, clocks or threads; `attributions` calls it under its lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
@@ -29,6 +30,7 @@ from binlane.live.port.session_groups import (
     Wait,
     point_of,
 )
+from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan, TextPart
@@ -128,13 +130,17 @@ class AttributionState:
     """
 
     def __init__(
-        self, flavor: Flavor, plans_of: Callable[[SentStatement], EncodedPlans | None]
+        self,
+        flavor: Flavor,
+        plans_of: Callable[[SentStatement], EncodedPlans | None],
+        changes: SourceChanges,
     ) -> None:
         """Begin without sessions.
 
         Args:
             flavor: Flavor of the source server.
             plans_of: Gives the plans of a statement, from the journal if need be.
+            changes: Changes of the source's objects, and who has heard of them.
         """
         self.sessions: dict[int, SessionGroups] = {}
         self.open: dict[GroupNumber, int] = {}
@@ -143,9 +149,10 @@ class AttributionState:
         self.findings = Findings()
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
+        self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
         self._waiting: dict[GroupNumber, _Waiting] = {}
         self._order = 0
-        # Threads of sessions with statements or groups that are not done with, and of some without.
+        # Threads of sessions with something that is not done with, and of some without.
         self._busy: set[int] = set()
 
     # Messages of the sessions.
@@ -331,9 +338,17 @@ class AttributionState:
             self.keep_none(point, Unattributed(RowsReason.FORGOTTEN, threads))
         elif statement.is_lost and _hangs_on_reply(plan.plan):
             self.keep_none(point, Unattributed(RowsReason.LOST, threads))
+        elif self._has_missed(point, statement) and plan.plan.text_bytes:
+            self.keep_none(point, Unattributed(RowsReason.CHANGED, threads))
         else:
+            self._changes.note_maker(point, statement)
             self._close(point)
             self.findings.keep_plan(point, plan, thread_id, statement)
+
+    def _claimed(self, point: GroupNumber) -> SentStatement | None:
+        """Give the statement whose reply named a group that was read, and is not attributed yet."""
+        groups = self.sessions.get(self.open.get(point, 0), SessionGroups())
+        return next((one for one in groups.statements if point in one.told()), None)
 
     def _plan_of(self, statement: SentStatement, number: int) -> EncodedPlan | None:
         plans = self._plans_of(statement)

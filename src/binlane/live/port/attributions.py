@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Lock, RLock
-from typing import Final, NamedTuple
+from typing import Final
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_state import (
@@ -31,6 +31,7 @@ from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.journal.statement_journal import Present
+from binlane.live.port.log_progress import Watch
 from binlane.live.port.session_groups import (
     GroupNumber,
     RowsReason,
@@ -41,6 +42,7 @@ from binlane.live.port.session_groups import (
     point_of,
     told_of,
 )
+from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
@@ -51,18 +53,6 @@ JOURNAL_DIRECTORY: Final = "port"
 
 _LOCAL_DISK: Final = LocalDisk()
 _NO_PLANS: Final = EncodedPlans.of(())
-
-
-class Watch(NamedTuple):
-    """The groups, among those read next, that `read` is to be given.
-
-    Attributes:
-        threads: Threads of sessions that are followed, or were followed when they ended.
-        is_any_open: True if `read` is also to be given the groups of which the log does not name the thread.
-    """
-
-    threads: Collection[int]
-    is_any_open: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +92,7 @@ class Attributions:
             tables and locks at the source are gone.
         hear: Takes in what other processes' sessions have said by now, before a group is looked at.
         saying: Held by those who say something, where they are several threads.
+        changes: Changes of the source's objects, and which processes have heard of them.
     """
 
     def __init__(
@@ -126,6 +117,7 @@ class Attributions:
         self.lost_threads = frozenset[int]()
         self.hear: Callable[[], None] = _nothing
         self.saying = RLock()
+        self.changes = SourceChanges(has_own=not settings.is_relayed)
         self._settings = settings
         self._lock = Lock()
         self._changed = Condition(self._lock)
@@ -143,7 +135,9 @@ class Attributions:
             )
         journal = self._journal
         self._state = AttributionState(
-            flavor, _plans_in_memory if journal is None else journal.statements.plans_of
+            flavor,
+            _plans_in_memory if journal is None else journal.statements.plans_of,
+            self.changes,
         )
         self._findings = self._state.findings
         recovered = None if journal is None else journal.recovered()
@@ -166,6 +160,7 @@ class Attributions:
         *,
         is_split: bool = False,
         is_for_all: bool = False,
+        is_outdated: bool = False,
     ) -> None:
         """Say which groups a statement will make, before the statement is sent.
 
@@ -177,9 +172,11 @@ class Attributions:
             is_split: The first of several groups commits what was done before the statement, so that
                 it comes for certain.
             is_for_all: True if the statement makes another thing for all binlogs than for the source.
+            is_outdated: True if its transaction was judged before changes of objects that were heard of since.
         """
         encoded = plans if isinstance(plans, EncodedPlans) else EncodedPlans.of(plans)
         statement = SentStatement(number, len(plans), encoded)
+        self.changes.note_sent(thread_id, statement, is_outdated=is_outdated)
         if is_split or is_for_all:
             statement.is_split, statement.is_for_all = is_split, is_for_all
         journal = self._journal
@@ -229,12 +226,15 @@ class Attributions:
         encoded: EncodedPlans | None = None
         if statement is None:
             statement = SentStatement(number, 0, _NO_PLANS)
+            self.changes.note_sent(thread_id, statement)
             statement.is_answered = True
             encoded = EncodedPlans.of(plans or ())
         elif isinstance(plans, EncodedPlans):
             encoded = plans
         elif plans is not None and not _are_same(statement.plans, plans):
             encoded = EncodedPlans.of(plans)
+        if statement.count and (plans is None or len(plans)):
+            statement.answered = self.changes.last
         place, journal = None, self._journal
         if journal is not None:
             bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
@@ -287,6 +287,7 @@ class Attributions:
     def taken_from(self, thread_id: int, start: Mapping[Stream, int]) -> None:
         """Do the same as `taken`, with the last number of each stream in place of the position."""
         self._write(records.TAKEN, records.dump((thread_id, self._state.progress.run, start)))
+        self.changes.note_taken(thread_id)
         with self._lock:
             self._hear_news()
             for forgotten_id in self._state.take(thread_id, start):
@@ -296,12 +297,19 @@ class Attributions:
         """Say that a session ended."""
         self._write(records.GIVEN, records.dump(thread_id))
         self._last_sent.pop(thread_id, None)
+        self.changes.note_given(thread_id)
         with self._lock:
             self._hear_news()
             self._state.give(thread_id)
             self._wake()
 
     # Messages and questions of the routing thread.
+
+    def logged(self, gtids: Iterable[AnyGtid | None]) -> range:
+        """Give the numbers of changes of objects, by their groups, that come for the first time, before `read`."""
+        points = [None if gtid is None else point_of(gtid) for gtid in gtids]
+        has_read = self._state.progress.has_read
+        return self.changes.logged([one for one in points if one is None or not has_read(one)])
 
     def begin(self, position: Position) -> None:
         """Say that groups come from a position on: a feed was connected, or the first one is."""

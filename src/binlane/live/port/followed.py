@@ -131,9 +131,9 @@ class Followed:
         told, _, is_complete, _ = statements[0]
         self._last = None
         session = self.session
-        reader, model = session.reader, session.model
         if not is_complete or len(told) > LONG:
             return None
+        reader, model = session.reader, session.model
         is_as_told = reader.is_charset_known and told.isascii()
         text = told if is_as_told else reader.read_text(told)
         if text is None or session.shared.definitions() is not session.definitions:
@@ -271,7 +271,7 @@ class Followed:
         self, text: str, facts: StatementFacts, *, is_complete: bool = True
     ) -> Verdict:
         """Judge a statement; of one that is not complete nothing is text."""
-        session = self.session
+        session, version = self.session, self.session.shared.catalog.version
         expected = await session.preview(text, facts)
         refusal = await session.refusal(expected.result, facts)
         if isinstance(refusal, UnjudgedError) and await session.learn_variables(facts):
@@ -286,7 +286,9 @@ class Followed:
         needs = session.needs(facts, expected) if is_complete else None
         if needs is not None and session.reader.must_ask(needs):
             await session.read_context(needs)
-        return self._send(text, facts, expected, needs)[1]
+        sent = self._send(text, facts, expected, needs)
+        sent[0].catalog_version = version
+        return sent[1]
 
     async def _judge_several(self, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
@@ -326,7 +328,11 @@ class Followed:
         return RunVerdict(owed, text=None if is_same else session.as_sent("\n;".join(sources)))
 
     def _send(
-        self, text: str, facts: StatementFacts, expected: StatementPlan, needs: Needs | None
+        self,
+        text: str,
+        facts: StatementFacts,
+        expected: StatementPlan,
+        needs: Needs | None,
     ) -> tuple[UnderWay, Verdict]:
         """Note a statement as under way, in the journal, too, if it makes groups, and let it run."""
         session = self.session
@@ -504,11 +510,7 @@ class Followed:
         self._lose_step(*(one.facts for one in under_way if isinstance(one, UnderWay)))
 
     def _lose_step(self, *ran: StatementFacts | None) -> None:
-        """Note that the model does not know the session's state any longer.
-
-        Args:
-            ran: Parsed facts of the statements that are the cause; None for one that was not read.
-        """
+        """Note that the model does not know the session's state any longer, because of some statements."""
         objects = self.session.model.session.objects
         makes_tables = any(one is None or may_make_tables(one, objects) for one in ran)
         hides_tables = makes_tables or bool(objects.temporary_tables())
@@ -539,7 +541,7 @@ class Followed:
                 affected_rows=reply.affected_rows,
                 info=reply.info,
             )
-            tracking.planning.know(planned.numbers, one.context)
+            tracking.know_run(one, planned)
         if not (reply.errno or _is_as_active(model, is_active=bool(reply.status & _ACTIVE))):
             self._lose_step(one.facts)
         more = session.warnings.follow(
@@ -556,8 +558,7 @@ class Followed:
     def _change_objects(self, facts: StatementFacts, reply: StatementReply) -> None:
         """Forget the objects that a statement may have changed."""
         catalog, session = self.session.shared.catalog, self.session.model.session
-        kind = facts.effects.kind
-        if kind in DDL_KINDS or kind is StatementKind.SET or is_program(facts):
+        if facts.effects.kind in {*DDL_KINDS, StatementKind.SET} or is_program(facts):
             catalog.changed(facts, session.database, errno=reply.errno)
             for executed in session.executed(facts):
                 catalog.changed(executed, session.database)

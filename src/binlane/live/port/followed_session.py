@@ -211,8 +211,10 @@ class FollowedSession:
         """
         known, session = self.shared.catalog.known, self.model.session
         if known is not None and self.objects.store.tables is not known.store.tables:
-            for write in self.tracking.planning.writes:
-                self.tracking.note_judged(self.facts_of(write.text), write.version, session)
+            planning = self.tracking.planning
+            writes = ((write.text, write.version) for write in planning.writes)
+            for text, version in (*writes, *planning.judged):
+                self.tracking.note_judged(self.facts_of(text), version, session)
         self.shared.catalog.fit(self.objects)
 
     def facts_of(self, text: str) -> StatementFacts:

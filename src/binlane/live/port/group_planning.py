@@ -61,6 +61,9 @@ class GroupPlanning:
 
     Attributes:
         writes: Writes of the transaction that were sent by their templates.
+        judged: Texts of other statements of it that are in plans, with the version of the objects with which each
+            was judged.
+        is_outdated: True if some statement of it was judged before changes that were heard of since.
 
     Args:
         flavor: Flavor of the source server.
@@ -74,6 +77,8 @@ class GroupPlanning:
         self._rewritten: set[int] = set()
         self._as_sent: set[int] = set()
         self.writes: list[WaitingWrite] = []
+        self.judged: list[tuple[str, object]] = []
+        self.is_outdated = False
 
     def know(self, numbers: Iterable[int], context: StatementContext) -> None:
         """Note the context of a statement, and of those that it runs, by their numbers."""
@@ -138,11 +143,13 @@ class GroupPlanning:
     @property
     def is_clear(self) -> bool:
         """True if nothing is known of a transaction."""
-        return not (self.writes or self._contexts or self._generated or self._tables)
+        return not (self.writes or self.judged or self._contexts or self._generated or self._tables)
 
     def clear(self) -> None:
         """Forget a transaction that is over."""
         self.writes.clear()
+        self.judged.clear()
+        self.is_outdated = False
         self._tables.clear()
         self._rewritten.clear()
         self._as_sent.clear()

@@ -210,6 +210,7 @@ class GroupTracking:
             self._shared = shared
         self._is_out_of_step = False
         self.planning.writes.clear()
+        self.planning.judged.clear()
         self.spoils = is_in_transaction or self._hides_tables
 
     def lose_step(self, *, hides_tables: bool) -> None:
@@ -238,7 +239,9 @@ class GroupTracking:
         if one.expected.groups and self.is_on:
             one.plans, expected = self._plans(one.expected, model), one.expected
             self._shared.attributions.intend(
-                self.thread_id, expected.number, one.plans, is_split=_is_split(expected)
+                *(self.thread_id, expected.number, one.plans),
+                is_split=_is_split(expected),
+                is_outdated=self.planning.is_outdated,
             )
             one.is_intended = True
 
@@ -300,6 +303,12 @@ class GroupTracking:
 
     # Behind it.
 
+    def know_run(self, one: UnderWay, planned: StatementPlan) -> None:
+        """Note a statement that has run, and has a context: its text may be in the transaction's plan."""
+        assert one.context is not None, "it is why it is noted"
+        self.planning.know(planned.numbers, one.context)
+        self.planning.judged.append((one.text, one.catalog_version))
+
     @property
     def is_settled(self) -> bool:
         """True if all groups were told of the statements that were followed."""
@@ -308,12 +317,16 @@ class GroupTracking:
     def note_judged(self, facts: StatementFacts, version: object, session: Session) -> None:
         """Note the objects that a statement was judged with, where it may have run with others.
 
+        What the objects are later may be what they were, and not what they were in between: so whoever routes
+        is told that the transaction was judged before changes that its process has heard of.
+
         Args:
             facts: Parsed facts of the statement's text.
             version: Version of the objects with which the statement was judged.
             session: Session as it was before the statement.
         """
         if self.is_on and version is not self._shared.catalog.version:
+            self.planning.is_outdated = True
             self._judged.append(JudgedObjects.of(facts, session))
 
     def follow(

@@ -115,6 +115,14 @@ class ObjectSource(Protocol):
         ...
 
 
+class OnHeard(Protocol):
+    """Told that changes of the source's objects were heard of."""
+
+    def __call__(self, numbers: Sequence[int], *, has_lost: bool) -> None:
+        """Hear of it."""
+        ...
+
+
 Change = tuple[LoggedStatement, AnyGtid | None]
 """A statement of the source's log that may have changed objects, and the GTID of its group."""
 
@@ -141,11 +149,14 @@ class LiveCatalog:
     Attributes:
         on_changed: Called with the text of a statement that may have changed something, its default
             database and how it is read; None where nobody else has to know.
+        on_heard: Called with the numbers of changes once the objects are forgotten that they concern, and with
+            whether any was known; None where nobody has to know.
         known: Objects that are known of the source; None while nothing is.
     """
 
     def __init__(self, source: ObjectSource, *, connections: int = CONNECTIONS) -> None:
-        self.on_changed: Callable[[str, str, Dialect], None] | None = None
+        self.on_changed: Callable[[str, str, Dialect], object] | None = None
+        self.on_heard: OnHeard | None = None
         self._source = source
         self._threads = ThreadPoolExecutor(connections, thread_name_prefix="catalog")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -346,10 +357,20 @@ class LiveCatalog:
         ):
             self.on_changed(facts.text, database, facts.dialect)
 
-    def heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
-        """Do the same as `changed`, for a statement in another process, where `on_changed` told of it."""
+    def heed_changed(self, text: str, database: str, dialect: Dialect, number: int) -> None:
+        """Do the same as `changed`, for a statement in another process, where `on_changed` told of it.
+
+        Args:
+            text: Text of the client's statement.
+            database: Default database of the statement.
+            dialect: Dialect in which the text is read.
+            number: Number of the change that `on_heard` is told of; 0 for none.
+        """
+        work: list[Callable[[], None]] = []
         if self.known is not None:
-            self.known.changed(read(text, database=database, dialect=dialect), database)
+            facts = read(text, database=database, dialect=dialect)
+            work = [partial(self.known.changed, facts, database)]
+        self._hear(work, (number,) if number else ())
 
     def forget(self) -> None:
         """Forget all objects: anything may have happened to them."""
@@ -360,23 +381,33 @@ class LiveCatalog:
         """Forget all objects: the source may be another server; callable from any thread."""
         self._later([self._source.drop, self._anew])
 
-    def noted(self, item: Item) -> None:
-        """Forget the objects that statements in the source's log may have changed; from any thread.
+    def logged(self, changes: Sequence[Change] | None, numbers: Sequence[int] = ()) -> None:
+        """Forget the objects that `changes_in` an item may have changed; callable from any thread.
 
         Args:
-            item: Item that the source gave next.
+            changes: The changes, in order; None where they are not known.
+            numbers: Numbers of changes that `on_heard` is told of behind that.
         """
-        if self.known is not None:
-            self.heed(changes_in(item))
-
-    def heed(self, changes: Sequence[Change] | None) -> None:
-        """Forget the objects that `changes_in` an item may have changed; callable from any thread."""
         known = self.known
-        if known is None or (changes is not None and not changes):
+        if changes is not None and not changes:
             return
-        if changes is None:
-            self._later([self.forget])
-            return
+        work: list[Callable[[], None]] = []
+        if known is not None:
+            work = [self.forget] if changes is None else self._heeding(known, changes)
+        if self._loop is None:
+            self._hear((), numbers)  # nothing is known yet, nor asked
+        else:
+            self._later([partial(self._hear, work, numbers)])
+
+    def _hear(self, work: Iterable[Callable[[], None]], numbers: Sequence[int]) -> None:
+        """Forget objects, and tell whoever wants to know of it."""
+        before = self.version
+        _each(work)
+        if numbers and self.on_heard is not None:
+            self.on_heard(numbers, has_lost=self.version is not before)
+
+    def _heeding(self, known: KnownObjects, changes: Sequence[Change]) -> list[Callable[[], None]]:
+        """Give what is to be done about changes in the event loop."""
         work: list[Callable[[], None]] = []
         dialect = known.dialect
         for logged, gtid in changes:
@@ -384,7 +415,7 @@ class LiveCatalog:
             own = dialect.with_mode(logged.sql_mode, logged.charset)
             facts = read(logged.text, database=database, dialect=own)
             work.append(partial(self._note, facts, database, gtid))
-        self._later(work)
+        return work
 
     def _later(self, work: Sequence[Callable[[], None]]) -> None:
         """Do something in the event loop."""

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
+from typing import NamedTuple
 
 from binlane.live.port.session_groups import GroupNumber, Stream, ends_of
 from binlane.log.codec.types import Flavor
 from binlane.positions import Position
+
+
+class Watch(NamedTuple):
+    """The groups, among those read next, that `Attributions.read` is to be given.
+
+    Attributes:
+        threads: Threads of sessions that are followed, or were followed when they ended.
+        is_any_open: True if it is also to be given the groups of which the log does not name the thread.
+    """
+
+    threads: Collection[int]
+    is_any_open: bool
 
 
 class LogProgress:

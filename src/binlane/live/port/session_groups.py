@@ -45,6 +45,7 @@ class RowsReason(StrEnum):
     APART = "the groups of its statement did not come together"
     FORGOTTEN = "nothing is known of it any more"
     PASSED = "the source gave it once more, behind later groups"
+    CHANGED = "an object may have changed before it, and its session had not heard of that"
     NOT_WRITTEN = "the journal could not be written"
     CLOSED = "binlane ends"
 
@@ -142,6 +143,10 @@ class SentStatement:
         doubt: Reason why none of its groups is planned; None where they may be.
         gone: The last number in each stream of groups that were attributed to nobody while the statement was
             the first; None for no such groups.
+        hearer: Process that judged the statement, as of `SourceChanges`; None for one that is gone.
+        heard: Number of the last change of the source's objects up to which that process had heard of all.
+        begun: Number of the last change that there was when the statement was sent.
+        answered: The same when it was answered; None where it is not known what the statement makes.
     """
 
     # Most statements keep these.
@@ -153,6 +158,10 @@ class SentStatement:
     is_for_all = False
     doubt: RowsReason | None = None
     gone: dict[Stream, int] | None = None
+    hearer: object = None
+    heard = 0
+    begun = 0
+    answered: int | None = None
 
     def __init__(
         self,

@@ -160,6 +160,10 @@ class Service:
                 ),
             )
             catalog = LiveCatalog(CatalogConnections(settings.source))
+            if not has_workers:
+                changes = attributions.changes
+                catalog.on_changed = lambda *_: changes.made()
+                catalog.on_heard = changes.heard
             substitution = Substitution(
                 attributions, settings.port.bypass, news if has_workers else catalog
             )

@@ -30,6 +30,7 @@ from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.port_settings import PortSettings
+from binlane.live.port.live_catalog import changes_in
 from binlane.live.service.config import ServeSettings
 from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import SessionFacts, WorkerReport
@@ -218,13 +219,15 @@ def test_workers_hear_of_ddl_and_binlogs_that_change(tmp_path: Path) -> None:
     async def run() -> None:
         one, other = Process(), Process()
         async with _serving(tmp_path, [one, other], workers=2) as (_, news, binlogs):
-            await asyncio.to_thread(news.noted, _ddl("CREATE TABLE d.t (a INT)"))
+            changes = changes_in(_ddl("CREATE TABLE d.t (a INT)"))
+            await asyncio.to_thread(news.logged, changes, range(7, 8))
             await asyncio.to_thread(news.source_changed)
             await one.ask("changed", "DROP TABLE d.t", "d", Dialect())
             await one.ask("set_variables", {"binlog_format": "MIXED"})
             await _until(lambda: len(one.heard("binlogs")) == len(other.heard("binlogs")) == 2)
             for process in (one, other):
-                ((changes,),) = process.heard("logged")
+                ((changes, numbers),) = process.heard("logged")
+                assert numbers == [7]
                 assert [statement.text for statement, _ in changes] == ["CREATE TABLE d.t (a INT)"]
                 assert process.heard("source_changed") == [()]
                 assert process.heard("binlogs")[-1][0].variables == {"binlog_format": "MIXED"}

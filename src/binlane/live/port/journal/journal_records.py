@@ -42,6 +42,9 @@ MACHINE: Final = 10
 lack its end."""
 FIRST_READ: Final = 11
 """First in a file of groups: a READ that also tells which groups stand in older files."""
+CHANGED: Final = 12
+HEARD: Final = 13
+"""Said between processes, and in no file."""
 
 NO_PLAN: Final = 0xFFFFFFFF
 """Plan number of a group that goes as rows."""
@@ -58,6 +61,8 @@ IS_BOUND: Final = 64
 """Bits of statements, named as in `SentStatement`."""
 IS_KNOWN: Final = 128
 """Bit of an ANSWER: an empty text means that there is no group."""
+IS_OUTDATED: Final = 128
+"""Bit of an INTENT between processes, as of `Attributions.intend`."""
 
 _STATEMENT: Final = Struct("<IQBI")
 _COUNT: Final = Struct("<I")

@@ -118,6 +118,7 @@ class Worker:
         if settings.port.enabled:
             self._catalog = LiveCatalog(CatalogConnections(settings.source))
             self._catalog.on_changed = self._tell_changed
+            self._catalog.on_heard = self._sayings.changes_heard
             self._port = handler.port = Port(
                 settings.source,
                 self._binlogs,
@@ -139,13 +140,13 @@ class Worker:
         assert self._binlogs is not None, "it has begun"
         self._binlogs.now = now
 
-    async def _heed(self, changes: Sequence[Change] | None) -> None:
+    async def _heed(self, changes: Sequence[Change] | None, numbers: Sequence[int]) -> None:
         if self._catalog is not None:
-            self._catalog.heed(changes)
+            self._catalog.logged(changes, numbers)
 
-    async def _heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
+    async def _heed_changed(self, text: str, database: str, dialect: Dialect, number: int) -> None:
         if self._catalog is not None:
-            self._catalog.heed_changed(text, database, dialect)
+            self._catalog.heed_changed(text, database, dialect, number)
 
     async def _source_changed(self) -> None:
         if self._catalog is not None:
@@ -188,6 +189,7 @@ class Worker:
 
     def _tell_changed(self, text: str, database: str, dialect: Dialect) -> None:
         assert self._link is not None, "it is there first"
+        self._sayings.changed()
         self._link.tell("changed", text, database, dialect)
 
     async def _report(self) -> None:

@@ -28,7 +28,7 @@ from binlane.live.gateway.transport import cannot_listen
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.port.attribution_messages import AttributionListener
 from binlane.live.port.attributions import Attributions
-from binlane.live.port.live_catalog import changes_in
+from binlane.live.port.live_catalog import Change
 from binlane.live.service.config import ServeSettings
 from binlane.live.service.process import cpu_and_memory, worker_count
 from binlane.live.service.workers.link import ProcessLink
@@ -43,7 +43,6 @@ from binlane.live.service.workers.passed_connections import passed
 from binlane.live.service.workers.remote_session import RemoteSession
 from binlane.live.service.workers.spares import Spares
 from binlane.live.web.status_values import WorkerStatus
-from binlane.log.grouping.raw import Item
 from binlane.statements.sql.servers import Dialect
 
 _LOOK_S: Final = 0.05
@@ -70,11 +69,10 @@ class WorkersNews:
     def __init__(self) -> None:
         self.tell: Callable[..., object] | None = None
 
-    def noted(self, item: Item) -> None:
-        """Be told what the source gave next; by the routing thread."""
-        changes = changes_in(item)
-        if self.tell is not None and (changes is None or changes):
-            self.tell("logged", changes)
+    def logged(self, changes: Sequence[Change] | None, numbers: Sequence[int] = ()) -> None:
+        """Be told of DDL in the source's log; by the routing thread."""
+        if self.tell is not None:
+            self.tell("logged", changes, list(numbers))
 
     def source_changed(self) -> None:
         """Be told that it may be another source; by the routing thread."""
@@ -108,6 +106,7 @@ class _Worker:
         restarts: The number of processes that were this number before.
         rows: Result sets that it fetches, by key.
         passing: The process passes connections of clients on by this; None while there is no process.
+        says: The process says by this what its sessions do; None likewise.
     """
 
     number: int
@@ -120,6 +119,7 @@ class _Worker:
     restarts: int = 0
     rows: dict[int, RowsInParts] = field(default_factory=dict)
     passing: socket.socket | None = None
+    says: socket.socket | None = None
 
 
 class ServingParts(NamedTuple):
@@ -331,6 +331,7 @@ class Workers:
         if self._hearing is not None:
             self._hearing.add(says_here)
             self._listen(says_here)
+        worker.says = says_here
         ended = asyncio.create_task(self._attend(worker, process, link, says_here))
         beginning = Beginning(settings=self._settings, binlogs=self._told, number=worker.number)
         try:
@@ -340,6 +341,9 @@ class Workers:
             await ended
             raise
         worker.is_begun = True
+        if self._hearing is not None:
+            # It was not told of changes that came while it began.
+            link.tell("logged", None, self._hearing.unheard(says_here))
         link.tell("binlogs", self._told)
         return ended
 
@@ -498,9 +502,12 @@ class Workers:
             passed(worker.passing, 0)  # a dump that was cancelled before it began
 
     async def _changed(self, worker: _Worker, text: str, database: str, dialect: Dialect) -> None:
+        number = 0
+        if self._hearing is not None and worker.says is not None:
+            number = self._hearing.take_change(worker.says)
         for other in self._workers:
             if other is not worker and other.link is not None and other.is_begun:
-                other.link.tell("changed", text, database, dialect)
+                other.link.tell("changed", text, database, dialect, number)
 
     async def _reported(self, worker: _Worker, report: WorkerReport) -> None:
         worker.report = report
