@@ -278,8 +278,19 @@ def _assign(state: SessionState, assignment: VariableAssignment) -> None:
         _switch_autocommit(state)
     if assignment.name in _CHARACTERISTICS and not state.transaction.is_active:
         state.reset_characteristics()
-    if assignment.name == "binlog_format" and state.safety is not None:
-        state.safety.mode_changed(state.modes())
+    if assignment.name == "binlog_format":
+        _leave_rows(state)
+        if state.safety is not None:
+            state.safety.mode_changed(state.modes())
+
+
+def _leave_rows(state: SessionState) -> None:
+    """Know that SET binlog_format ends the row format in which a program stays.
+
+    Source: `reset_current_stmt_binlog_format_row` of both servers, measured.
+    """
+    if not (state.server.is_mariadb and state.objects.temporary_tables()):
+        state.execution.row_binlogs.clear()
 
 
 def _switch_autocommit(state: SessionState) -> None:
@@ -324,6 +335,8 @@ def _take_back(
         if refusal(state, replace(assignment, value=value)) is not None:
             return
     state.variables = saved
+    if any(assignment.name == "binlog_format" for assignment in assignments):
+        _leave_rows(state)
 
 
 def names_charset(assignment: VariableAssignment) -> bool:
