@@ -76,6 +76,46 @@ _ROUTINES: Final = (
         " insert into n2 values(x,'h'); insert into t1 values(x,'k'); end"
     ),
     "create procedure p_func(x int) begin set @r=f_t(x); insert into n1 values(x,@r); end",
+    (
+        "create procedure p_point(x int) begin savepoint s1; insert into t1 values(x,'s');"
+        " insert into n1 values(x,'s'); rollback to s1; end"
+    ),
+    (
+        "create procedure p_level(x int) begin set transaction isolation level read committed;"
+        " insert into t1 values(x,'v'); insert into t2 values(x,'v'); end"
+    ),
+    (
+        "create procedure p_format(x int) begin set session binlog_format=row;"
+        " insert into t1 values(x,'f'); set session binlog_format=mixed; insert into n1 values(x,'f');"
+        " insert into t2 values(x,uuid()); insert into n2 values(x,'g'); end"
+    ),
+    (
+        "create procedure p_unlogged(x int) begin set sql_log_bin=0; insert into t1 values(x,'u');"
+        " set sql_log_bin=1; insert into n1 values(x,'u'); end"
+    ),
+    (
+        "create procedure p_signal(x int) begin insert into t1 values(x,'e'); insert into n1 values(x,'e');"
+        " signal sqlstate '45000'; end"
+    ),
+    (
+        "create procedure p_undo(x int) begin declare exit handler for sqlexception rollback;"
+        " start transaction; insert into t1 values(x,'o'); insert into n1 values(x,'o');"
+        " signal sqlstate '45000'; end"
+    ),
+    (
+        "create procedure p_commits(x int) begin insert into t1 values(x,'c'); commit;"
+        " insert into n1 values(x,'c'); insert into t2 values(x,'c'); commit and chain;"
+        " insert into t1 values(x+1,'c'); rollback; end"
+    ),
+    "create function f_format() returns int begin set binlog_format=row; return 1; end",
+    (
+        "create trigger tr_e before insert on tg_e for each row begin insert into n2 values(new.a,'r');"
+        " if new.b='bad' then signal sqlstate '45000'; end if; end"
+    ),
+    (
+        "create trigger tr_f after insert on tg_f for each row begin insert into t2 values(new.a,'r');"
+        " if new.b='bad' then signal sqlstate '45000'; end if; end"
+    ),
     "create trigger tr_t before insert on tg_n for each row insert into n2 values(new.a,'r')",
     "create trigger tr_n after insert on tg_t for each row insert into t2 values(new.a,'r')",
     "create trigger tr_a before insert on tg_a for each row insert into ta(b) values(new.b)",
@@ -150,8 +190,8 @@ def schema(flavor: str, *, has_blackhole: bool = False) -> tuple[str, ...]:
     """
     columns = "a int primary key, b varchar(100)"
     tables = {
-        **dict.fromkeys((*_T, "tg_n", "tg_a", "tg_s"), f"({columns}) engine=innodb"),
-        **dict.fromkeys((*_N, "tg_t"), f"({columns}) engine=myisam"),
+        **dict.fromkeys((*_T, "tg_n", "tg_a", "tg_s", "tg_e"), f"({columns}) engine=innodb"),
+        **dict.fromkeys((*_N, "tg_t", "tg_f"), f"({columns}) engine=myisam"),
         "ta": "(a int auto_increment primary key, b varchar(100)) engine=innodb",
         "na": "(a int auto_increment primary key, b varchar(100)) engine=myisam",
         "tu": "(a int primary key, b int, c int, unique(b)) engine=innodb",
@@ -262,6 +302,13 @@ class Generator:
             (2, self._load_data),
             (2, self._empty_tables),
             (3, self._expressions),
+            (3, self._failing_otherwise),
+            (3, self._transaction),
+            (2, self._characteristics),
+            (2, self._signals),
+            (2, self._locked_transaction),
+            (2, self._sequences),
+            (1, self._renamed_temporary),
         )
         weights = [weight for weight, _ in kinds]
         made = self._random.choices(kinds, weights)[0][1]()
@@ -409,7 +456,9 @@ class Generator:
         key = self._new_key()
         table = self._pick(*_PLAIN, *_PLAIN, "mm", "tp", *_TRIGGERED)
         if self._random.random() < 0.5:
-            return Statement(sql=f"insert into {table} values({key},'e'),(1,'dup')", rows=1)
+            # A row that stays in tg_t has none of its trigger in t2, which a DELETE would take along.
+            kept = -key if table == "tg_t" else key
+            return Statement(sql=f"insert into {table} values({kept},'e'),(1,'dup')", rows=1)
         return Statement(
             sql=self._pick(
                 f"insert into {table} values(1,'dup')",
@@ -496,7 +545,7 @@ class Generator:
             f"create table if not exists {name}(a int) engine={engine}",
             "create table if not exists t1(a int)",
             "create table t1(a int)",
-            f"truncate table {self._pick('tp', 'mm', 'ts', 'child')}",
+            f"truncate table {self._pick('tp', 'nu', 'child')}",
             f"alter table {self._pick(*_PLAIN)} alter b set default 'c{self._key}'",
             f"alter table {self._pick(*_PLAIN)} comment='c'",
             f"create index i{self._key} on {self._pick(*_PLAIN)}(b)",
@@ -640,7 +689,11 @@ class Generator:
             [f"insert into t1 values({key},'x')", f"insert into n1 values({key},uuid())"],
             [],
         )
-        return [Statement(sql=sql) for sql in ("xa start 'x'", *inner, *end)]
+        made = [Statement(sql=sql) for sql in ("xa start 'x'", *inner)]
+        if self._random.random() < 0.4:
+            made += [*map(_stated, self._pick_list(["savepoint s1"], [])), self._failing()]
+            made += map(_stated, self._pick_list(["rollback to s1"], []))
+        return [*made, *map(_stated, end)]
 
     def _foreign_keys(self) -> str:
         key = self._new_key()
@@ -863,3 +916,154 @@ class Generator:
         picked = self._random.sample(_SELECTED, 3)
         items = ", ".join(f"{item} c{index}" for index, item in enumerate(picked))
         return f"create table {name} engine={self._pick('innodb', 'myisam')} select {items}, uuid() u from {source}"
+
+    def _failing_otherwise(self) -> Statement:
+        """Statements that fail behind rows of other kinds, and such as change no row before."""
+        key = self._new_key()
+        table = self._pick(*_PLAIN, "mm", "tp")
+        if self._random.random() < 0.6:
+            return Statement(
+                sql=self._pick(
+                    f"insert into {self._pick('ta', 'na')} values({key},'e'),(1,'dup')",
+                    f"insert into {self._pick('ta', 'na')} values(null,'e'),(1,'dup')",
+                    f"insert into {self._pick('ta', 'na')}(b,a) values('e',null),(uuid(),1)",
+                    f"insert into {self._pick('tu', 'nu')} values({key},{key},1),({key + 1},1,1)",
+                    f"insert into {table} values({key},uuid()),(1,'dup')",
+                    f"insert into {table} values({key},@uv),(1,'dup')",
+                    f"insert into {table} select {key},'e' union all select 1,'dup'",
+                    f"insert into child values({key},1),({key + 1},99)",
+                    f"insert into du(a) values({key}),(1)",
+                ),
+                rows=1,
+            )
+        return Statement(
+            sql=self._pick(
+                f"update {table} set a=2 where a=1",
+                "update t1 x, n1 y set x.a=2 where x.a=1 and y.a=1",
+                "update n1 x, t1 y set x.a=2 where x.a=1 and y.a=1",
+                f"load data infile './rows.txt' into table {table} (a,b)",
+            ),
+            rows=0,
+        )
+
+    def _transaction(self) -> list[Statement]:
+        """Both kinds of engines, failures and savepoints in one transaction."""
+        made = [_stated(self._pick("begin", "begin", "set autocommit=0"))]
+        points = self._random.sample(("s1", "S2", "s1"), 2)
+        for point in points:
+            made.append(self._random.choice((self._failing, self._failing_otherwise))())
+            made.append(_stated(f"savepoint {point}"))
+            made.append(_stated(self._insert()))
+        made.append(self._random.choice((self._failing, self._failing_otherwise))())
+        made.append(
+            _stated(
+                self._pick(
+                    f"rollback to {points[0]}",
+                    f"rollback to {points[1]}",
+                    f"release savepoint {points[1]}",
+                    "rollback to nosuch",
+                )
+            )
+        )
+        made.append(_stated(self._insert()))
+        end = self._pick("commit", "rollback", "commit and chain", "rollback and chain", "begin")
+        return [*made, _stated(end)]
+
+    def _characteristics(self) -> str:
+        key = self._new_key()
+        level = self._pick("read uncommitted", "repeatable read", "serializable", "read committed")
+        return self._pick(
+            f"set transaction isolation level {level}",
+            f"set session transaction isolation level {level}",
+            *("set session transaction isolation level repeatable read",) * 2,
+            "set transaction read only",
+            "start transaction read only",
+            "start transaction read write",
+            "commit and no chain",
+            "rollback and no chain",
+            f"set completion_type={self._pick('0', '0', '1')}",
+            f"call p_level({key})",
+            f"call p_format({key})",
+            f"call p_unlogged({key})",
+            f"call p_commits({key})",
+            f"select f_format(), f_t({key})",
+            f"insert into t1 values({key},f_format())",
+        )
+
+    def _signals(self) -> Statement | str:
+        key = self._new_key()
+        table = self._pick("tg_e", "tg_f")
+        if self._random.random() < 0.4:
+            before = self._pick("", f"({key + 1},'ok'),")
+            return Statement(sql=f"insert into {table} values {before}({key},'bad')", rows=1)
+        choices = [
+            f"insert into {table} values({key},'ok')",
+            f"call p_signal({key})",
+            f"call p_undo({key})",
+            f"call p_point({key})",
+        ]
+        if self.flavor == "mariadb":
+            choices.append(
+                f"begin not atomic insert into n1 values({key},'c'); insert into t1 values({key},'c');"
+                " signal sqlstate '45000'; end"
+            )
+        return self._pick(*choices)
+
+    def _locked_transaction(self) -> list[Statement]:
+        """LOCK TABLES without autocommit: transactions end, and the locks stay."""
+        made = ["set autocommit=0"] if self._random.random() < 0.7 else []
+        made.append(
+            "lock tables "
+            + self._pick("t1 write, n1 write, t2 write", "t1 write, n1 read, n2 write")
+        )
+        statements = [_stated(sql) for sql in made]
+        for _ in range(4):
+            key, table = self._new_key(), self._pick("t1", "n1", "t2")
+            statements.append(
+                self._random.choice(
+                    (
+                        _stated(f"insert into {table} values({key},{self._value()})"),
+                        Statement(sql=f"insert into {table} values({key},'l'),(1,'dup')", rows=1),
+                        Statement(sql=f"insert into {table} values(1,'dup')", rows=0),
+                        _stated(self._pick("commit", "rollback", "savepoint s1", "rollback to s1")),
+                        _stated(f"update {table} set b='k{key}' where a=1"),
+                    )
+                )
+            )
+        return [*statements, _stated(self._pick("unlock tables", "unlock tables", "begin"))]
+
+    def _sequences(self) -> str:
+        """Sequences that are made and changed: of a name that is there or not."""
+        if self.flavor == "mysql":
+            return f"insert into t1 select a+{self._new_key() * 1000},b from n2 where a<3"
+        key = self._new_key()
+        name = self._pick("sq1", "sq2")
+        return self._pick(
+            f"create sequence {name}{self._pick('', ' engine=myisam', ' nocache')}",
+            f"create or replace sequence {name} start with {key}",
+            f"create sequence if not exists {name}",
+            f"create temporary sequence if not exists {name}",
+            f"drop sequence if exists {name}",
+            f"drop sequence {name}",
+            f"alter sequence if exists {name} restart {key}",
+            f"do setval({name},{key})",
+            f"select nextval({name})",
+            f"select lastval({name})",
+            f"insert into {self._pick(*_PLAIN)} values({key},nextval({name}))",
+        )
+
+    def _renamed_temporary(self) -> str:
+        """Temporary tables that are altered otherwise; those of other statements keep their names."""
+        if not self._temporary:
+            return "truncate table nosuch"
+        name, key = self._pick(*self._temporary), self._new_key()
+        return self._pick(
+            f"alter table {name} engine={self._pick('innodb', 'myisam')}",
+            f"alter table {name} add column c int, drop column c",
+            f"rename table {name} to moved, moved to {name}",
+            f"insert into {self._pick(*_PLAIN)} select {key},max(b) from {name}",
+        )
+
+
+def _stated(sql: str) -> Statement:
+    return Statement(sql=sql)

@@ -339,10 +339,13 @@ class BinlogCaches:
         self.transaction_cache.before_statement = None
 
     def commit(self, transaction: EngineChanges) -> None:
-        """Commit the transaction (004:R-log-commit)."""
+        """Commit the transaction (004:R-log-commit).
+
+        MariaDB clears the statement cache only at commits in two phases.
+        """
         self._flush_statement_cache()
         self.transaction_cache.end_rows()
-        self._forget_maps(is_told=self.is_registered)
+        self._forget_maps(is_told=transaction.ends_with_xid)
         end = log_events.XID if transaction.ends_with_xid else log_events.COMMIT
         self._write_transaction(end, is_whole=not transaction.changed_nontransactional)
 

@@ -282,6 +282,8 @@ class Creation:
             if not is_logging or name not in recorders or not self._is_logged_temporary(name):
                 if created is not None and self.replaces:
                     binlog.held_temporary.discard(created.name)
+                if created is not None and self._counts_as_logged(name):
+                    binlog.held_temporary.add(created.name)
                 continue
             seeds = before or random_seeds(state, name, statement, [created])
             events = [*seeds, state.query(self.text, statement.database)]
@@ -295,6 +297,20 @@ class Creation:
             if created is not None:
                 binlog.held_temporary.add(created.name)
         return frozenset(logged)
+
+    def _counts_as_logged(self, name: str) -> bool:
+        """True if MariaDB takes a creation with sql_log_bin=0 for one that its own log holds.
+
+        Source: measured on MariaDB 10.11.19; CREATE … LIKE is no such creation.
+        """
+        state = self.state
+        return (
+            state.server.is_mariadb
+            and state.safety is None
+            and not state.is_logging
+            and self.effects.kind is not StatementKind.CREATE_TABLE_LIKE
+            and self._is_logged_temporary(name)
+        )
 
     def _is_logged_temporary(self, name: str) -> bool:
         """True if the creation of a temporary table is logged in a binlog now.

@@ -7,7 +7,7 @@ Source: MariaDB 10.11 sql/sql_view.cc `mysql_drop_view`, sql/sql_db.cc `mysql_rm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -106,9 +106,9 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     is_atomic = state.server.has_atomic_ddl and _is_atomic(state, statement)
     _lock_flushed(state, statement)
     temporary = _temporary_table(state, statement)
+    renames = () if temporary is None else _renames(state, statement, temporary)
     if temporary is not None:
-        new_name = dict(statement.facts.effects.renames).get(temporary.name)
-        state.uses_temporary(temporary, TemporaryChange.ALTERED, new_name=new_name)
+        _use_temporary(state, renames)
         _turn_to_rows(state, statement)
     logging = _logging(state, statement, recorders, temporary)
     dropped = _dropped_with_database(state, statement)
@@ -117,8 +117,8 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     openings = IN_PHASES if is_in_two_phases(state, statement, before) else AT_ONCE
     opened = (*opened, *_opened(state, statement))
     _leave_dropped(state, statement)
-    if temporary is not None:
-        _follow_rename(state, statement, temporary)
+    for old, new in renames:
+        _follow_rename(state, statement, old, new)
     if text is None:
         return
     database = "" if statement.facts.effects.kind in _DATABASE_KINDS else statement.database
@@ -342,22 +342,51 @@ def _logs_temporary(state: SessionState, name: str, table: Table) -> bool:
     return state.mode(name).value == "STATEMENT"
 
 
-def _follow_rename(state: SessionState, statement: SessionStatement, table: Table) -> None:
-    """Follow a temporary table in the binlogs: a renamed one is the same, an altered one made anew."""
+def _renames(
+    state: SessionState, statement: SessionStatement, table: Table
+) -> tuple[tuple[TableName, TableName], ...]:
+    """Return the old and the new name of a temporary table, or of each one at each step of RENAME TABLE."""
     effects = statement.facts.effects
-    name = dict(effects.renames).get(table.name, table.name)
-    if effects.kind is not StatementKind.TRUNCATE_TABLE:
-        state.temporary.made(name, instead_of=table.name)
-        if state.safety is not None:
-            state.safety.temporary_renamed(table.name, name)
-    renames = effects.kind is StatementKind.RENAME_TABLE
-    for binlog_name, binlog in state.binlogs.items():
-        # A table renamed by a text counts as made by one.
-        if table.name in binlog.held_temporary or (
-            renames and binlog_name in state.each_logging() and not state.is_row_now(binlog_name)
-        ):
-            binlog.held_temporary.discard(table.name)
-            binlog.held_temporary.add(name)
+    if effects.kind is not StatementKind.RENAME_TABLE:
+        return ((table.name, dict(effects.renames).get(table.name, table.name)),)
+    names = {one.name for one in state.objects.temporary_tables()}
+    found = []
+    for old, new in effects.renames:
+        if old in names:
+            names = names - {old} | {new}
+            found.append((old, new))
+    return tuple(found)
+
+
+def _use_temporary(state: SessionState, renames: Iterable[tuple[TableName, TableName]]) -> None:
+    """Note that a statement alters temporary tables, and their names behind it."""
+    first: dict[TableName, TableName] = {}  # the first name of each table, by its present one
+    for old, new in renames:
+        first[new] = first.pop(old, old)
+    for new, old in first.items():
+        table = state.objects.table(old)
+        assert table is not None
+        new_name = None if new == old else new
+        state.uses_temporary(table, TemporaryChange.ALTERED, new_name=new_name)
+
+
+def _follow_rename(
+    state: SessionState, statement: SessionStatement, old: TableName, new: TableName
+) -> None:
+    """Follow a temporary table in the binlogs: a renamed one is the same, an altered one made anew."""
+    kind = statement.facts.effects.kind
+    if kind is StatementKind.TRUNCATE_TABLE:
+        return
+    if kind is StatementKind.RENAME_TABLE:
+        state.temporary.renamed(old, new)
+    else:
+        state.temporary.made(new, instead_of=old)
+    if state.safety is not None:
+        state.safety.temporary_renamed(old, new)
+    for binlog in state.binlogs.values():
+        if old in binlog.held_temporary:
+            binlog.held_temporary.discard(old)
+            binlog.held_temporary.add(new)
 
 
 def _is_atomic(state: SessionState, statement: SessionStatement) -> bool:

@@ -235,10 +235,8 @@ def _decide_resolved(
             [reasons.symbol(found.reason) for found in verdict.unsafe]
         )
     if _refuse(state, verdicts):
-        error = state.execution.error
-        if state.safety is None and error is not None and error.behind:
-            # InnoDB refuses to be locked: the tables before are locked already.
-            state.opened(_locked_before(known.resolved))
+        if state.safety is None:
+            state.opened(_locked_until(known.resolved, state.execution.error))
         return None
     decided = Decided(
         resolved=known.resolved,
@@ -251,10 +249,15 @@ def _decide_resolved(
     return decided if changes is None else _decide_safety(state, statement, decided, changes)
 
 
-def _locked_before(resolved: ResolvedStatement) -> Iterator[Table]:
-    """Give the tables that are locked before the first one of InnoDB that is locked for writing."""
-    for access in resolved.accesses:
-        if access.is_locked_for_write and access.table.engine.upper() == "INNODB":
+def _locked_until(resolved: ResolvedStatement, error: Refusal | None) -> Iterator[Table]:
+    """Give the tables that are locked when a statement is refused.
+
+    Servers decide when all tables are locked, but InnoDB refuses to be locked for writing.
+    """
+    is_of_innodb = error is not None and bool(error.behind)
+    for access in (*resolved.accesses, *resolved.dictionary):
+        is_written = access.is_locked_for_write and access.table.engine.upper() == "INNODB"
+        if is_of_innodb and is_written:
             return
         yield access.table
 

@@ -383,7 +383,7 @@ class Session(SessionView):
 
     def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
         """Return the refusal of a SET in a function or trigger; None if it is allowed."""
-        return refusal_in_function(facts.assignments)
+        return refusal_in_function(self.state, facts.assignments)
 
     def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Note that a program evaluates expressions.

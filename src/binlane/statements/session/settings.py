@@ -191,23 +191,27 @@ def refusal(state: SessionState, assignment: VariableAssignment) -> Refusal | No
         return refusals.refusal(1766, name)
     if name not in _IN_TRANSACTION:
         return None
-    if name == "binlog_format" and state.safety is None and state.objects.temporary_tables():
-        error = _temporary_refusal(state, assignment)
-        if error is not None:
-            return error
+    error = _temporary_refusal(state, assignment)
+    if error is not None:
+        return error
     return _IN_TRANSACTION[name] if is_active else None
 
 
-def refusal_in_function(assignments: Iterable[VariableAssignment]) -> Refusal | None:
+def refusal_in_function(
+    state: SessionState, assignments: Iterable[VariableAssignment]
+) -> Refusal | None:
     """Return the refusal of a SET in a stored function or trigger; None if it is allowed."""
     for assignment in assignments:
         if assignment.name in _IN_FUNCTION and assignment.scope not in _GLOBAL:
-            return _IN_FUNCTION[assignment.name]
+            return _temporary_refusal(state, assignment) or _IN_FUNCTION[assignment.name]
     return None
 
 
 def _temporary_refusal(state: SessionState, assignment: VariableAssignment) -> Refusal | None:
     """Return the refusal to change the format of a session with temporary tables."""
+    is_format = assignment.name == "binlog_format"
+    if not is_format or state.safety is not None or not state.objects.temporary_tables():
+        return None
     if state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
         return _SESSION_FORMAT
     mode, target = state.variables.settings.logging_mode, state.variables.copy()
@@ -278,8 +282,19 @@ def _assign(state: SessionState, assignment: VariableAssignment) -> None:
         _switch_autocommit(state)
     if assignment.name in _CHARACTERISTICS and not state.transaction.is_active:
         state.reset_characteristics()
-    if assignment.name == "binlog_format" and state.safety is not None:
-        state.safety.mode_changed(state.modes())
+    if assignment.name == "binlog_format":
+        _leave_rows(state)
+        if state.safety is not None:
+            state.safety.mode_changed(state.modes())
+
+
+def _leave_rows(state: SessionState) -> None:
+    """Know that SET binlog_format ends the row format in which a program stays.
+
+    Source: `reset_current_stmt_binlog_format_row` of both servers, measured.
+    """
+    if not (state.server.is_mariadb and state.objects.temporary_tables()):
+        state.execution.row_binlogs.clear()
 
 
 def _switch_autocommit(state: SessionState) -> None:
@@ -324,6 +339,8 @@ def _take_back(
         if refusal(state, replace(assignment, value=value)) is not None:
             return
     state.variables = saved
+    if any(assignment.name == "binlog_format" for assignment in assignments):
+        _leave_rows(state)
 
 
 def names_charset(assignment: VariableAssignment) -> bool:

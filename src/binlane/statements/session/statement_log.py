@@ -169,19 +169,21 @@ class StatementLog:
     def _give_up_file(self, binlog: BinlogCaches, context: WriteContext) -> None:
         """Log the content of a file of which no row was kept, and that the file is not needed.
 
-        Nothing is left of the file in a transaction, or where the table can be rolled back.
+        Nothing is left of the file in a transaction, or where the table can be rolled back, but the binlog
+        takes part in the transaction.
         """
         error = self._statement.outcome.error
         is_load = self._statement.facts.effects.kind is StatementKind.LOAD_DATA
-        if not is_load or self._is_transactional or error in _BEFORE_FILES:
+        if not is_load or error in _BEFORE_FILES:
             return
+        binlog.start(context)
         is_mariadb = self._state.server.is_mariadb
-        if is_mariadb and binlog.is_logged_in_transaction(context, is_transactional=False):
+        is_dropped = is_mariadb and binlog.is_logged_in_transaction(context, is_transactional=False)
+        if self._is_transactional or is_dropped:
             return
         values = self._text[:-1]
         if error not in _DUPLICATE_KEYS:  # a row that is none gets no number
             values = tuple(one for one in values if one is not log_events.INSERT_ID)
-        binlog.start(context)
         binlog.statement_cache.events += (
             *(*values, log_events.BEGIN_LOAD),
             *(*values, log_events.DELETE_FILE),

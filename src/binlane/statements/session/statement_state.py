@@ -203,9 +203,13 @@ class OpenTemporaryTables:
     row_binlogs: set[str] = field(default_factory=set)
 
     def made(self, name: TableName, *, instead_of: TableName | None = None) -> None:
-        """Note a table that was created, or made anew by ALTER or RENAME."""
+        """Note a table that was created, or made anew by ALTER."""
         self.gone(instead_of or name)
         self.names.append(name)
+
+    def renamed(self, old: TableName, new: TableName) -> None:
+        """Note that RENAME TABLE has given a table another name; it keeps its place."""
+        self.names = [new if name == old else name for name in self.names]
 
     def gone(self, name: TableName) -> None:
         """Note a table that was dropped."""
