@@ -121,12 +121,13 @@ class RoutingLoop:
         self._turn_began_s: float | None = None
         self._read_s = 0.0
         self._between_s = _BETWEEN_READS_S
+        self._place_due_s = 0.0
         self._saver: threading.Thread | None = None
         self._saved_position: Position | None = None
         self._saved_accounts: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self.accounts = AccountWatch(store, access_changed)
-        # What gets nothing until the rows of a table that comes in were read.
+        # What gets nothing until rows were read and placed.
         self._postponed: set[Output] = set()
         self._histories = TableHistories(settings, store, open_log, self._commands.wake)
         self._sharing = FeedSharing(
@@ -250,6 +251,10 @@ class RoutingLoop:
         for output in self.outputs.values():
             output.temporary.end(threads)
         return True
+
+    def is_between(self, output: Output) -> bool:
+        """True if a binlog stands between the rows of tables and the statement that brings them in."""
+        return self._histories.has_begun_in(output)
 
     def remove_output(self, output: Output) -> None:
         """Keep a binlog no more; its dumps end."""
@@ -406,6 +411,7 @@ class RoutingLoop:
             if feed.work_off(self.fail):
                 self.sync(feed.outputs)
             self._tend(feed)
+        self._place_rows()
         self._commands.execute()
         self._note_passed()
         self._revive_due()
@@ -433,6 +439,21 @@ class RoutingLoop:
             for output in feed.outputs:
                 if not feed.router.holds(output):
                     output.note_complete(now_s)
+
+    def _place_rows(self) -> None:
+        """Place a piece of the rows of tables that come in, as long as all else is done in between."""
+        begun_s, output = time.monotonic(), self._histories.to_place
+        if output is None or begun_s < self._place_due_s:
+            return
+        try:
+            self._histories.place_piece(output)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
+            self.fail(output, error)
+        else:
+            self.sync([output])
+        # Sessions and other binlogs have as much time as this took.
+        now_s = time.monotonic()
+        self._place_due_s = now_s + (now_s - begun_s)
 
     def _fail_feed(self, feed: Feed, error: Exception) -> None:
         self._unregister(feed)
@@ -490,8 +511,8 @@ class RoutingLoop:
         if descriptor is not None:
             self._selector.unregister(descriptor)
 
-    def _is_reading(self, output: Output) -> bool:
-        return output.is_reading_children or self._histories.is_reading(output.name)
+    def _is_waiting(self, output: Output) -> bool:
+        return output.is_reading_children or self._histories.is_pending(output.name)
 
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
@@ -502,7 +523,7 @@ class RoutingLoop:
             for output in self.outputs.values()
             if output not in fed
             and not output.is_stopped
-            and not self._is_reading(output)
+            and not self._is_waiting(output)
             and (not output.is_filling or output.failure)
         ]
         if not any(output.due_s <= now_s for output in waiting):
@@ -575,12 +596,14 @@ class RoutingLoop:
         due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
         if self._commands.are_waiting:
             due_s.append(now_s + _LOOK_AGAIN_S)
+        if self._histories.to_place is not None:
+            due_s.append(self._place_due_s)
         if any(feed.router.is_holding for feed in self._feeds):
             due_s.append(now_s + _HELD_S)
         due_s += [
             each.due_s
             for each in self.outputs.values()
-            if each.failure or (each in self._postponed and not self._is_reading(each))
+            if each.failure or (each in self._postponed and not self._is_waiting(each))
         ]
         return max(0.0, min(due_s) - now_s)
 

@@ -52,21 +52,21 @@ _ANONYMOUS: Final = int(EventType.ANONYMOUS_GTID_LOG)
 class Histories(Protocol):
     """Gives the rows of tables that come into scopes."""
 
-    def is_reading(self, name: str) -> bool:
-        """True if a binlog waits for a history that is being read."""
+    def is_pending(self, name: str) -> bool:
+        """True if a binlog waits for rows that are being read or placed."""
         ...
 
     def parts(self, output: Output, part: BinlogPart, gtid: AnyGtid | None) -> Iterator[BinlogPart]:
         """Give what stands in a binlog where a table comes into its scope.
 
         Raises:
-            PlanPendingError: If that is being read.
+            PlanPendingError: If its rows are being read or placed.
         """
         ...
 
 
 class HistoryPendingError(BinlaneError):
-    """The rows of a table that comes in are being read, and no more can be kept for its binlog."""
+    """The rows of a table that comes in are on their way, and no more can be kept for its binlog."""
 
 
 class Router:
@@ -159,11 +159,11 @@ class Router:
     @property
     def is_holding(self) -> bool:
         """True if some binlog waits for what a session has not said yet."""
-        return any(not self._is_read(output) for output in self._held)
+        return any(not self._is_pending(output) for output in self._held)
 
-    def _is_read(self, output: Output) -> bool:
+    def _is_pending(self, output: Output) -> bool:
         """True if a binlog waits for the rows of a table that comes in."""
-        return self._histories is not None and self._histories.is_reading(output.name)
+        return self._histories is not None and self._histories.is_pending(output.name)
 
     def holds(self, output: Output) -> bool:
         """True if a binlog waits for what a session has not said yet."""
@@ -188,7 +188,7 @@ class Router:
                 del self._held[output]
                 continue
             is_full = held.size_bytes > _HELD_BYTES_MAX
-            if self._is_read(output) and not (waits or is_full):
+            if self._is_pending(output) and not (waits or is_full):
                 continue
             before = held.count
             work = partial(self._work_off, output, held, waits=waits)
@@ -205,9 +205,9 @@ class Router:
                 self._place_held(output, held.groups[0], waits=waits or is_full)
             except PlanPendingError:
                 held.size_bytes -= before - held.groups[0].size_bytes
-                if self._is_read(output) and (waits or is_full):
+                if self._is_pending(output) and (waits or is_full):
                     raise HistoryPendingError(
-                        "the rows of a table that comes in are being read"
+                        "the rows of a table that comes in are being read or placed"
                     ) from None
                 return
             held.groups.popleft()
@@ -387,7 +387,7 @@ class Router:
         """Give a binlog a part, and count and tell of it; a table that comes in with its rows.
 
         Raises:
-            PlanPendingError: If these rows are still to be read.
+            PlanPendingError: If these rows are still to be read or placed.
         """
         if part.arrival is not None and self._histories is not None:
             for each in self._histories.parts(output, part, gtid):
@@ -395,11 +395,8 @@ class Router:
             return
         if self._substitution is not None and (part.reasons or part.lost or part.made):
             self._substitution.note(output, part, gtid)
-        output.binlog.take(part)
+        output.take(part)
         counts = output.counts
-        counts.event_groups += part.groups
-        counts.events += part.events
-        counts.rows_events += part.rows_events
         for omission, number in part.omissions:
             kind = omission.kind.value
             if omission.name:
