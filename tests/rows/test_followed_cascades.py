@@ -359,8 +359,22 @@ def test_others_go_on_while_many_rows_of_children_are_read(
         execute(source, "INSERT INTO other.t VALUES (1)")
         serve.wait_until_complete("other")
         assert state("shop").startswith("CATCHING UP: reading rows of children")
+
+        def alter() -> None:
+            with suppress(pymysql.MySQLError):  # `serve` is killed
+                serve.execute("ALTER BINLOG 'shop' ADD LOG(more)")
+
+        altering = threading.Thread(target=alter)
+        altering.start()
+        execute(source, "INSERT INTO other.t VALUES (2)")
+        serve.wait_until_complete("other")
+        assert altering.is_alive()
+        assert state("shop").startswith("CATCHING UP: reading rows of children")
         serve.kill()
+        altering.join()
         serve.start()
+        # It waits for these rows, and has them.
+        serve.execute("ALTER BINLOG 'shop' ADD LOG(more)")
         wait_until(lambda: state("shop") == "OPEN")
         execute(source, "DELETE FROM crm.parent WHERE id = 2")
         serve.execute("DROP BINLOG 'other'")
