@@ -8,6 +8,7 @@ a session has not said yet: its groups are held here, in order, while the others
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ OnFault = Callable[[Output, Exception], None]
 
 _CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
 _HELD_BYTES_MAX: Final = 64 << 20
+_WORKED_OFF_S: Final = 0.02
+"""Longest time for which a binlog's held groups are routed before all else has a turn."""
 # A plain int: arrays are compared with a member of an enum slowly.
 _ANONYMOUS: Final = int(EventType.ANONYMOUS_GTID_LOG)
 
@@ -101,6 +104,7 @@ class Router:
         self.last_timestamp: int | None = None
         self._dispatcher = Dispatcher(rereads_log=True)
         self._held: dict[Output, _Held] = {}
+        self._work_due_s = 0.0
 
     def take(
         self, item: Item, after: Position | None, outputs: Sequence[Output], on_fault: OnFault
@@ -182,46 +186,62 @@ class Router:
         Returns:
             True if there is less to wait for.
         """
-        has_moved = False
+        begun_s, has_moved = time.monotonic(), False
         for output, held in tuple(self._held.items()):
             if output not in outputs:
                 del self._held[output]
                 continue
-            is_full = held.size_bytes > _HELD_BYTES_MAX
-            if self._is_pending(output) and not (waits or is_full):
+            is_due = begun_s >= self._work_due_s and not self._is_pending(output)
+            if not (is_due or waits or held.is_full):
                 continue
             before = held.count
             work = partial(self._work_off, output, held, waits=waits)
             if not self._guarded(output, work, on_fault) or not held.groups:
                 self._held.pop(output, None)
             has_moved |= held.count < before
+        took_s = time.monotonic() - begun_s
+        if took_s > _WORKED_OFF_S:
+            # What comes meanwhile has as much time as this took.
+            self._work_due_s = begun_s + 2 * took_s
         return has_moved
 
     def _work_off(self, output: Output, held: _Held, *, waits: bool) -> None:
+        until_s = None if waits else time.monotonic() + _WORKED_OFF_S
         while held.groups:
-            is_full = held.size_bytes > _HELD_BYTES_MAX
             before = held.groups[0].size_bytes
             try:
-                self._place_held(output, held.groups[0], waits=waits or is_full)
+                is_over = self._place_held(output, held.groups[0], held, until_s)
             except PlanPendingError:
                 held.size_bytes -= before - held.groups[0].size_bytes
-                if self._is_pending(output) and (waits or is_full):
+                if self._is_pending(output) and (waits or held.is_full):
                     raise HistoryPendingError(
                         "the rows of a table that comes in are being read or placed"
                     ) from None
                 return
-            held.groups.popleft()
-            held.size_bytes -= before
+            if is_over:
+                held.groups.popleft()
+                held.size_bytes -= before
+            else:
+                held.size_bytes -= before - held.groups[0].size_bytes
+            if held.groups and held.is_late(until_s):
+                return
 
-    def _place_held(self, output: Output, held: EventGroup | _RawHeld, *, waits: bool) -> None:
-        if isinstance(held, EventGroup):
-            self._place(output, held, waits=waits)
-            return
-        numbers = range(held.first, held.groups.run.count)
+    def _place_held(
+        self, output: Output, first: EventGroup | _RawHeld, held: _Held, until_s: float | None
+    ) -> bool:
+        """Give a binlog the first groups that were held; True if nothing of them is left."""
+        waits = until_s is None or held.is_full
+        if isinstance(first, EventGroup):
+            self._place(output, first, waits=waits)
+            return True
+        numbers = range(first.first, first.groups.run.count)
         plans = self._plans(output, waits=waits)
-        for part in self._dispatcher.group_parts(held.groups, numbers, output.binlog, plans):
+        for part in self._dispatcher.group_parts(first.groups, numbers, output.binlog, plans):
             self._take_part(output, part, part.gtid)
-            held.first = part.next_group
+            first.first = part.next_group
+            if held.is_late(until_s):
+                break
+        return not first.count
 
     def _plans(self, output: Output, *, waits: bool = False) -> OutputPlans:
         return OutputPlans(output, self._substitution, self._is_ending, waits=waits)
@@ -461,6 +481,15 @@ class _Held:
 
     groups: deque[EventGroup | _RawHeld] = field(default_factory=deque)
     size_bytes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """True if no more can be kept."""
+        return self.size_bytes > _HELD_BYTES_MAX
+
+    def is_late(self, until_s: float | None) -> bool:
+        """True if the rest is to wait for the next turn."""
+        return until_s is not None and not self.is_full and time.monotonic() > until_s
 
     @property
     def count(self) -> int:
