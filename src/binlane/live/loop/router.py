@@ -8,7 +8,6 @@ a session has not said yet: its groups are held here, in order, while the others
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -46,8 +45,6 @@ OnFault = Callable[[Output, Exception], None]
 
 _CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
 _HELD_BYTES_MAX: Final = 64 << 20
-_WORKED_OFF_S: Final = 0.02
-"""Longest time for which a binlog's held groups are routed before all else has a turn."""
 # A plain int: arrays are compared with a member of an enum slowly.
 _ANONYMOUS: Final = int(EventType.ANONYMOUS_GTID_LOG)
 
@@ -69,7 +66,7 @@ class Histories(Protocol):
 
 
 class HistoryPendingError(BinlaneError):
-    """The rows of a table that comes in are on their way, and no more can be kept for its binlog."""
+    """A binlog waits for the rows of a table that comes in, and is fed anew behind them."""
 
 
 class Router:
@@ -104,7 +101,6 @@ class Router:
         self.last_timestamp: int | None = None
         self._dispatcher = Dispatcher(rereads_log=True)
         self._held: dict[Output, _Held] = {}
-        self._work_due_s = 0.0
 
     def take(
         self, item: Item, after: Position | None, outputs: Sequence[Output], on_fault: OnFault
@@ -163,11 +159,18 @@ class Router:
     @property
     def is_holding(self) -> bool:
         """True if some binlog waits for what a session has not said yet."""
-        return any(not self._is_pending(output) for output in self._held)
+        return bool(self._held)
 
-    def _is_pending(self, output: Output) -> bool:
-        """True if a binlog waits for the rows of a table that comes in."""
-        return self._histories is not None and self._histories.is_pending(output.name)
+    def _check_pending(self, output: Output) -> None:
+        """See that a binlog does not wait for the rows of a table that comes in.
+
+        That may take long, and what comes meanwhile is read faster from the source than it is held.
+
+        Raises:
+            HistoryPendingError: If it does.
+        """
+        if self._histories is not None and self._histories.is_pending(output.name):
+            raise HistoryPendingError("the rows of a table that comes in are being read or placed")
 
     def holds(self, output: Output) -> bool:
         """True if a binlog waits for what a session has not said yet."""
@@ -186,62 +189,40 @@ class Router:
         Returns:
             True if there is less to wait for.
         """
-        begun_s, has_moved = time.monotonic(), False
+        has_moved = False
         for output, held in tuple(self._held.items()):
             if output not in outputs:
                 del self._held[output]
-                continue
-            is_due = begun_s >= self._work_due_s and not self._is_pending(output)
-            if not (is_due or waits or held.is_full):
                 continue
             before = held.count
             work = partial(self._work_off, output, held, waits=waits)
             if not self._guarded(output, work, on_fault) or not held.groups:
                 self._held.pop(output, None)
             has_moved |= held.count < before
-        took_s = time.monotonic() - begun_s
-        if took_s > _WORKED_OFF_S:
-            # What comes meanwhile has as much time as this took.
-            self._work_due_s = begun_s + 2 * took_s
         return has_moved
 
     def _work_off(self, output: Output, held: _Held, *, waits: bool) -> None:
-        until_s = None if waits else time.monotonic() + _WORKED_OFF_S
         while held.groups:
+            is_full = held.size_bytes > _HELD_BYTES_MAX
             before = held.groups[0].size_bytes
             try:
-                is_over = self._place_held(output, held.groups[0], held, until_s)
+                self._place_held(output, held.groups[0], waits=waits or is_full)
             except PlanPendingError:
                 held.size_bytes -= before - held.groups[0].size_bytes
-                if self._is_pending(output) and (waits or held.is_full):
-                    raise HistoryPendingError(
-                        "the rows of a table that comes in are being read or placed"
-                    ) from None
+                self._check_pending(output)
                 return
-            if is_over:
-                held.groups.popleft()
-                held.size_bytes -= before
-            else:
-                held.size_bytes -= before - held.groups[0].size_bytes
-            if held.groups and held.is_late(until_s):
-                return
+            held.groups.popleft()
+            held.size_bytes -= before
 
-    def _place_held(
-        self, output: Output, first: EventGroup | _RawHeld, held: _Held, until_s: float | None
-    ) -> bool:
-        """Give a binlog the first groups that were held; True if nothing of them is left."""
-        waits = until_s is None or held.is_full
-        if isinstance(first, EventGroup):
-            self._place(output, first, waits=waits)
-            return True
-        numbers = range(first.first, first.groups.run.count)
+    def _place_held(self, output: Output, held: EventGroup | _RawHeld, *, waits: bool) -> None:
+        if isinstance(held, EventGroup):
+            self._place(output, held, waits=waits)
+            return
+        numbers = range(held.first, held.groups.run.count)
         plans = self._plans(output, waits=waits)
-        for part in self._dispatcher.group_parts(first.groups, numbers, output.binlog, plans):
+        for part in self._dispatcher.group_parts(held.groups, numbers, output.binlog, plans):
             self._take_part(output, part, part.gtid)
-            first.first = part.next_group
-            if held.is_late(until_s):
-                break
-        return not first.count
+            held.first = part.next_group
 
     def _plans(self, output: Output, *, waits: bool = False) -> OutputPlans:
         return OutputPlans(output, self._substitution, self._is_ending, waits=waits)
@@ -295,6 +276,7 @@ class Router:
                 following = part.next_group
                 as_bytes += part.groups - part.planned if part.gtid is None else 0
         except PlanPendingError:
+            self._check_pending(output)
             self._hold_from(output, groups, following)
         if (
             substitution is not None
@@ -366,7 +348,7 @@ class Router:
             try:
                 self._place(output, group)
             except PlanPendingError:
-                pass
+                self._check_pending(output)
             else:
                 return
         self._hold(output, group)
@@ -481,15 +463,6 @@ class _Held:
 
     groups: deque[EventGroup | _RawHeld] = field(default_factory=deque)
     size_bytes: int = 0
-
-    @property
-    def is_full(self) -> bool:
-        """True if no more can be kept."""
-        return self.size_bytes > _HELD_BYTES_MAX
-
-    def is_late(self, until_s: float | None) -> bool:
-        """True if the rest is to wait for the next turn."""
-        return until_s is not None and not self.is_full and time.monotonic() > until_s
 
     @property
     def count(self) -> int:

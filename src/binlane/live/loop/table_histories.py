@@ -1,7 +1,7 @@
 """Tables that come into a scope, with their rows from the source.
 
-A binlog at which tables come in waits, while the others go on, until they were read
-(`history_reading`) and placed (`arrival_placing`). They stand in the binlog by groups with GTIDs of
+A binlog at which tables come in gets nothing, while the others go on, until they were read
+(`history_reading`) and placed (`arrival_placing`); then it catches up. They stand in the binlog by groups with GTIDs of
 their own, around the source's statement. After a restart the binlog stands before that statement, and
 begins again: with other GTIDs, since replicas may have some of the groups before.
 """
@@ -29,7 +29,7 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.rows_before import HistorySource
 from binlane.log.codec.event import Event
 from binlane.positions import AnyGtid, Position, parse_position
-from binlane.statements.scope.definition import is_internal
+from binlane.statements.scope.definition import Definition, is_internal
 
 _SERVER_ID_BASE: Final = 0x62000000
 _SERVER_ID_RANDOM: Final = 1 << 24
@@ -43,25 +43,29 @@ class _Coming:
 
     Attributes:
         output: The binlog.
-        first: GTID of the statement that brings them in, and the event with it.
+        arrival: The statement that brings them in.
+        first: GTID of the statement, and the event with it.
+        definition: Definition of the binlog by which it brings them in.
+        reached: Position of the binlog before the statement.
         reading: The reading of their rows.
         placing: The placing of their rows; None before it has begun.
     """
 
     output: Output
+    arrival: TableArrival
     first: tuple[AnyGtid, Event]
+    definition: Definition
+    reached: Position
     reading: HistoryReading
     placing: ArrivalPlacing | None = None
 
     @property
-    def is_placing(self) -> bool:
-        """True if there are rows to place now."""
-        return self.placing is not None and self.placing.goes_on
-
-    @property
-    def is_under_way(self) -> bool:
-        """True if the binlog waits for what is done beside its feed."""
-        return not self.reading.is_over or self.is_placing
+    def is_read(self) -> bool:
+        """True if all rows were read, and the binlog still stands where they are to be placed."""
+        output, binlog = self.output, self.output.binlog
+        if not self.reading.found or output.is_stopped or output.failure:
+            return False
+        return binlog.reached == self.reached and binlog.definition == self.definition
 
 
 class TableHistories:
@@ -91,7 +95,16 @@ class TableHistories:
     def is_pending(self, name: str) -> bool:
         """True if a binlog waits for rows that are being read or placed."""
         coming = self._coming.get(name)
-        return coming is not None and coming.is_under_way
+        return coming is not None and self._is_under_way(coming)
+
+    def _is_under_way(self, coming: _Coming) -> bool:
+        return not coming.reading.is_over or self._is_to_place(coming)
+
+    def _is_to_place(self, coming: _Coming) -> bool:
+        """True if there are rows to place now."""
+        if coming.placing is None:
+            return coming.is_read and not self._refusal(coming)
+        return coming.placing.goes_on
 
     def has_begun_in(self, output: Output) -> bool:
         """True if a binlog has rows that come in, and is to get the statement that they belong to."""
@@ -103,7 +116,8 @@ class TableHistories:
     @property
     def to_place(self) -> Output | None:
         """The binlog that gets the next piece of rows; None if none gets any."""
-        return next((each.output for each in self._coming.values() if each.is_placing), None)
+        coming = self._coming.values()
+        return next((each.output for each in coming if self._is_to_place(each)), None)
 
     def place_piece(self, output: Output) -> None:
         """Place the next piece of rows in a binlog; the other binlogs come before it the next time.
@@ -113,8 +127,10 @@ class TableHistories:
             RuntimeError: If the rows cannot be read again.
         """
         coming = self._coming[output.name] = self._coming.pop(output.name)
-        assert coming.placing is not None, "it is to get one"
-        coming.placing.place_piece()
+        if coming.placing is None:
+            self._begin_placing(coming)
+        else:
+            coming.placing.place_piece()
 
     def forget(self, name: str) -> None:
         """End the reading of a binlog that asks no more."""
@@ -153,7 +169,7 @@ class TableHistories:
             assert part.group is not None, "it holds the INCIDENT"
             self._begin(output, arrival, (gtid, part.group.events[0]))
             raise PlanPendingError
-        if coming.is_under_way:
+        if self._is_under_way(coming):
             raise PlanPendingError
         if reason := self._refusal(coming):
             logger.warning(
@@ -164,7 +180,8 @@ class TableHistories:
             return self._given(output, iter((part,)))
         placing = coming.placing
         if placing is None or not (placing.is_whole and placing.arrival == arrival):
-            self._begin_placing(coming, arrival)
+            coming.arrival = arrival
+            self._begin_placing(coming)
             raise PlanPendingError
         return self._given(output, placing.rest(part))
 
@@ -182,8 +199,8 @@ class TableHistories:
         self.forget(output.name)
         output.coming = ""
 
-    def _begin_placing(self, coming: _Coming, arrival: TableArrival) -> None:
-        output, found = coming.output, coming.reading.found
+    def _begin_placing(self, coming: _Coming) -> None:
+        output, arrival, found = coming.output, coming.arrival, coming.reading.found
         logger.info(
             "binlog %s: %s comes in at %s with its rows, of %d bytes",
             *(output.name, arrival.what, coming.first[0], sum(one.size_bytes for one in found)),
@@ -219,7 +236,14 @@ class TableHistories:
             open_behind=partial(open_log, reached),
         )
         reading = HistoryReading(arrival, first, binlog, source, folder, self._wake)
-        self._coming[output.name] = _Coming(output=output, first=first, reading=reading)
+        self._coming[output.name] = _Coming(
+            output=output,
+            arrival=arrival,
+            first=first,
+            definition=output.binlog.definition,
+            reached=reached,
+            reading=reading,
+        )
         output.coming = f"{arrival.what} comes in, its history is read"
         logger.info(
             "binlog %s: %s comes in at %s: its history is read from the source's log, from %s on",
