@@ -514,6 +514,11 @@ class RoutingLoop:
     def _is_waiting(self, output: Output) -> bool:
         return output.is_reading_children or self._histories.is_pending(output.name)
 
+    def _is_postponed(self, output: Output) -> bool:
+        """True if a binlog waits for nothing any more, and is to be fed again."""
+        is_wanted = output in self._postponed and not output.is_stopped
+        return is_wanted and not self._is_waiting(output)
+
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
         now_s, ready = time.monotonic(), []
@@ -603,7 +608,7 @@ class RoutingLoop:
         due_s += [
             each.due_s
             for each in self.outputs.values()
-            if each.failure or (each in self._postponed and not self._is_waiting(each))
+            if each.failure or self._is_postponed(each)
         ]
         return max(0.0, min(due_s) - now_s)
 
