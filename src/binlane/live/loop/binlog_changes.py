@@ -141,7 +141,7 @@ class BinlogChanges:
             output = self._output(name)
             if self._loop.store.seeds.fill_of(output.binlog.definition.log_id) is not None:
                 raise being_filled(output)
-            if self._loop.is_between(output):
+            if self._loop.histories.has_begun_in(output):
                 return None  # by another definition the rows might never be used
             definition = change(output.binlog.definition)
             if not output.binlog.reached.includes(done):

@@ -82,6 +82,7 @@ class RoutingLoop:
         main: The feed of the binlogs that have caught up.
         outputs: The binlogs by name; replaced, never changed.
         accounts: Keeps grants with the source's accounts.
+        histories: The tables that come into binlogs, with their rows.
         marks_failure: The reason why watermarks cannot be saved; empty while they can.
         crash: The exception that ended the thread, if that was no stop.
     """
@@ -121,20 +122,18 @@ class RoutingLoop:
         self._turn_began_s: float | None = None
         self._read_s = 0.0
         self._between_s = _BETWEEN_READS_S
-        self._place_due_s = 0.0
         self._saver: threading.Thread | None = None
         self._saved_position: Position | None = None
         self._saved_accounts: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self.accounts = AccountWatch(store, access_changed)
-        # What gets nothing until rows were read and placed.
-        self._postponed: set[Output] = set()
-        self._histories = TableHistories(settings, store, open_log, self._commands.wake)
+        self._postponed: set[Output] = set()  # until rows were read and placed
+        self.histories = TableHistories(settings, store, open_log, self._commands.wake)
         self._sharing = FeedSharing(
             wake=self._commands.wake,
             is_ending=lambda: self._is_stopping,
             substitution=substitution,
-            histories=self._histories,
+            histories=self.histories,
         )
         store.child_readings.wake = self._commands.wake
         self._feeds: list[Feed] = []
@@ -252,15 +251,11 @@ class RoutingLoop:
             output.temporary.end(threads)
         return True
 
-    def is_between(self, output: Output) -> bool:
-        """True if a binlog stands between the rows of tables and the statement that brings them in."""
-        return self._histories.has_begun_in(output)
-
     def remove_output(self, output: Output) -> None:
         """Keep a binlog no more; its dumps end."""
         self.detach(output)
         self._postponed.discard(output)
-        self._histories.forget(output.name)
+        self.histories.forget(output.name)
         self.outputs = MappingProxyType(
             {name: each for name, each in self.outputs.items() if each is not output}
         )
@@ -411,7 +406,7 @@ class RoutingLoop:
             if feed.work_off(self.fail):
                 self.sync(feed.outputs)
             self._tend(feed)
-        self._place_rows()
+        self.histories.place_piece(self.sync, self.fail)
         self._commands.execute()
         self._note_passed()
         self._revive_due()
@@ -439,21 +434,6 @@ class RoutingLoop:
             for output in feed.outputs:
                 if not feed.router.holds(output):
                     output.note_complete(now_s)
-
-    def _place_rows(self) -> None:
-        """Place a piece of the rows of tables that come in, as long as all else is done in between."""
-        begun_s, output = time.monotonic(), self._histories.to_place
-        if output is None or begun_s < self._place_due_s:
-            return
-        try:
-            self._histories.place_piece(output)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
-            self.fail(output, error)
-        else:
-            self.sync([output])
-        # Sessions and other binlogs have as much time as this took.
-        now_s = time.monotonic()
-        self._place_due_s = now_s + (now_s - begun_s)
 
     def _fail_feed(self, feed: Feed, error: Exception) -> None:
         self._unregister(feed)
@@ -512,12 +492,7 @@ class RoutingLoop:
             self._selector.unregister(descriptor)
 
     def _is_waiting(self, output: Output) -> bool:
-        return output.is_reading_children or self._histories.is_pending(output.name)
-
-    def _is_postponed(self, output: Output) -> bool:
-        """True if a binlog waits for nothing any more, and is to be fed again."""
-        is_wanted = output in self._postponed and not output.is_stopped
-        return is_wanted and not self._is_waiting(output)
+        return output.is_reading_children or self.histories.is_pending(output.name)
 
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
@@ -597,23 +572,22 @@ class RoutingLoop:
     def _time_left_s(self) -> float:
         """Return how long there is nothing to do unless somebody says something, in seconds."""
         now_s = time.monotonic()
-        due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s]
+        due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s, self.histories.due_s]
         due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
         if self._commands.are_waiting:
             due_s.append(now_s + _LOOK_AGAIN_S)
-        if self._histories.to_place is not None:
-            due_s.append(self._place_due_s)
         if any(feed.router.is_holding for feed in self._feeds):
             due_s.append(now_s + _HELD_S)
         due_s += [
             each.due_s
             for each in self.outputs.values()
-            if each.failure or self._is_postponed(each)
+            if each.failure
+            or (each in self._postponed and not (each.is_stopped or self._is_waiting(each)))
         ]
         return max(0.0, min(due_s) - now_s)
 
     def _end(self) -> None:
-        self._histories.end()
+        self.histories.end()
         for feed in self._feeds:
             feed.close()
         self.sync(output for output in self.outputs.values() if not output.failure)
@@ -623,6 +597,4 @@ class RoutingLoop:
 
 def _common(positions: list[Position]) -> Position | None:
     """Return the intersection of all positions; None without any."""
-    if not positions:
-        return None
-    return reduce(lambda both, other: both.intersection(other), positions)
+    return reduce(lambda both, other: both.intersection(other), positions) if positions else None

@@ -9,7 +9,9 @@ begins again: with other GTIDs, since replicas may have some of the groups befor
 from __future__ import annotations
 
 import logging
+import math
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -90,7 +92,7 @@ class TableHistories:
         self._open_log = open_log
         self._wake = wake
         self._coming: dict[str, _Coming] = {}
-        self._number = 0
+        self._number, self._due_s = 0, 0.0
 
     def is_pending(self, name: str) -> bool:
         """True if a binlog waits for rows that are being read or placed."""
@@ -114,23 +116,38 @@ class TableHistories:
         return is_fed and placing is not None and placing.is_whole
 
     @property
-    def to_place(self) -> Output | None:
-        """The binlog that gets the next piece of rows; None if none gets any."""
-        coming = self._coming.values()
-        return next((each.output for each in coming if self._is_to_place(each)), None)
+    def due_s(self) -> float:
+        """The time when the next piece of rows is due, as `time.monotonic`; infinite if there is none."""
+        is_there = any(map(self._is_to_place, self._coming.values()))
+        return self._due_s if is_there else math.inf
 
-    def place_piece(self, output: Output) -> None:
-        """Place the next piece of rows in a binlog; the other binlogs come before it the next time.
+    def place_piece(
+        self, publish: Callable[[list[Output]], None], on_fault: Callable[[Output, Exception], None]
+    ) -> None:
+        """Place a piece of rows, if one is due; another binlog comes first the next time.
 
-        Raises:
-            StoreError: If the disk cannot be written.
-            RuntimeError: If the rows cannot be read again.
+        Args:
+            publish: Publishes what a binlog got.
+            on_fault: Told of the binlog in which something goes wrong, and of that.
         """
-        coming = self._coming[output.name] = self._coming.pop(output.name)
-        if coming.placing is None:
-            self._begin_placing(coming)
+        begun_s, waiting = time.monotonic(), self._coming.values()
+        coming = next(filter(self._is_to_place, waiting), None)
+        if coming is None or begun_s < self._due_s:
+            return
+        output = coming.output
+        self._coming[output.name] = self._coming.pop(output.name)
+        try:
+            if coming.placing is None:
+                self._begin_placing(coming)
+            else:
+                coming.placing.place_piece()
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
+            on_fault(output, error)
         else:
-            coming.placing.place_piece()
+            publish([output])
+        # Sessions and other binlogs have as much time as this took.
+        now_s = time.monotonic()
+        self._due_s = now_s + (now_s - begun_s)
 
     def forget(self, name: str) -> None:
         """End the reading of a binlog that asks no more."""
