@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pymysql
 import pytest
 from deltalake import DeltaTable
 
@@ -119,6 +122,80 @@ def test_readers_of_the_log_have_the_table_as_the_source_has_it(
         }
         there = execute(orders.source, "SELECT id, v, n, note, extra FROM shop.orders")
         assert rows == {key: tuple(values) for key, *values in there}
+
+
+_NOT_COMPLETE = 1205
+_BLOCK = 1 << 24
+"""GTIDs of rows that one try has, as the store gives them."""
+
+
+def _bring_in_large(orders: Shop) -> None:
+    """Have a table come in whose 8 MB of rows are one transaction, and need several pieces."""
+    columns = "(v, n, note)"
+    execute(
+        orders.source,
+        ORDERS.replace("orders", "large"),
+        f"INSERT INTO shop.large {columns} VALUES ('a', 1, REPEAT('n', 2000))",
+        *[f"INSERT INTO shop.large {columns} SELECT v, n, note FROM shop.large"] * 12,
+        ORDERS.replace("orders", "larger"),
+        "INSERT INTO shop.larger SELECT * FROM shop.large",
+        "RENAME TABLE shop.orders TO shop.gone, shop.larger TO shop.orders",
+        "DROP TABLE shop.gone, shop.large",
+    )
+
+
+def _is_done(orders: Shop, statement: str) -> bool:
+    """Run a statement; False if the binlog is behind the source for longer than it waits."""
+    try:
+        orders.serve.execute_as_root(statement)
+    except pymysql.OperationalError as error:
+        if error.args[0] != _NOT_COMPLETE:
+            raise
+        return False
+    return True
+
+
+def _tries(orders: Shop) -> set[int]:
+    """Numbers of the stretches of rows in the binlog, of which some may not be whole."""
+    if orders.flavor == "mysql":
+        ((source,),) = execute(orders.source, "SELECT @@server_uuid")
+        own = [gtid for gtid in orders.serve.gtids("orders") if not gtid.startswith(source)]
+    else:
+        own = [gtid for gtid in orders.serve.gtids("orders") if gtid.startswith("620000-")]
+    return {(int(re.split("[-:]", gtid)[-1]) - 1) // _BLOCK for gtid in own}
+
+
+@_FLAVORS
+def test_rows_are_placed_in_pieces_whatever_comes_in_between(tmp_path: Path, flavor: str) -> None:
+    with shop(tmp_path, flavor) as orders:
+        serve, run = orders.serve, orders.serve.execute_as_root
+        statements = (
+            ("FLUSH BINARY LOGS 'orders'",),
+            ("STOP BINLOG 'orders'", "START BINLOG 'orders'"),
+            ("ALTER BINLOG 'orders' ADD LOG(shop.more)", "ALTER BINLOG 'orders' FORMAT='MIXED'"),
+        )
+        for number, delay_s in enumerate((0.05, 0.15, 0.3, 0.0, 0.0, 0.0)):
+            seen = serve.log.count("with its rows, of")
+            with Writers(orders.source.port):
+                _bring_in_large(orders)
+                wait_until(lambda: serve.log.count("with its rows, of") > seen)  # noqa: B023
+                if delay_s:
+                    time.sleep(delay_s)
+                    serve.kill()
+                    serve.start()
+                else:
+                    for each in statements[number - 3]:
+                        wait_until(lambda: _is_done(orders, each))  # noqa: B023
+            orders.check_equal()
+        assert orders.incidents() == ()
+        assert len(_tries(orders)) > 6, "no process was killed between two pieces"
+        assert binlane("verify", str(serve.data_dir / "binlogs" / "orders")) == b""
+        with Writers(orders.source.port):
+            _bring_in_large(orders)
+            run("ALTER BINLOG 'orders' COMPACT")
+            wait_until(lambda: "has its tables' rows" in serve.log)
+        wait_until(lambda: orders.tables(orders.replica) == orders.tables(orders.source))
+        assert orders.incidents() == ()
 
 
 _UNTOLD = "does not tell its rows"

@@ -329,6 +329,55 @@ def test_tables_that_come_with_their_rows(servers: ServerFactory, tmp_path: Path
         assert "its CREATE TABLE is not in the binlog" in told
 
 
+def _fill(source: PrivateServer) -> None:
+    """Make so many rows of children that they are read beside the routing thread."""
+    execute(source, *SETUP, "CREATE DATABASE other", "CREATE TABLE other.t (id INT PRIMARY KEY)")
+    execute(source, "INSERT INTO crm.parent (id) SELECT seq FROM crm.seq_1_to_50")
+    for _ in range(6):
+        execute(
+            source,
+            "INSERT INTO shop.orders (parent, note)"
+            " SELECT 1 + seq % 50, REPEAT('n', 300) FROM crm.seq_1_to_10000",
+        )
+
+
+def _state(serve: ServeProcess) -> str:
+    return next(str(row[7]) for row in serve.execute("SHOW BINLOGS") if row[0] == "shop")
+
+
+def test_others_go_on_while_a_changed_scope_waits_for_rows_of_children(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    source = servers.start("source")
+    create_account(source)
+    with ServeProcess(tmp_path / "serve", source) as serve:
+        serve.execute("CREATE BINLOG 'shop' LOG(shop)")
+        _fill(source)
+        serve.wait_until_complete("shop")
+        serve.execute("CREATE BINLOG 'other' LOG(other)")
+        serve.execute("ALTER BINLOG 'shop' FOLLOW CASCADES")
+        wider = "ALTER BINLOG 'shop' ADD LOG(more)"
+
+        def alter() -> None:
+            with suppress(pymysql.MySQLError):  # `serve` is killed
+                serve.execute(wider)
+
+        altering = threading.Thread(target=alter)
+        altering.start()
+        wait_until(lambda: "reading rows of children" in _state(serve))
+        execute(source, "INSERT INTO other.t VALUES (1)")
+        serve.wait_until_complete("other")
+        assert altering.is_alive()
+        serve.kill()
+        altering.join()
+        serve.start()
+        serve.execute(wider)
+        execute(source, "DELETE FROM crm.parent WHERE id = 1")
+        serve.wait_until_complete("shop")
+        assert serve.execute("SHOW BINLOG INCIDENTS FOR 'shop'") == ()
+        assert derived(serve) > 0
+
+
 def test_others_go_on_while_many_rows_of_children_are_read(
     servers: ServerFactory, tmp_path: Path
 ) -> None:
@@ -337,31 +386,18 @@ def test_others_go_on_while_many_rows_of_children_are_read(
     with ServeProcess(tmp_path / "serve", source) as serve:
         serve.execute("CREATE BINLOG 'shop' LOG(shop)")
         begin = serve.wait_until_complete("shop")
-        execute(
-            source, *SETUP, "CREATE DATABASE other", "CREATE TABLE other.t (id INT PRIMARY KEY)"
-        )
-        execute(source, "INSERT INTO crm.parent (id) SELECT seq FROM crm.seq_1_to_50")
-        for _ in range(6):
-            execute(
-                source,
-                "INSERT INTO shop.orders (parent, note)"
-                " SELECT 1 + seq % 50, REPEAT('n', 300) FROM crm.seq_1_to_10000",
-            )
+        _fill(source)
         serve.wait_until_complete("shop")
         serve.execute("ALTER BINLOG 'shop' FOLLOW CASCADES")
         serve.execute("CREATE BINLOG 'other' LOG(other)")
-
-        def state(name: str) -> str:
-            return next(str(row[7]) for row in serve.execute("SHOW BINLOGS") if row[0] == name)
-
         execute(source, "DELETE FROM crm.parent WHERE id = 1")
-        wait_until(lambda: "reading rows of children" in state("shop"))
+        wait_until(lambda: "reading rows of children" in _state(serve))
         execute(source, "INSERT INTO other.t VALUES (1)")
         serve.wait_until_complete("other")
-        assert state("shop").startswith("CATCHING UP: reading rows of children")
+        assert _state(serve).startswith("CATCHING UP: reading rows of children")
         serve.kill()
         serve.start()
-        wait_until(lambda: state("shop") == "OPEN")
+        wait_until(lambda: _state(serve) == "OPEN")
         execute(source, "DELETE FROM crm.parent WHERE id = 2")
         serve.execute("DROP BINLOG 'other'")
         follow(replica, serve, begin)
@@ -371,7 +407,7 @@ def test_others_go_on_while_many_rows_of_children_are_read(
         # A new beginning has all rows: those of children are read from there.
         serve.execute("ALTER BINLOG 'shop' COMPACT")
         wait_until(lambda: "has its tables' rows" in serve.log)
-        wait_until(lambda: state("shop") == "OPEN")
+        wait_until(lambda: _state(serve) == "OPEN")
         execute(source, "DELETE FROM crm.parent WHERE id = 3")
         expect_equal(source, replica, serve)
         assert serve.execute("SHOW BINLOG INCIDENTS FOR 'shop'") == ()

@@ -26,7 +26,9 @@ from binlane.names import TableName
 from binlane.positions import AnyGtid, Gtid, MysqlGtid
 
 TRANSACTION_BYTES: Final = 4 << 20
-"""Bytes of rows that one transaction has, and those of its last statement."""
+"""Bytes of rows that one transaction has at most, but for those of its last statement."""
+_EVENT_BYTES: Final = 4 << 10
+"""Bytes of rows that cost as much as an event beside its rows."""
 _PADDING: Final = bytes(5)
 
 
@@ -186,13 +188,13 @@ def _mysql_gtid(body: MysqlGtidEvent, gtid: MysqlGtid) -> MysqlGtidEvent:
 
 
 def _transactions(rows: Iterable[Event]) -> Iterator[list[Event]]:
-    """Rows in pieces of bounded size, each of whole statements."""
+    """Rows in pieces that cost about the same to place, each of whole statements."""
     events: list[Event] = []
     size = 0
     for event in rows:
         events.append(event)
         body = event.body
-        size += len(body.images) if isinstance(body, RowsEvent) else 0
+        size += _EVENT_BYTES + len(body.images) if isinstance(body, RowsEvent) else 0
         if size >= TRANSACTION_BYTES and isinstance(body, RowsEvent) and body.ends_statement:
             yield events
             events, size = [], 0

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from binlane.binlogs.routing.packed_rows import EVENT_BYTES_MAX
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.client.rows.logged_table import LoggedTable
 from binlane.client.rows.table_rows import RowBatch
@@ -30,8 +31,6 @@ from binlane.positions import AnyGtid, Gtid
 
 TABLE_ID: Final = 1
 """The table id in seeds: a group has rows of one table alone."""
-EVENT_BYTES_MAX: Final = 256 << 10
-"""Bytes of images in a rows event, unless one row has more."""
 TRANSACTION_BYTES_MAX: Final = 4 << 20
 TRANSACTION_ROWS_MAX: Final = 10_000
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26

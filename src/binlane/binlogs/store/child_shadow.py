@@ -156,6 +156,34 @@ class ChildShadow:
         place = FilePlace() if self._kept is None else self._kept.state.place
         return FilesThen.of(self._binlog).bytes_behind(place) > _BEHIND_BYTES_MAX
 
+    def prepare_scope(self, links: TableLinks, after: Scope) -> None:
+        """Read what `change_scope` needs, beside the writer where that is much.
+
+        Nothing is raised if that fails: `change_scope` meets it again.
+
+        Args:
+            links: Foreign keys as they are behind the binlog's last group.
+            after: The scope that comes next.
+
+        Raises:
+            ChildrenBehindError: If they are being read, from now on or already.
+        """
+        try:
+            self._finish_reading()
+            self._follow_also(links, after)
+            self._caught_up(links)
+        except (sqlite3.Error, OSError) as error:
+            self._failed(error)
+        except UnknownRowsError as error:
+            _LOG.info("binlog %s: rows of children: %s", self._binlog.definition.name, error.reason)
+
+    def _follow_also(self, links: TableLinks, after: Scope) -> None:
+        """Keep the tables of another scope, too."""
+        kept = self._kept = self._kept or self._opened()
+        needed = list(kept.needed(links, after))
+        has_begun = bool(kept.state.place.file)
+        kept.follow_from_here(needed) if has_begun else kept.follow(needed)
+
     def change_scope(self, links: TableLinks, after: Scope) -> None:
         """Know of another scope: what was not in scope before and after is not known any more.
 
@@ -171,10 +199,7 @@ class ChildShadow:
         """
         try:
             self._end_reading()
-            kept = self._kept = self._kept or self._opened()
-            has_begun = bool(kept.state.place.file)
-            needed = list(kept.needed(links, after))
-            kept.follow_from_here(needed) if has_begun else kept.follow(needed)
+            self._follow_also(links, after)
             kept = self._caught_up(links, is_here=True)
             self.begin_here()
             kept.rows.begin()
@@ -241,6 +266,19 @@ class ChildShadow:
             reading.end()
             self._let_go()
 
+    def _finish_reading(self) -> None:
+        """Have what was read beside the writer, if that is over.
+
+        Raises:
+            UnknownRowsError: If it was not read.
+            ChildrenBehindError: If it is being read.
+        """
+        if self.is_reading:
+            raise _behind()
+        if self._reading is not None:
+            reading, self._reading = self._reading, None
+            self._check(reading.result)
+
     def _let_go(self) -> None:
         if self._kept is not None:
             self._kept.rows.roll_back()
@@ -265,11 +303,7 @@ class ChildShadow:
             UnknownRowsError: If the binlog's files cannot be read.
             ChildrenBehindError: If they are being read.
         """
-        if self.is_reading:
-            raise _behind()
-        if self._reading is not None:
-            reading, self._reading = self._reading, None
-            self._check(reading.result)
+        self._finish_reading()
         self._binlog.write_appended()
         scope = self._binlog.definition.scope
         kept = self._kept or self._opened()
@@ -369,6 +403,22 @@ def _behind() -> ChildrenBehindError:
         "rows of children are being read from the binlog's files",
         hint="try again when SHOW BINLOGS tells no more of it",
     )
+
+
+def prepare_children(binlog: ShadowedBinlog, links: TableLinks, after: Definition) -> None:
+    """Read what the rows of a binlog's children need for its next definition.
+
+    Args:
+        binlog: The binlog as it is before.
+        links: Foreign keys as they are behind its last group.
+        after: The definition that it gets next.
+
+    Raises:
+        ChildrenBehindError: If that is much, and is read beside the writer: ask again behind it.
+    """
+    is_other = after.scope != binlog.definition.scope
+    if binlog.children is not None and after.follows_cascades and is_other:
+        binlog.children.prepare_scope(links, after.scope)
 
 
 def foresee_children(

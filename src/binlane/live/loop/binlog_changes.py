@@ -18,6 +18,8 @@ from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import BinlogActivity
+from binlane.binlogs.store.child_catching_up import ChildrenBehindError
+from binlane.binlogs.store.child_shadow import prepare_children
 from binlane.binlogs.store.fills import Fill
 from binlane.binlogs.store.grants import ReadGrant
 from binlane.binlogs.store.incidents import StoredIncident
@@ -139,10 +141,14 @@ class BinlogChanges:
             output = self._output(name)
             if self._loop.store.seeds.fill_of(output.binlog.definition.log_id) is not None:
                 raise being_filled(output)
+            if self._loop.histories.has_begun_in(output):
+                return None  # by another definition the rows might never be used
             definition = change(output.binlog.definition)
             if not output.binlog.reached.includes(done):
                 if output.state.activity is BinlogActivity.STOPPED or waited_s > COMPLETE_TIMEOUT_S:
                     raise incomplete(output, done)
+                return None
+            if not prepared(self._loop, output, output.binlog.memory.links, definition):
                 return None
             before = output.binlog.definition.scope
             self._changing(output, lambda: self._loop.store.alter_binlog(definition))
@@ -417,6 +423,27 @@ class BinlogChanges:
                 self._loop.tell(output)
 
 
+def prepared(loop: RoutingLoop, output: Output, links: TableLinks, after: Definition) -> bool:
+    """True if a binlog has the rows of its children that its next definition needs.
+
+    Else they are being read, and the binlog gets nothing until its new definition holds: what comes
+    meanwhile might come faster than it is read.
+
+    Args:
+        loop: The loop that feeds the binlog.
+        output: The binlog.
+        links: Foreign keys as they are behind its last group.
+        after: The definition that it gets next.
+    """
+    try:
+        prepare_children(output.binlog, links, after)
+    except ChildrenBehindError as error:
+        if loop.feed_of(output) is not None:
+            loop.fail(output, error)
+        return False
+    return True
+
+
 def know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
     """Have a binlog know of the source's tables, before it gets anything by its definition.
 
@@ -428,10 +455,14 @@ def know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
     memory = binlog.memory
     if not is_followed:
         memory = memory.with_created(())
-    if not (is_followed and memory.links.is_complete and not links.is_complete):
-        memory = replace(memory, links=links)
-    binlog.remember(memory)
+    binlog.remember(replace(memory, links=known_links(binlog, links, is_followed=is_followed)))
     binlog.sync(force=True)
+
+
+def known_links(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> TableLinks:
+    """The links that a binlog has once it knows of the source's tables, as `know` takes them."""
+    followed = binlog.memory.links
+    return followed if is_followed and followed.is_complete and not links.is_complete else links
 
 
 def _up_to(known: tuple[StoredIncident, ...], last: str, binlog: str) -> tuple[StoredIncident, ...]:

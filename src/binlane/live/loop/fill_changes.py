@@ -25,6 +25,8 @@ from binlane.live.loop.binlog_changes import (
     being_filled,
     drop_staging,
     know,
+    known_links,
+    prepared,
     unreached,
 )
 from binlane.live.loop.loop import RoutingLoop
@@ -283,7 +285,7 @@ class FillChanges:
         seeding: Seeding,
         change: Callable[[Definition], Definition],
         lacking: Lacking,
-    ) -> bool:
+    ) -> bool | None:
         """Let a binlog go on behind the place of its rows, by another definition.
 
         Args:
@@ -291,10 +293,18 @@ class FillChanges:
             seeding: The place of the rows.
             change: Gives the definition that holds from here on.
             lacking: What replicas do not have that begin with these rows.
+
+        Returns:
+            None if it is to be asked again, once rows of children were read.
         """
         loop, output = self.loop, self._placing(seeding)
         binlog, staging = output.binlog, loop.outputs.get(fill.staging)
         links = NO_LINKS if staging is None else staging.binlog.memory.links
+        definition = change(binlog.definition)
+        is_followed = fill.kind is not FillKind.CREATE and not definition.scope.is_unscoped
+        known = known_links(binlog, links, is_followed=is_followed)
+        if not prepared(loop, output, known, definition):
+            return None
         last = seeding.held_in(binlog.reached)
         try:
             self._end_rows(output, seeding)
@@ -302,8 +312,6 @@ class FillChanges:
             loop.fail(output, error)
             raise
         binlog.advance_to(seeding.place)
-        definition = change(binlog.definition)
-        is_followed = fill.kind is not FillKind.CREATE and not definition.scope.is_unscoped
         binlog.remember(_lacking(binlog.memory, fill.kind, lacking, definition.scope))
         know(binlog, links, is_followed=is_followed)
         loop.store.finish_fill(definition, replace(seeding, last=last or seeding.first - 1))

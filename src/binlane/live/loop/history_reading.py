@@ -11,12 +11,13 @@ import select
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
+from binlane.binlogs.routing.packed_rows import RowsPacker
 from binlane.binlogs.routing.routing_memory import TableBirth
 from binlane.binlogs.routing.table_births import ComingTable, TableArrival
 from binlane.binlogs.routing.table_history import HistoryError, TableHistory
@@ -112,6 +113,7 @@ class _TableReading:
         self._has_begun = False
         self._format: Format | None = None
         self._statements: list[Event] = []
+        self._rows = RowsPacker()
         self._size = 0
         self.reason = ""
 
@@ -142,6 +144,7 @@ class _TableReading:
         if found.begins or found.empties:
             self._file.seek(0)
             self._file.truncate()
+            self._rows.clear()
             self._size = 0
         if found.statement is not None:
             self._statements.append(found.statement)
@@ -150,14 +153,17 @@ class _TableReading:
         if self._format is not None and self._format != format_:
             raise HistoryError("the source's log has another format since")
         self._format = format_
-        for event in found.rows:
-            data = encode_event(event, format_)
-            self._file.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
-            self._size += len(data)
+        self._write(self._rows.pack(found.rows), format_)
         if self._size > HISTORY_BYTES_MAX:
             raise HistoryError(f"its history is larger than {HISTORY_BYTES_MAX >> 30} GiB")
         if shutil.disk_usage(self._path.parent).free < _FREE_BYTES_MIN:
             raise HistoryError("the disk has no room for its history")
+
+    def _write(self, events: Iterable[Event], format_: Format) -> None:
+        for event in events:
+            data = encode_event(event, format_)
+            self._file.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+            self._size += len(data)
 
     def finished(self) -> FoundHistory:
         """The whole history.
@@ -170,6 +176,7 @@ class _TableReading:
             raise HistoryError(self.reason)
         if not self._history.is_there or self._format is None:
             raise HistoryError("the log does not hold the statement that made it")
+        self._write(self._rows.rest(), self._format)
         self._file.flush()
         statements = tuple(self._statements)
         return FoundHistory(self._path, self._table, self._format, statements, self._size)

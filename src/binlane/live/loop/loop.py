@@ -82,6 +82,7 @@ class RoutingLoop:
         main: The feed of the binlogs that have caught up.
         outputs: The binlogs by name; replaced, never changed.
         accounts: Keeps grants with the source's accounts.
+        histories: The tables that come into binlogs, with their rows.
         marks_failure: The reason why watermarks cannot be saved; empty while they can.
         crash: The exception that ended the thread, if that was no stop.
     """
@@ -126,14 +127,13 @@ class RoutingLoop:
         self._saved_accounts: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self.accounts = AccountWatch(store, access_changed)
-        # What gets nothing until the rows of a table that comes in were read.
-        self._postponed: set[Output] = set()
-        self._histories = TableHistories(settings, store, open_log, self._commands.wake)
+        self._postponed: set[Output] = set()  # until rows were read and placed
+        self.histories = TableHistories(settings, store, open_log, self._commands.wake)
         self._sharing = FeedSharing(
             wake=self._commands.wake,
             is_ending=lambda: self._is_stopping,
             substitution=substitution,
-            histories=self._histories,
+            histories=self.histories,
         )
         store.child_readings.wake = self._commands.wake
         self._feeds: list[Feed] = []
@@ -255,7 +255,7 @@ class RoutingLoop:
         """Keep a binlog no more; its dumps end."""
         self.detach(output)
         self._postponed.discard(output)
-        self._histories.forget(output.name)
+        self.histories.forget(output.name)
         self.outputs = MappingProxyType(
             {name: each for name, each in self.outputs.items() if each is not output}
         )
@@ -406,6 +406,7 @@ class RoutingLoop:
             if feed.work_off(self.fail):
                 self.sync(feed.outputs)
             self._tend(feed)
+        self.histories.place_piece(self.sync, self.fail)
         self._commands.execute()
         self._note_passed()
         self._revive_due()
@@ -490,8 +491,8 @@ class RoutingLoop:
         if descriptor is not None:
             self._selector.unregister(descriptor)
 
-    def _is_reading(self, output: Output) -> bool:
-        return output.is_reading_children or self._histories.is_reading(output.name)
+    def _is_waiting(self, output: Output) -> bool:
+        return output.is_reading_children or self.histories.is_pending(output.name)
 
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
@@ -502,7 +503,7 @@ class RoutingLoop:
             for output in self.outputs.values()
             if output not in fed
             and not output.is_stopped
-            and not self._is_reading(output)
+            and not self._is_waiting(output)
             and (not output.is_filling or output.failure)
         ]
         if not any(output.due_s <= now_s for output in waiting):
@@ -571,7 +572,7 @@ class RoutingLoop:
     def _time_left_s(self) -> float:
         """Return how long there is nothing to do unless somebody says something, in seconds."""
         now_s = time.monotonic()
-        due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s]
+        due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s, self.histories.due_s]
         due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
         if self._commands.are_waiting:
             due_s.append(now_s + _LOOK_AGAIN_S)
@@ -580,12 +581,13 @@ class RoutingLoop:
         due_s += [
             each.due_s
             for each in self.outputs.values()
-            if each.failure or (each in self._postponed and not self._is_reading(each))
+            if each.failure
+            or (each in self._postponed and not (each.is_stopped or self._is_waiting(each)))
         ]
         return max(0.0, min(due_s) - now_s)
 
     def _end(self) -> None:
-        self._histories.end()
+        self.histories.end()
         for feed in self._feeds:
             feed.close()
         self.sync(output for output in self.outputs.values() if not output.failure)
@@ -595,6 +597,4 @@ class RoutingLoop:
 
 def _common(positions: list[Position]) -> Position | None:
     """Return the intersection of all positions; None without any."""
-    if not positions:
-        return None
-    return reduce(lambda both, other: both.intersection(other), positions)
+    return reduce(lambda both, other: both.intersection(other), positions) if positions else None

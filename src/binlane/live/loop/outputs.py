@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from binlane.binlogs.routing.planned_route import NO_THREADS, Threads
+from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.binlog_files import Published
 from binlane.binlogs.store.catalog import BinlogActivity
@@ -186,7 +187,7 @@ class Output:
         last_failure: The last `failure`, also once it is over; None before one.
         is_filling: True if it takes nothing from the source until its tables' rows are in it.
         fill: How far the reading of its tables' rows is; None without one. Whoever reads them says so.
-        coming: The tables that come in, while their histories are read; else empty.
+        coming: The tables that come in, and what is done with their rows; else empty.
     """
 
     live: LiveBinlog
@@ -235,6 +236,13 @@ class Output:
             ),
             _counted=binlog.end,
         )
+
+    def take(self, part: BinlogPart) -> None:
+        """Take a part that routing gives, and count what it has, as `Binlog.take`."""
+        self.binlog.take(part)
+        self.counts.event_groups += part.groups
+        self.counts.events += part.events
+        self.counts.rows_events += part.rows_events
 
     def take_news(self) -> bool:
         """True if more is published than the last time; its bytes are counted."""
@@ -394,7 +402,7 @@ class Output:
             return State(BinlogActivity.FILLING, progress=told)
         activity = BinlogActivity.OPEN if self.is_on_main else BinlogActivity.CATCHING_UP
         if self.coming:
-            return State(activity, progress=f"{self.coming} comes in, its history is read")
+            return State(activity, progress=self.coming)
         if self.fill is None:
             children = self.binlog.children
             return State(activity, progress="" if children is None else children.progress)

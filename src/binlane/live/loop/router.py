@@ -52,21 +52,21 @@ _ANONYMOUS: Final = int(EventType.ANONYMOUS_GTID_LOG)
 class Histories(Protocol):
     """Gives the rows of tables that come into scopes."""
 
-    def is_reading(self, name: str) -> bool:
-        """True if a binlog waits for a history that is being read."""
+    def is_pending(self, name: str) -> bool:
+        """True if a binlog waits for rows that are being read or placed."""
         ...
 
     def parts(self, output: Output, part: BinlogPart, gtid: AnyGtid | None) -> Iterator[BinlogPart]:
         """Give what stands in a binlog where a table comes into its scope.
 
         Raises:
-            PlanPendingError: If that is being read.
+            PlanPendingError: If its rows are being read or placed.
         """
         ...
 
 
 class HistoryPendingError(BinlaneError):
-    """The rows of a table that comes in are being read, and no more can be kept for its binlog."""
+    """A binlog waits for the rows of a table that comes in, and is fed anew behind them."""
 
 
 class Router:
@@ -159,11 +159,18 @@ class Router:
     @property
     def is_holding(self) -> bool:
         """True if some binlog waits for what a session has not said yet."""
-        return any(not self._is_read(output) for output in self._held)
+        return bool(self._held)
 
-    def _is_read(self, output: Output) -> bool:
-        """True if a binlog waits for the rows of a table that comes in."""
-        return self._histories is not None and self._histories.is_reading(output.name)
+    def _check_pending(self, output: Output) -> None:
+        """See that a binlog does not wait for the rows of a table that comes in.
+
+        That may take long, and what comes meanwhile is read faster from the source than it is held.
+
+        Raises:
+            HistoryPendingError: If it does.
+        """
+        if self._histories is not None and self._histories.is_pending(output.name):
+            raise HistoryPendingError("the rows of a table that comes in are being read or placed")
 
     def holds(self, output: Output) -> bool:
         """True if a binlog waits for what a session has not said yet."""
@@ -187,9 +194,6 @@ class Router:
             if output not in outputs:
                 del self._held[output]
                 continue
-            is_full = held.size_bytes > _HELD_BYTES_MAX
-            if self._is_read(output) and not (waits or is_full):
-                continue
             before = held.count
             work = partial(self._work_off, output, held, waits=waits)
             if not self._guarded(output, work, on_fault) or not held.groups:
@@ -205,10 +209,7 @@ class Router:
                 self._place_held(output, held.groups[0], waits=waits or is_full)
             except PlanPendingError:
                 held.size_bytes -= before - held.groups[0].size_bytes
-                if self._is_read(output) and (waits or is_full):
-                    raise HistoryPendingError(
-                        "the rows of a table that comes in are being read"
-                    ) from None
+                self._check_pending(output)
                 return
             held.groups.popleft()
             held.size_bytes -= before
@@ -275,6 +276,7 @@ class Router:
                 following = part.next_group
                 as_bytes += part.groups - part.planned if part.gtid is None else 0
         except PlanPendingError:
+            self._check_pending(output)
             self._hold_from(output, groups, following)
         if (
             substitution is not None
@@ -346,7 +348,7 @@ class Router:
             try:
                 self._place(output, group)
             except PlanPendingError:
-                pass
+                self._check_pending(output)
             else:
                 return
         self._hold(output, group)
@@ -387,7 +389,7 @@ class Router:
         """Give a binlog a part, and count and tell of it; a table that comes in with its rows.
 
         Raises:
-            PlanPendingError: If these rows are still to be read.
+            PlanPendingError: If these rows are still to be read or placed.
         """
         if part.arrival is not None and self._histories is not None:
             for each in self._histories.parts(output, part, gtid):
@@ -395,11 +397,8 @@ class Router:
             return
         if self._substitution is not None and (part.reasons or part.lost or part.made):
             self._substitution.note(output, part, gtid)
-        output.binlog.take(part)
+        output.take(part)
         counts = output.counts
-        counts.event_groups += part.groups
-        counts.events += part.events
-        counts.rows_events += part.rows_events
         for omission, number in part.omissions:
             kind = omission.kind.value
             if omission.name:

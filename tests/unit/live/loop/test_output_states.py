@@ -30,5 +30,5 @@ def test_a_table_that_comes_in_is_told(tmp_path: Path) -> None:
         output = Output.of(binlog, frozenset())
         output.attach(str, is_main=True)
         assert str(output.state) == "OPEN"
-        output.coming = "`shop`.`orders`"
+        output.coming = "`shop`.`orders` comes in, its history is read"
         assert str(output.state) == "OPEN: `shop`.`orders` comes in, its history is read"
