@@ -266,6 +266,26 @@ def test_a_binlog_is_dropped_while_it_is_filled(tmp_path: Path, flavor: str) -> 
         assert not list((stage.serve.data_dir / "binlogs").iterdir())
 
 
+@pytest.mark.parametrize("flavor", ["mariadb", pytest.param("mysql", marks=pytest.mark.slow)])
+def test_a_binlog_without_its_rows_hinders_nobody(tmp_path: Path, flavor: str) -> None:
+    with RowsStage(tmp_path, flavor, rows_per_s=200) as stage:
+        stage.fill_tables(1000)
+        run = stage.serve.execute_as_root
+        run(CREATE)
+        wait_until(lambda: "%" in stage.state())
+        # Clients that begin ask for all variables; these do not ask where the binlog is.
+        assert len(run("SHOW VARIABLES")) > 100
+        assert len(run("SHOW GLOBAL VARIABLES")) > 100
+        position = "gtid_executed" if stage.is_mysql else "gtid_binlog_pos"
+        for asked in (f"SHOW GLOBAL VARIABLES LIKE '{position}'", "SHOW BINARY LOGS"):
+            with pytest.raises(pymysql.MySQLError, match="it is being given rows"):
+                run(asked)
+        run("CREATE BINLOG 'others' LOG(shop.others)")
+        assert {row[0] for row in run("SHOW BINARY LOGS")} == {"orders.000001", "others.000001"}
+        with pytest.raises(pymysql.MySQLError, match="it is being given rows"):
+            run("SHOW BINARY LOGS FOR 'orders'")
+
+
 def test_tables_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     with RowsStage(tmp_path, "mariadb") as stage:
         stage.fill_tables(100)
