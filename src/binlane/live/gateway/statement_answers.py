@@ -184,7 +184,13 @@ class StatementAnswers:
             place = next((at for at, name in enumerate(names) if name > own[0]), len(rows))
             rows = [*rows[:place], own, *rows[place:]]
         if statement.names.issuperset(SNAPSHOT):
-            told |= await self._snapshot({_text(row[0]).lower(): _text(row[-1]) for row in rows})
+            status = {_text(row[0]).lower(): _text(row[-1]) for row in rows}
+            try:
+                told |= await self._snapshot(status)
+            except StatementError:
+                if not statement.is_all:
+                    raise
+                told |= dict.fromkeys(SNAPSHOT, "")
         shown: list[Sequence[Cell]] = []
         for row in rows:
             name = _text(row[0]).lower()
