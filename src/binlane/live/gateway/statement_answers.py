@@ -229,7 +229,7 @@ class StatementAnswers:
         """Find the value of a fact; None where the source is to answer.
 
         Args:
-            fact: The fact.
+            fact: The fact whose value is wanted.
             is_asked: False where all variables are shown: a position is not waited for then.
         """
         if fact in CONSTANTS:
