@@ -209,6 +209,11 @@ class JudgingHandler:
         del session
         return None
 
+    async def gtid_position_now(self, session: HandlerSession) -> Position | None:
+        """As of `Handler`."""
+        del session
+        return None
+
     async def binlog_format(self, session: HandlerSession) -> str | None:
         """As of `Handler`."""
         del session

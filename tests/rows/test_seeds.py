@@ -22,11 +22,11 @@ from binlane.binlogs.seeds.spool import SeedSpool
 from binlane.binlogs.seeds.spool_reading import ReadingLimits, ReadingProgress, read_tables
 from binlane.binlogs.store.stored_groups import read_groups
 from binlane.client.rows.logged_table import read_logged_table
-from binlane.client.rows.settled_places import set_up, settled_gtids
+from binlane.client.rows.settled_places import await_prepared, set_up, settled_gtids
 from binlane.client.rows.table_rows import TableRows
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
-from binlane.errors import StoreFullError
+from binlane.errors import PeerError, StoreFullError
 from binlane.live.provision.private_server import PrivateServer
 from binlane.log.codec.row_cutting import keyed_images
 from binlane.log.codec.rows import DeleteRowsEvent, RowsEvent, TableMapEvent, UpdateRowsEvent
@@ -487,3 +487,22 @@ def test_prepared_transactions_count_where_they_are_committed(
     assert len(list(found.rows(name))) == 2
     assert not found.prepared
     found.close()
+
+
+def test_a_transaction_that_stays_prepared_is_asked_for_now_and_then(source: PrivateServer) -> None:
+    execute(
+        source,
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY)",
+        "XA START 'x'",
+        "INSERT INTO d.t VALUES (2)",
+        "XA END 'x'",
+        "XA PREPARE 'x'",
+    )
+    with _session(source) as session:
+        with pytest.raises(PeerError, match="is prepared and does not end"):
+            await_prepared(session, wait_s=0.5)
+        asked = session.ask("SHOW SESSION STATUS LIKE 'Com_xa_recover'")[0][1]
+    # Every two milliseconds was two hundred times.
+    assert int(asked or 0) < 20
+    execute(source, "XA ROLLBACK 'x'")

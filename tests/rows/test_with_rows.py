@@ -248,6 +248,42 @@ def test_a_later_beginning_takes_the_place_of_what_was_before(
 
 
 @pytest.mark.parametrize("flavor", ["mariadb", pytest.param("mysql", marks=pytest.mark.slow)])
+def test_a_later_beginning_leaves_the_files_that_a_replica_reads(
+    tmp_path: Path, flavor: str
+) -> None:
+    with RowsStage(tmp_path, flavor, settings='[binlog]\nmax_binlog_size = "1M"\n') as stage:
+        stage.fill_tables(100)
+        run = stage.serve.execute_as_root
+        run(CREATE)
+        stage.wait_until_filled()
+        # It takes no more than its small relay log has room for, while its SQL thread waits.
+        replica = stage.replica("--relay-log-space-limit=65536", "--max-relay-log-size=16384")
+        stage.follow(replica)
+        assert not stage.differences(replica)
+        with connect(replica) as held, held.cursor() as cursor:
+            cursor.execute("LOCK TABLES shop.notes READ")
+            for first in range(0, 300, 20):
+                rows = (f"('big', {n}, REPEAT('x', 60000))" for n in range(first, first + 20))
+                execute(stage.source, f"INSERT INTO shop.notes VALUES {', '.join(rows)}")
+            execute(stage.source, "DELETE FROM shop.notes WHERE a = 'big'")
+            stage.serve.wait_until_complete("orders")
+            run("ALTER BINLOG 'orders' COMPACT")
+            wait_until(lambda: stage.state() != "OPEN")
+            stage.wait_until_filled()
+            files = [row[0] for row in run("SHOW BINARY LOGS")]
+            assert len(files) > 10
+            fresh = stage.replica()
+            stage.follow(fresh)
+            assert not stage.differences(fresh)
+        assert not stage.differences(replica)
+        # Nobody reads them any more.
+        wait_until(lambda: len(run("SHOW BINARY LOGS")) < 5)
+        last = stage.replica()
+        stage.follow(last)
+        assert not stage.differences(last)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", pytest.param("mysql", marks=pytest.mark.slow)])
 def test_a_binlog_is_dropped_while_it_is_filled(tmp_path: Path, flavor: str) -> None:
     with RowsStage(tmp_path, flavor, rows_per_s=200) as stage:
         stage.fill_tables(1000)
@@ -264,6 +300,27 @@ def test_a_binlog_is_dropped_while_it_is_filled(tmp_path: Path, flavor: str) -> 
         stage.serve.execute_as_root("DROP BINLOG 'orders'")
         assert stage.state() == ""
         assert not list((stage.serve.data_dir / "binlogs").iterdir())
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", pytest.param("mysql", marks=pytest.mark.slow)])
+def test_a_binlog_without_its_rows_hinders_nobody(tmp_path: Path, flavor: str) -> None:
+    with RowsStage(tmp_path, flavor, rows_per_s=200) as stage:
+        stage.fill_tables(1000)
+        run = stage.serve.execute_as_root
+        run(CREATE)
+        wait_until(lambda: "%" in stage.state())
+        # Clients that begin ask for all variables; these do not ask where the binlog is.
+        assert len(run("SHOW VARIABLES")) > 100
+        assert len(run("SHOW GLOBAL VARIABLES")) > 100
+        assert len(run("SHOW GLOBAL STATUS")) > 100
+        position = "gtid_executed" if stage.is_mysql else "gtid_binlog_pos"
+        for asked in (f"SHOW GLOBAL VARIABLES LIKE '{position}'", "SHOW BINARY LOGS"):
+            with pytest.raises(pymysql.MySQLError, match="it is being given rows"):
+                run(asked)
+        run("CREATE BINLOG 'others' LOG(shop.others)")
+        assert {row[0] for row in run("SHOW BINARY LOGS")} == {"orders.000001", "others.000001"}
+        with pytest.raises(pymysql.MySQLError, match="it is being given rows"):
+            run("SHOW BINARY LOGS FOR 'orders'")
 
 
 def test_tables_that_cannot_be_read_are_told(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ class ServerSession:
 
     def __init__(self, url: ServerUrl, password: str, *, answer_s: float = _ANSWER_S) -> None:
         self.url = url
+        self._password = password
         self._peer = str(url)
         self._flow: PacketFlow[Any] = PacketFlow(log_in(account_at(url, password)), peer=self._peer)
         self._connection = ServerConnection(url, None, silent_s=answer_s)
@@ -68,6 +69,14 @@ class ServerSession:
     def close(self) -> None:
         """Close the session."""
         self._connection.close()
+
+    def another(self) -> ServerSession:
+        """Open a session of the same account.
+
+        Raises:
+            PeerError: If the server cannot be reached or refuses the account.
+        """
+        return ServerSession(self.url, self._password)
 
     def abort(self) -> None:
         """End another thread's wait for an answer."""

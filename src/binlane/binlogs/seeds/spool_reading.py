@@ -21,6 +21,7 @@ from binlane.client.rows.settled_places import (
     settled_gtids,
 )
 from binlane.client.rows.table_rows import TableRows
+from binlane.client.rows.waiting_statements import WaitingStatements
 from binlane.client.session import ServerSession
 from binlane.errors import StoreFullError, UnsupportedError
 from binlane.names import TableName, quote
@@ -28,6 +29,8 @@ from binlane.names import TableName, quote
 _ROWS_MAX: Final = 200_000
 _ROW_BYTES_GUESS: Final = 200
 _NAP_S: Final = 0.1
+_WRITE_TIMEOUT_S: Final = 60
+"""A reader that takes nothing for so long is gone: a server that waits for it holds the table."""
 UNSEEN_XA: Final = (
     "the account may not see prepared XA transactions: one that is prepared now, and committed"
     " later, may be missing (GRANT XA_RECOVER_ADMIN ON *.* TO the account)"
@@ -95,6 +98,8 @@ def read_tables(
         PeerError: If the server goes away; call again with another session to go on.
         StoreError: If the spool cannot be written, or the limits leave no room; call again once there
             is room to go on.
+        TableWantedError: If a statement waits for a table that is read in one piece: close the
+            session, and call again with another one.
     """
     reading = _Reading(spool, session, limits or ReadingLimits(), is_stopped, observe)
     reading.run()
@@ -121,6 +126,7 @@ class _Reading:
         if self._spool.is_read or self._is_stopped():
             return
         set_up(self._session)
+        self._session.ask(f"SET SESSION net_write_timeout = {_WRITE_TIMEOUT_S}")
         note = "" if await_prepared(self._session) else UNSEEN_XA
         for state in self._spool.states:
             while not state.is_done:
@@ -176,19 +182,33 @@ class _Reading:
             self._spool.finish(state)
             return
         low = open_snapshot_at(self._session)
+        self._spool.begin(state, table, low, state.expected)
         try:
-            self._spool.begin(state, table, low, state.expected)
-            self._read_range(TableRows(self._session, table), writer, None, None)
-        finally:
-            self._session.ask("COMMIT")
+            with closing(WaitingStatements(self._session, state.name)) as waiting:
+                self._read_range(
+                    TableRows(self._session, table), writer, None, None, look=waiting.look
+                )
+        except (TableChangedError, UnsupportedError):
+            self._session.ask("COMMIT")  # after anything else the session is not used any more
+            raise
+        self._session.ask("COMMIT")
         self._spool.finish(state)
         self._tell(state)
 
     def _read_range(
-        self, rows: TableRows, writer: RangeWriter, low: Bound | None, high: Bound | None
+        self,
+        rows: TableRows,
+        writer: RangeWriter,
+        low: Bound | None,
+        high: Bound | None,
+        *,
+        look: Callable[[], None] = lambda: None,
     ) -> None:
+        """Read a range; `look` is called before each piece behind the first."""
         count = size = 0
         for batch in rows.read(low, high):
+            if count:
+                look()
             size += len(batch.images) + len(batch.keys)
             self._check_room(size)
             writer.add(batch)

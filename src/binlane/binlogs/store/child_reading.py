@@ -15,7 +15,7 @@ from binlane.binlogs.routing.cascade_replay import CascadeReplay, FollowedTable,
 from binlane.binlogs.routing.row_selection import table_name, whole_rows
 from binlane.binlogs.store.child_rows import FilePlace, KeptChildren
 from binlane.binlogs.store.chunks import open_chunks
-from binlane.binlogs.store.files import BinlogFile, read_head
+from binlane.binlogs.store.files import BinlogFile, last_beginning, read_head
 from binlane.errors import CodecError
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event
@@ -131,7 +131,7 @@ class FileReading:
         state, rows, before = self._kept.state, self._kept.rows, self._kept.state.place
         files = self._binlog.files()
         names = [file.name for file in files]
-        first = names.index(state.place.file) if state.place.file else 0
+        first = names.index(state.place.file) if state.place.file else last_beginning(files)
         rows.begin()
         for number, file in enumerate(files[first:], first):
             path = file.directory / file.name

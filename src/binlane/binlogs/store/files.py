@@ -232,6 +232,11 @@ def _header(type_code: int, server_id: int, timestamp: int, flags: int = 0) -> E
     )
 
 
+def last_beginning(files: Sequence[BinlogFile]) -> int:
+    """The place among files of the last before which nothing was done: all is in it and behind it."""
+    return max((n for n, file in enumerate(files) if not file.begin_gtids), default=0)
+
+
 def ended_before(closed: Sequence[BinlogFile], timestamp: float) -> int:
     """Count the closed files that ended before a time, up to the first that did not.
 

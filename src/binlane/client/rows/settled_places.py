@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,7 @@ FILE_BITS: Final = 40
 _OPEN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 _MARIADB_OPEN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 _PAUSE_S: Final = 0.002
+_PAUSE_LONGEST_S: Final = 0.25
 _OWNED_S: Final = 600.0
 _QUIET_S: Final = 30.0
 _ACCESS_DENIED: Final = 1227
@@ -184,8 +186,9 @@ def await_prepared(session: ServerSession, *, wait_s: float = _OWNED_S) -> bool:
             return False
         raise
     deadline = time.monotonic() + wait_s
+    pauses = _pauses()
     while waited:
-        time.sleep(_PAUSE_S)
+        time.sleep(next(pauses))
         waited &= _prepared(session)
         if waited and time.monotonic() > deadline:
             raise PeerError(
@@ -195,6 +198,14 @@ def await_prepared(session: ServerSession, *, wait_s: float = _OWNED_S) -> bool:
                 hint="see XA RECOVER on the server, and commit it or roll it back there",
             )
     return True
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds between questions to a server: each answer locks what all of its commits need."""
+    pause_s = _PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _PAUSE_LONGEST_S)
 
 
 def _prepared(session: ServerSession) -> set[str]:
@@ -275,8 +286,9 @@ def _await_owners(session: ServerSession) -> None:
     """Wait until none of the transactions that own a GTID now owns it any more."""
     waited = _owned(session)
     deadline = time.monotonic() + _OWNED_S
+    pauses = _pauses()
     while waited:
-        time.sleep(_PAUSE_S)
+        time.sleep(next(pauses))
         waited &= _owned(session)
         if time.monotonic() > deadline:
             raise PeerError(

@@ -188,6 +188,12 @@ class PortAnswers:
         return self._binlogs.get(names[0]).position
 
     @_listing_what_is_seen
+    async def gtid_position_now(self, session: HandlerSession) -> Position | None:
+        """The same, where it stands: whoever asks for all variables does not ask for this one."""
+        names = await self._readable(session)
+        return self._binlogs.get(names[0]).position if len(names) == 1 else None
+
+    @_listing_what_is_seen
     async def binlog_format(self, session: HandlerSession) -> str | None:
         """The FORMAT of the only binlog there is; None as above, or where SET GLOBAL said."""
         names = await self._readable(session)

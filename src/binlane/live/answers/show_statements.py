@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.binlogs.store.binlog import Binlog
+from binlane.binlogs.store.catalog import BinlogActivity
 from binlane.binlogs.store.files import BinlogFile, read_head
 from binlane.binlogs.store.incidents import stopping_text
 from binlane.errors import HINT_ERRNO, Diagnostic
@@ -43,6 +44,8 @@ from binlane.statements.scope.statements import (
 )
 from binlane.statements.sql.servers import LoggingMode
 
+_SHOWN_ALONE: Final = frozenset({BinlogActivity.STOPPED})
+_SHOWN_BESIDE_OTHERS: Final = _SHOWN_ALONE | {BinlogActivity.FILLING}
 _DISABLED: Final = "all binlogs get rows: [gateway] enabled is false"
 
 
@@ -175,10 +178,10 @@ class ShowStatements:
     async def status(self, session: HandlerSession, statement: ShowBinlogStatus) -> Answer:
         """Execute SHOW BINLOG STATUS."""
         rows = []
-        for name in await self._access.chosen(session, statement.name, SourcePrivilege.MONITOR):
-            await wait_until_complete(
-                self._binlogs, session, name, is_named=statement.name is not None
-            )
+        names = await self._access.chosen(session, statement.name, SourcePrivilege.MONITOR)
+        shown = _shown_behind(statement.name, names)
+        for name in names:
+            await wait_until_complete(self._binlogs, session, name, shown_behind=shown)
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
             lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE))
@@ -192,10 +195,10 @@ class ShowStatements:
     async def binary_logs(self, session: HandlerSession, statement: ShowBinaryLogs) -> Answer:
         """Execute SHOW BINARY LOGS."""
         rows = []
-        for name in await self._access.chosen(session, statement.name, SourcePrivilege.MONITOR):
-            await wait_until_complete(
-                self._binlogs, session, name, is_named=statement.name is not None
-            )
+        names = await self._access.chosen(session, statement.name, SourcePrivilege.MONITOR)
+        shown = _shown_behind(statement.name, names)
+        for name in names:
+            await wait_until_complete(self._binlogs, session, name, shown_behind=shown)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes), "No") for file in files]
         columns = ("Log_name", ColumnDefinition.integer("File_size"), "Encrypted")
@@ -282,3 +285,10 @@ def _status_position(binlog: Binlog) -> int:
     if is_new and read_head(published.last.path).size_bytes == published.end.position:
         return len(MAGIC)
     return published.end.position
+
+
+def _shown_behind(named: str | None, names: Sequence[str]) -> frozenset[BinlogActivity]:
+    """The states in which a binlog is shown as it stands: it keeps no other one from being shown."""
+    if named is not None:
+        return frozenset()
+    return _SHOWN_BESIDE_OTHERS if len(names) > 1 else _SHOWN_ALONE

@@ -43,24 +43,33 @@ async def source_position(session: HandlerSession) -> GtidPosition | GtidSet:
 
 
 async def wait_until_complete(
-    binlogs: Binlogs, session: HandlerSession, name: str, *, is_named: bool = True
+    binlogs: Binlogs,
+    session: HandlerSession,
+    name: str,
+    *,
+    shown_behind: frozenset[BinlogActivity] = frozenset(),
 ) -> None:
     """Wait until the binlog holds all that the source has done by now.
 
-    A position that was read after FLUSH TABLES WITH READ LOCK then overlaps nothing. Among all
-    binlogs one that is stopped is shown as it stands.
+    A position that was read after FLUSH TABLES WITH READ LOCK then overlaps nothing.
 
     Args:
         binlogs: All binlogs of the store.
         session: The client session that asks.
         name: Name of the binlog to wait for.
-        is_named: True if the session's statement names the binlog.
+        shown_behind: States in which it is shown as it stands.
 
     Raises:
         StatementError: If it takes too long.
     """
     position = await source_position(session)
-    if not await binlogs.wait_until_complete(name, position, timeout_s=COMPLETE_TIMEOUT_S) and (
-        is_named or binlogs.output(name).state.activity is not BinlogActivity.STOPPED
+
+    def is_shown() -> bool:
+        return binlogs.output(name).state.activity in shown_behind
+
+    if is_shown() or await binlogs.wait_until_complete(
+        name, position, timeout_s=COMPLETE_TIMEOUT_S
     ):
+        return
+    if not is_shown():
         raise incomplete(binlogs.output(name), position)

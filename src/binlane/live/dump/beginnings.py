@@ -76,7 +76,8 @@ def files_for(
     """The files that a replica may begin in.
 
     Before a later beginning is complete, the files before it are still there: a replica on its way
-    through them goes on there, and does not begin anew.
+    through them goes on there, and does not begin anew. Files before it that stay because somebody
+    reads them are nothing for a replica that lacks what precedes them.
 
     Args:
         connect_state: The position that the replica asks for, as `HeldPositions` has it.
@@ -89,6 +90,8 @@ def files_for(
         if seeding.last is None and not is_usable and _is_before(connect_state, own, seeding):
             begin = max(i for i, file in enumerate(files) if not file.begin)
             return files[:begin] or files
+    if files and not connect_state.includes(files[0].begin):
+        return files[max((i for i, file in enumerate(files) if not file.begin), default=0) :]
     return files
 
 

@@ -310,14 +310,14 @@ class _Stream:
         if self._seedings:
             self._dump.begin_with(start.done, start.known)
         self._connect_state = connect_state = start.asked
+        files = files_for(connect_state, self._seedings, published.files)
         check_connect_state(
             connect_state,
-            begin=published.begin,
+            begin=files[0].begin,
             watermark=published.position,
             name=self._live.name,
             source_id=self._source_id,
         )
-        files = files_for(connect_state, self._seedings, published.files)
         file = file_for(connect_state, files)
         self._after = file.begin
         if isinstance(connect_state, GtidSet):

@@ -71,6 +71,8 @@ RECONCILING: Final = "reconciling rows"
 _LOOK_S: Final = 0.5
 _SETTLE_S: Final = 60.0
 """Longest wait for a place; other binlogs' rows are read then."""
+_COME_BACK_S: Final = 60.0  # by then readers have the files open again that a restart closed
+_LEFT_S: Final = 5.0  # between looks at replaced files that readers keep
 _TROUBLES_MOST: Final = 3
 _BATCH_BYTES: Final = 4 << 20
 _FIRST_S: Final = 1.0
@@ -82,7 +84,7 @@ _T = TypeVar("_T")
 
 
 class _StoppingError(Exception):
-    """Inside this module: the process is to end."""
+    """The process is to end."""
 
 
 class RowFills:
@@ -100,6 +102,7 @@ class RowFills:
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="rows", daemon=True)
         self._due: dict[int, _Retry] = {}
+        self._begun_s = time.monotonic()
 
     def start(self) -> None:
         """Begin; the binlogs are routed already."""
@@ -129,13 +132,15 @@ class RowFills:
     def _turn(self) -> None:
         """Do the fills that are due, each until it is done or cannot go on."""
         fills, now_s = self._changes.loop.store.seeds.fills, time.monotonic()
+        have_returned = now_s - self._begun_s > _COME_BACK_S
+        has_files_left = have_returned and self.ask(self._changes.drop_replaced)
         known = {fill.log_id for fill in fills}
         self._due = {log_id: each for log_id, each in self._due.items() if log_id in known}
         ready = [
             f for f in fills if f.log_id not in self._due or self._due[f.log_id].due_s <= now_s
         ]
         if not ready:
-            self._wait(_FIRST_S if self._due else _LONGEST_S)
+            self._wait(_FIRST_S if self._due else _LEFT_S if has_files_left else _LONGEST_S)
             return
         for fill in ready[1:]:
             output = self.output_of(fill)

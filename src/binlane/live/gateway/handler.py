@@ -151,6 +151,10 @@ class Handler(Protocol):
         """
         ...
 
+    async def gtid_position_now(self, session: HandlerSession) -> Position | None:
+        """As `gtid_position`, but where the binlog stands, which may be behind the source."""
+        ...
+
     async def binlog_format(self, session: HandlerSession) -> str | None:
         """The FORMAT of the binlog that the session reads; None as above, or where SET GLOBAL said.
 

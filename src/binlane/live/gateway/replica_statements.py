@@ -222,12 +222,14 @@ class Shows:
         names: Names, in lower case, of the rows that may tell something about the binlog.
         is_exact: True if nothing else is asked for.
         condition: WHERE clause of the statement; empty without.
+        is_all: True if the statement has neither LIKE nor WHERE.
     """
 
     text: str
     names: frozenset[str]
     is_exact: bool
     condition: str = ""
+    is_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +424,8 @@ def _shows(
         pattern = tokens[behind + 1].value
         asked = frozenset(name for name in names if is_like(name, pattern))
         is_exact = "%" not in pattern
-    return Shows(statement, asked, is_exact, condition) if asked else None
+    is_all = behind == len(tokens)
+    return Shows(statement, asked, is_exact, condition, is_all) if asked else None
 
 
 def is_like(name: str, pattern: str) -> bool:

@@ -176,7 +176,7 @@ class StatementAnswers:
         told: dict[str, str] = {}
         for name in statement.names.intersection(_text(row[0]).lower() for row in rows):
             fact = fact_named(name, self._flavor)
-            value = None if fact is None else await self._fact(fact)
+            value = None if fact is None else await self._fact(fact, is_asked=not statement.is_all)
             if value is not None:
                 told[name] = value
         for own in await self._own_rows(statement):
@@ -184,7 +184,13 @@ class StatementAnswers:
             place = next((at for at, name in enumerate(names) if name > own[0]), len(rows))
             rows = [*rows[:place], own, *rows[place:]]
         if statement.names.issuperset(SNAPSHOT):
-            told |= await self._snapshot({_text(row[0]).lower(): _text(row[-1]) for row in rows})
+            status = {_text(row[0]).lower(): _text(row[-1]) for row in rows}
+            try:
+                told |= await self._snapshot(status)
+            except StatementError:
+                if not statement.is_all:
+                    raise
+                told |= dict.fromkeys(SNAPSHOT, "")
         shown: list[Sequence[Cell]] = []
         for row in rows:
             name = _text(row[0]).lower()
@@ -219,8 +225,13 @@ class StatementAnswers:
             else dict(zip(SNAPSHOT, (place.file, str(place.position)), strict=True))
         )
 
-    async def _fact(self, fact: BinlogFact) -> str | None:
-        """Find the value of a fact; None where the source is to answer."""
+    async def _fact(self, fact: BinlogFact, *, is_asked: bool = True) -> str | None:
+        """Find the value of a fact; None where the source is to answer.
+
+        Args:
+            fact: The fact whose value is wanted.
+            is_asked: False where all variables are shown: a position is not waited for then.
+        """
         if fact in CONSTANTS:
             return CONSTANTS[fact]
         if fact is BinlogFact.TABLES_INFO:
@@ -229,8 +240,10 @@ class StatementAnswers:
             return await self._handler.binlog_format(self._session)
         if fact is BinlogFact.GTID_PURGED:
             position = await self._handler.gtid_purged(self._session)
-        else:
+        elif is_asked:
             position = await self._handler.gtid_position(self._session)
+        else:
+            position = await self._handler.gtid_position_now(self._session)
         return None if position is None else str(position)
 
 

@@ -490,6 +490,13 @@ def incomplete(output: Output, position: Position) -> StatementError:
             errno=_LOCK_TIMEOUT,
             hint=f"once the cause is gone it goes on by itself, or by START BINLOG '{output.name}'",
         )
+    if state.activity is BinlogActivity.FILLING:
+        return StatementError(
+            f"binlog '{output.name}' is not complete up to {position} of the source: it is being "
+            f"given rows ({state})",
+            errno=_LOCK_TIMEOUT,
+            hint="it goes on by itself: ask again once SHOW BINLOGS says OPEN",
+        )
     return StatementError(
         f"binlog '{output.name}' is not complete up to {position} of the source after "
         f"{COMPLETE_TIMEOUT_S:.0f} s",

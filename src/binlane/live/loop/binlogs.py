@@ -28,8 +28,6 @@ from binlane.statements.scope.definition import Definition, is_internal, unknown
 from binlane.statements.sql.accounts import AccountName
 from binlane.statements.sql.servers import LoggingMode
 
-_TAKES_NOTHING: Final = frozenset({BinlogActivity.STOPPED, BinlogActivity.FILLING})
-
 BUSY_S: Final = 30.0
 """Longest time that the routing thread may take for one thing."""
 
@@ -261,14 +259,17 @@ class Binlogs:
         """Wait until a binlog is complete up to a position of the source.
 
         Returns:
-            True if it is; False after `timeout_s` seconds, and at once for one that is stopped.
+            True if it is; False after `timeout_s` seconds, and at once for one that is stopped, or
+            has not got the rows yet that it begins with.
         """
         live = self.live(name)
         deadline_s = time.monotonic() + timeout_s
         while not live.published.position.includes(position):
             version = live.version
             left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or live.is_dropped or self.output(name).state.activity in _TAKES_NOTHING:
+            output = self.output(name)
+            is_waiting = output.state.activity is BinlogActivity.STOPPED or not output.is_kept
+            if left_s <= 0 or live.is_dropped or is_waiting:
                 return False
             await live.wait_for_change(version, left_s)
         return True

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.routing_memory import Memory, StoredObject
 from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
-from binlane.binlogs.store.binlog import Binlog
 from binlane.binlogs.store.catalog import BinlogActivity
+from binlane.binlogs.store.files import last_beginning
 from binlane.binlogs.store.fills import Fill, FillKind, Seeding
 from binlane.errors import BinlaneError, DefinitionError, StoreError
 from binlane.live.loop.binlog_changes import (
@@ -316,7 +316,11 @@ class FillChanges:
         know(binlog, links, is_followed=is_followed)
         loop.store.finish_fill(definition, replace(seeding, last=last or seeding.first - 1))
         if fill.kind is FillKind.COMPACT:
-            self._drop_before(binlog)
+            children, binlog.children = binlog.children, None
+            if children is not None:
+                children.remove()  # they are read anew from the beginning, which has all tables
+            self._drop_before(output)
+            binlog.children = children
         output.is_filling, output.fill = False, None
         loop.sync([output])
         loop.tell(output)
@@ -325,16 +329,30 @@ class FillChanges:
         self.changed.set()
         return True
 
+    def drop_replaced(self, _waited_s: float) -> bool:
+        """Delete the files that later beginnings replace; True if some stay because they are read."""
+        filled = {fill.log_id for fill in self.loop.store.seeds.fills if fill.place is not None}
+        stay = [
+            self._drop_before(output)
+            for output in self.loop.outputs.values()
+            if any(each.is_beginning for each in output.binlog.seedings)
+            and output.binlog.definition.log_id not in filled
+        ]
+        return any(stay)
+
     @staticmethod
-    def _drop_before(binlog: Binlog) -> None:
-        """Delete the files before the last beginning."""
-        beginnings = [file.name for file in binlog.files() if not file.begin]
-        children, binlog.children = binlog.children, None
-        if children is not None:
-            # They are read anew from the beginning, which has all tables.
-            children.remove()
-        binlog.purge(beginnings[-1])
-        binlog.children = children
+    def _drop_before(output: Output) -> bool:
+        """Delete the files before the last beginning, up to the first that a reader has open.
+
+        Whoever reads it wants the next, too. Gives whether some stay for that reason.
+        """
+        files = output.binlog.files()
+        beginning = last_beginning(files)
+        read = output.live.files_read
+        first = next((n for n in range(beginning) if files[n].name in read), beginning)
+        if first:
+            output.binlog.purge(files[first].name)
+        return first < beginning
 
     def undo(self, fill: Fill) -> bool:
         """Read on: the rows cannot be had at the place that was chosen, and none is placed yet."""

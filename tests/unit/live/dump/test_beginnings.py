@@ -95,6 +95,20 @@ def test_a_replica_on_its_way_goes_on_before_a_beginning_that_is_being_placed(
     assert file_for(asked, files_for(asked, seedings, files)) is files[number]
 
 
+@pytest.mark.parametrize(
+    "state, number", [("", 2), (f"77-9-{BLOCK + 25}", 3), ("0-1-600,2-1-8,77-9-30", 3)]
+)
+def test_files_that_stay_before_a_beginning_are_not_for_who_lacks_what_was_before(
+    state: str, number: int
+) -> None:
+    begins = ("0-1-300,2-1-7,77-9-30", "0-1-400,2-1-7,77-9-30", "", f"77-9-{BLOCK + 20}")
+    files = [_BeginningFile(_position(begin)) for begin in begins]
+    later = _seeding(_position("0-1-500,2-1-7"), BLOCK + 1, BLOCK + 40, is_beginning=True)
+    seedings = [_FIRST_BEGINNING, later]
+    asked = dump_start(_position(state), seedings, "orders").asked
+    assert file_for(asked, files_for(asked, seedings, files)) is files[number]
+
+
 def test_a_replica_within_an_earlier_beginning_cannot_begin() -> None:
     later = _seeding(_position("0-1-500,2-1-7"), BLOCK + 1, BLOCK + 40, is_beginning=True)
     for state in ("77-9-15", "0-1-10,2-1-3,77-9-30"):

@@ -279,7 +279,8 @@ def test_rows_of_names_and_values(statement: str, names: set[str], *, is_exact: 
         condition = (
             "WHERE Variable_name IN ('gtid_binlog_pos', 'x')" if "WHERE" in statement else ""
         )
-        assert found == Shows(variant, frozenset(names), is_exact, condition)
+        is_all = not condition and "LIKE" not in statement
+        assert found == Shows(variant, frozenset(names), is_exact, condition, is_all)
         assert may_concern_binlogs(variant.encode())
 
 

@@ -130,6 +130,7 @@ class WorkerHandler:
 
     register = _asked(Handler.register)
     gtid_position = _asked(Handler.gtid_position)
+    gtid_position_now = _asked(Handler.gtid_position_now)
     binlog_format = _asked(Handler.binlog_format)
     gtid_purged = _asked(Handler.gtid_purged)
     gtid_position_at = _asked(Handler.gtid_position_at)
