@@ -256,7 +256,7 @@ def _any_order(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]
 def _alone(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]:
     """Writes that mostly have autocommit, of few kinds for a while."""
     yield False, "INSERT INTO p VALUES (99, 'first')"
-    often = _ALONE
+    often: tuple[str, ...] = _ALONE
     for number in range(100, 100 + count):
         if number % 50 == 0:
             often = tuple(numbers.sample(_ALONE, 5))

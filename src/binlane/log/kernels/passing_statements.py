@@ -235,7 +235,7 @@ def is_as_demanded(data: Bytes, head: int, end: int, demands: int) -> bool:
 def record_under_way(table: Numbers, client: int) -> int:
     """The place of the record of a session's command under way."""
     first: int = table[client + STATEMENTS] // STATEMENTS_OF_ONE * RECORDS_OF_ONE
-    return first + table[client + RECORDED]
+    return first + int(table[client + RECORDED])
 
 
 @register_jitable

@@ -1031,6 +1031,7 @@ class Alone:
             await one.passes(one.client, one.source, command)
             await one.passes(one.source, one.client, _told("0-1-1", rows=1), is_same=False)
             await asyncio.sleep(0.01)
+        assert judge.unseen_now is not None
         judge.unseen_now = judge.unseen_now._replace(last=None)
         del judge.calls[:]
 
