@@ -431,7 +431,7 @@ def prepared(loop: RoutingLoop, output: Output, links: TableLinks, after: Defini
 
     Args:
         loop: The loop that feeds the binlog.
-        output: The binlog.
+        output: The binlog that is to get another definition.
         links: Foreign keys as they are behind its last group.
         after: The definition that it gets next.
     """

@@ -44,7 +44,7 @@ class _Coming:
     """The tables that come into one binlog.
 
     Attributes:
-        output: The binlog.
+        output: The binlog that they come into.
         arrival: The statement that brings them in.
         first: GTID of the statement, and the event with it.
         definition: Definition of the binlog by which it brings them in.
