@@ -292,7 +292,7 @@ def source_position(source: PrivateServer) -> Position:
 def wait_until(is_so: Callable[[], bool], timeout_s: float = _TIMEOUT_S) -> None:
     """Wait until something is so; fail if it never is."""
     deadline = time.monotonic() + timeout_s
-    pause_s = 0.002
+    pause_s = 0.01
     while not is_so():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(pause_s)
