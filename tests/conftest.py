@@ -22,6 +22,7 @@ from binlane.live.provision.private_server import (  # noqa: E402  # behind what
     SOURCE_OPTIONS,
     PrivateServer,
 )
+from tests.forked_binlane import FORKED_STARTS  # noqa: E402  # as above
 from tests.lent_servers import LENT  # noqa: E402  # as above
 from tests.quick_jvm import QUICK_JVM  # noqa: E402  # as above
 from tests.servers import QUICK, ServerFactory, mysql_program  # noqa: E402  # as above
@@ -71,6 +72,13 @@ def _quick_jvm() -> Iterator[None]:
     """Start the JVMs of all Spark sessions quickly, those of processes that tests start included."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_SUBMIT_OPTS", QUICK_JVM)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_starts() -> Iterator[None]:
+    """Load the modules of `serve` once in the run."""
+    with FORKED_STARTS.open():
         yield
 
 

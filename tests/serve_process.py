@@ -21,6 +21,7 @@ from pymysql.cursors import Cursor
 from binlane.binlogs.store.stored_groups import StoreReader, read_groups
 from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import Position, parse_position
+from tests.forked_binlane import FORKED_STARTS, ForkedBinlane
 from tests.servers import execute
 
 ADMIN = "binlane"
@@ -53,6 +54,7 @@ class ServeProcess:
         source_host: str = "127.0.0.1",
         prefix: Sequence[str] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
+        is_forked: bool = True,
     ) -> None:
         """Prepare; `start` or `with` starts it.
 
@@ -65,11 +67,13 @@ class ServeProcess:
             source_host: By which address the source is reached.
             prefix: A program with arguments that runs the command behind it.
             environment: Added to the process's.
+            is_forked: Whether it may be forked from a process that has loaded its modules, where
+                nothing is to run it or be added to its environment.
         """
         self.directory = directory
         self.source = source
         self.port = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedBinlane | None = None
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "secret").write_text(PASSWORD)
         self._extra = extra
@@ -77,6 +81,7 @@ class ServeProcess:
         self._listen = listen
         self._source_host = source_host
         self._prefix = tuple(prefix)
+        self._is_forked = is_forked and not prefix and not environment
         self._environment = {_WORKERS: os.environ.get(_WORKERS, "0"), **environment}
 
     def configure(self, *, listen: str, extra: str) -> None:
@@ -118,16 +123,18 @@ class ServeProcess:
         ready = self.directory / "port"
         ready.unlink(missing_ok=True)
         config = self._configure()
-        with (self.directory / "serve.log").open("ab") as log:
+        arguments = ("serve", "--config", str(config), "--port-file", str(ready))
+        output = self.directory / "serve.log"
+        environment = os.environ | {"PYTHONUNBUFFERED": "1"} | self._variables
+        if self._is_forked and FORKED_STARTS.are_on:
+            self._process = ForkedBinlane(arguments, output, environment)
+            return
+        with output.open("ab") as log:
             self._process = subprocess.Popen(
-                [
-                    *self._prefix,
-                    *(sys.executable, "-m", "binlane", "serve"),
-                    *("--config", str(config), "--port-file", str(ready)),
-                ],
+                [*self._prefix, sys.executable, "-m", "binlane", *arguments],
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"} | self._variables,
+                env=environment,
             )
 
     @property
@@ -285,6 +292,8 @@ def source_position(source: PrivateServer) -> Position:
 def wait_until(is_so: Callable[[], bool], timeout_s: float = _TIMEOUT_S) -> None:
     """Wait until something is so; fail if it never is."""
     deadline = time.monotonic() + timeout_s
+    pause_s = 0.01
     while not is_so():
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.05)

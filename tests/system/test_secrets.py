@@ -161,7 +161,12 @@ def scene(
             source = servers.start("source")
             replica = servers.start("replica", ("--server-id=9", "--plugin-maturity=alpha"))
         secret = f"{MARK}-of-binlane"
-        serve = ServeProcess(directory / "serve", source, extra=EXTRA.format(2 if is_mysql else 0))
+        serve = ServeProcess(
+            directory / "serve",
+            source,
+            extra=EXTRA.format(2 if is_mysql else 0),
+            is_forked=False,  # its command line and environment are read
+        )
         (serve.directory / "secret").write_text(secret)
         (serve.directory / "page").write_text(PAGE)
         told = [_set_up(serve)]

@@ -43,7 +43,7 @@ MYSQL_SOURCE_OPTIONS: Final = (
 
 _START_TIMEOUT_S: Final = 60.0
 _STOP_TIMEOUT_S: Final = 60.0
-_POLL_S: Final = 0.05
+_POLL_S: Final = 0.01
 _SOCKET_PATH_MAX: Final = 100  # sockaddr_un holds 107 bytes
 _GREETING_VERSION: Final = 10
 _PORT_ATTEMPTS: Final = 5
