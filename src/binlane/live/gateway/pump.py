@@ -329,7 +329,8 @@ class Pump:
         known, messages = self._known, self._messages
         messages.begin_turn()
         count = kernel(
-            *(self._epoll.fileno(), (timeout_ms, self._other), self._events, self._table),
+            (self._epoll.fileno(), timeout_ms, self._other),
+            *(self._events, self._table),
             (
                 *(self._statements, known.texts, known.table, self._records),
                 *(known.piece_places, known.pieces, messages.said),

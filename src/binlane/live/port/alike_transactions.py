@@ -258,7 +258,7 @@ def piece_alone(
     Args:
         definitions: Definitions of the binlogs, in their order.
         plan: Plan of the group, which has the write's text in some binlog.
-        event: Event of the text.
+        event: Event of that text as plans have it.
 
     Returns:
         None where the plan is not put together, as of `TransactionEnd.piece`.

@@ -27,12 +27,12 @@ from binlane.log.codec.query import POST_HEADER_LENGTH, QueryEvent, compressed_t
 from binlane.log.codec.types import EventType
 from binlane.log.grouping.event_group import EventGroup, group_events, gtid_of
 from binlane.log.grouping.first_event import description_in, format_of
+from binlane.log.grouping.run_gtids import SEQUENCE_AT, mariadb_gtids, mysql_gtids, numbers_at
 from binlane.log.grouping.scanner import KnownTable, Numbers, Scanner, Small, is_fast
 from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.walk import Walker
 from binlane.log.grouping.window import PADDING, PIECE_BYTES, Bytes, ByteSource, Window
 from binlane.log.kernels import layout
-from binlane.log.kernels.load import kernels
 from binlane.positions import (
     AnyGtid,
     Gtid,
@@ -46,7 +46,6 @@ from binlane.positions import (
 
 WINDOW_BYTES: Final = 4 << 20
 HELD_BYTES_MAX: Final = 64 << 20
-_SEQUENCE: Final = 17
 _FEW: Final = 8
 # Plain ints: they are looked at once a commit, and a member of an enum is found slowly.
 _GTID_TYPE: Final = int(EventType.GTID)
@@ -180,9 +179,9 @@ class RawRun:
         bodies = self.events[layout.EVENT_OFFSET, first].astype(np.int64) + HEADER_LENGTH
         types = self.events[layout.EVENT_TYPE, first]
         found = np.full(self.count, -1, np.int64)
-        for kind, place in ((_GTID_TYPE, 0), (_GTID_LOG_TYPE, _SEQUENCE)):
+        for kind, place in ((_GTID_TYPE, 0), (_GTID_LOG_TYPE, SEQUENCE_AT)):
             is_kind = types == kind
-            found[is_kind] = self._numbers(bodies[is_kind] + place, 8).astype(np.int64)
+            found[is_kind] = numbers_at(self.data, bodies[is_kind] + place, 8).astype(np.int64)
         return found
 
     def follow(self, position: Position) -> tuple[Position, int]:
@@ -211,7 +210,10 @@ class RawRun:
         offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
         if (types == _GTID_TYPE).all() and isinstance(position, GtidPosition):
             bodies = offsets + HEADER_LENGTH
-            domains, sequences = self._numbers(bodies + 8, 4), self._numbers(bodies, 8)
+            domains, sequences = (
+                numbers_at(self.data, bodies + 8, 4),
+                numbers_at(self.data, bodies, 8),
+            )
             order = np.argsort(domains, kind="stable")
             domains, sequences = domains[order], sequences[order]
             is_same = domains[1:] == domains[:-1]
@@ -246,83 +248,18 @@ class RawRun:
         mariadb = offsets[types == _GTID_TYPE]
         if mariadb.shape[0]:
             assert isinstance(position, GtidPosition), "a log is of one flavor"
-            position = position.union(GtidPosition.of(self._mariadb_gtids(mariadb)))
+            position = position.union(GtidPosition.of(mariadb_gtids(self.data, mariadb)))
         mysql = first[(types == _GTID_LOG_TYPE) | (types == _TAGGED_TYPE)]
         if mysql.shape[0]:
             assert isinstance(position, GtidSet), "a log is of one flavor"
             position = position.union(GtidSet.of(self._mysql_gtids(mysql)))
         return position
 
-    def _mariadb_gtids(self, offsets: _Offsets) -> Iterator[Gtid]:
-        """The highest GTID of each domain."""
-        domains = self._numbers(offsets + HEADER_LENGTH + 8, 4)
-        sequences = self._numbers(offsets + HEADER_LENGTH, 8)
-        order = np.lexsort((sequences, domains))
-        is_last = np.append(np.diff(domains[order]) != 0, True)
-        for at in order[is_last]:
-            server_id = self._numbers(offsets[at : at + 1] + 5, 4)[0]
-            yield Gtid(int(domains[at]), int(server_id), int(sequences[at]))
-
     def _mysql_gtids(self, first: npt.NDArray[np.int64]) -> list[GtidRun | MysqlGtid]:
-        """The sequences of each source and tag.
-
-        Args:
-            first: Numbers of the groups' first events.
-        """
-        is_tagged = self.events[layout.EVENT_TYPE, first] == _TAGGED_TYPE
-        bodies = (
-            self.events[layout.EVENT_OFFSET, first[~is_tagged]].astype(np.int64) + HEADER_LENGTH
-        )
-        names = np.zeros((bodies.shape[0], layout.GTID_NAME_SIZE), np.uint8)
-        uuid_at = np.arange(1, layout.UUID_SIZE + 1)
-        names[:, : layout.UUID_SIZE] = self.data[bodies[:, None] + uuid_at]
-        sequences = self._numbers(bodies + _SEQUENCE, 8).astype(np.int64)
-        others: list[MysqlGtid] = []
-        if is_tagged.any():
-            its_names, its_sequences, others = self._tagged_gtids(first[is_tagged])
-            names = np.concatenate([names, its_names])
-            sequences = np.concatenate([sequences, its_sequences])
-        found, owners = np.unique(names, axis=0, return_inverse=True)
-        owners = owners.reshape(-1)
-        runs = [
-            GtidRun(
-                uuid_text(name[: layout.UUID_SIZE].hex()),
-                name[layout.UUID_SIZE + 1 :][: name[layout.UUID_SIZE]].decode("ascii"),
-                _intervals(np.unique(sequences[owners == number])),
-            )
-            for number, name in enumerate(map(bytes, found))
-        ]
-        return [*runs, *others]
-
-    def _tagged_gtids(
-        self, first: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], list[MysqlGtid]]:
-        """Read GTIDs with tags.
-
-        Args:
-            first: Numbers of the groups' first events.
-
-        Returns:
-            UUIDs with tags, as kernels write them, and sequences; and GTIDs that kernels do not read.
-        """
-        places = self.events[[layout.EVENT_OFFSET, layout.EVENT_END]][:, first].astype(np.int64)
-        names = np.zeros((first.shape[0], layout.GTID_NAME_SIZE), np.uint8)
-        sequences = np.zeros((1, first.shape[0]), np.int64)
-        count = kernels().read_tagged(
-            self.data, np.ascontiguousarray(places), names.reshape(-1), sequences
-        )
-        others = [gtid_of(self.event(int(event))) for event in first[count:]]
-        return (
-            names[:count],
-            sequences[0, :count],
-            [gtid for gtid in others if isinstance(gtid, MysqlGtid)],
-        )
-
-    def _numbers(self, offsets: _Offsets, size: int) -> npt.NDArray[np.uint64]:
-        """Little-endian numbers of `size` bytes."""
-        padded = np.zeros((offsets.shape[0], 8), np.uint8)
-        padded[:, :size] = self.data[offsets[:, None] + np.arange(size)]
-        return padded.view("<u8").reshape(-1)
+        """The GTIDs of the groups that begin with such events."""
+        runs, unread = mysql_gtids(self.data, self.events, first)
+        others = (gtid_of(self.event(number)) for number in unread)
+        return [*runs, *(gtid for gtid in others if isinstance(gtid, MysqlGtid))]
 
     def _first_event(self, number: int) -> Event:
         return self.event(self.groups.item(layout.GROUP_FIRST, number))
@@ -355,14 +292,6 @@ class RawRun:
         body = self.event(number).body
         assert isinstance(body, QueryEvent), "its type says so"
         return body.query
-
-
-def _intervals(sequences: _Offsets) -> tuple[tuple[int, int], ...]:
-    """First and last of each run of neighbours among growing numbers."""
-    cuts = np.flatnonzero(np.diff(sequences) != 1)
-    firsts = sequences[np.concatenate([[0], cuts + 1])]
-    lasts = sequences[np.concatenate([cuts, [sequences.shape[0] - 1]])]
-    return tuple(zip(map(int, firsts), map(int, lasts), strict=True))
 
 
 @dataclass(slots=True)

@@ -92,7 +92,7 @@ def _write_tagged(
     flags = _MAY_HAVE_STATEMENTS if alone else 0
     to = state[lay.OUT_LENGTH]
     others += _HEADER + _CHECKSUM
-    length = put_tagged(data, place_in, others, (committed, sequence), flags, out, to)
+    length = put_tagged(data, place_in, others, (committed, sequence, flags), out, to)
     if alone:
         state[lay.CLOCK_BASE] = state[lay.CLOCK]
     seal(out, to, length, state)

@@ -168,7 +168,7 @@ def read_tagged(data: Bytes, places: Numbers, names: Bytes, sequences: Numbers) 
     """Read GTIDs with tags.
 
     Args:
-        data: Bytes with the events.
+        data: Bytes that hold the events.
         places: Places of the events' first bytes, and behind their bodies, a column an event.
         names: Receives UUIDs and tags, `GTID_NAME_SIZE` bytes each.
         sequences: Receives the sequences of the GTIDs, in its first row.

@@ -109,8 +109,7 @@ _IN_TRANSACTION: Final = 1
 
 
 def pass_on(
-    epoll: int,
-    waiting: tuple[int, int],
+    waiting: tuple[int, int, int],
     events: Bytes,
     table: Numbers,
     known: Known,
@@ -120,9 +119,9 @@ def pass_on(
     """Serve the connections of an epoll instance that are ready.
 
     Args:
-        epoll: File number of the epoll instance.
-        waiting: Milliseconds for which the kernel waits until something is handed back, below 0 without end; and
-            the file number of what ends that as well when it is ready, -1 for none.
+        waiting: File number of the epoll instance; milliseconds for which the kernel waits until something is
+            handed back, below 0 without end; and the file number of what ends that as well when it is ready, -1
+            for none.
         events: Room for `EVENTS_MAX` events of epoll.
         table: The connections, as in `passing_layout`.
         known: Prepared statements of the sessions, known texts, transitions, records of the sessions' commands,
@@ -136,7 +135,7 @@ def pass_on(
     """
     count = 0
     at = 0
-    left_ms, other = waiting
+    epoll, left_ms, other = waiting
     ends_ms = clock_ms() + left_ms if left_ms > 0 else 0
     rounds = 0
     is_over = False
@@ -448,7 +447,7 @@ _KNOWN: Final = "int64[::1], uint8[::1], int64[::1], uint8[::1], int64[::1], uin
 EXPORTS: Final = (
     (
         pass_on,
-        f"int64(int64, UniTuple(int64, 2), uint8[::1], int64[::1], Tuple(({_KNOWN})), uint8[::1], int64[::1])",
+        f"int64(UniTuple(int64, 3), uint8[::1], int64[::1], Tuple(({_KNOWN})), uint8[::1], int64[::1])",
     ),
     (keep_text, "int64(uint8[::1], int64, uint8[::1])"),
 )

@@ -187,7 +187,7 @@ def _put_plan(at: int, plan: Plan, session: tuple[Numbers, int], known: Known) -
 
     Args:
         at: Place of the plan among the messages.
-        plan: The plan's measures.
+        plan: The plan as it was measured.
         session: The connections, and the place of the client's numbers.
         known: What is known of statements, as of `pass_on`.
     """

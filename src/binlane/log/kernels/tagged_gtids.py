@@ -120,9 +120,9 @@ def is_known_tagged(data: Bytes, at: int, end: int) -> bool:
     """True if a GTID event with a tag is as servers write it.
 
     Args:
-        data: Bytes with the event.
+        data: Bytes that hold the event.
         at: Place of the event's first byte.
-        end: Place behind its body.
+        end: Place behind the event's body.
     """
     place = at + _HEADER
     if place >= end or data[place] != _ONE_IN_A_BYTE * _VERSION:
@@ -229,19 +229,17 @@ def put_tagged(
     data: Bytes,
     place_in: tuple[int, int],
     others: int,
-    clock: tuple[int, int],
-    flags: int,
+    facts: tuple[int, int, int],
     out: Bytes,
     to: int,
 ) -> int:
     """Write a GTID event with a tag, which is known, with other logical timestamps and the length that fits.
 
     Args:
-        data: Bytes with the event.
+        data: Bytes that hold the event.
         place_in: Place of its first byte, and the one behind its body.
         others: Bytes of the transaction but for the body, with its checksums.
-        clock: The logical timestamps: the last one committed before, and its own.
-        flags: Flags that are added.
+        facts: The logical timestamps, which are the last one committed before and its own; flags that are added.
         out: Gets the event, without a checksum.
         to: Place of the event there.
 
@@ -251,7 +249,7 @@ def put_tagged(
     at, end = place_in
     start = at + _HEADER + 1
     start += _size_at(data, start)
-    committed, sequence = clock
+    committed, sequence, flags = facts
     flags |= _number_at(data, _field_of(data, at, end, _FLAGS))
     told = _number_at(data, _field_of(data, at, end, _LENGTH))
     old = _size_at(data, _field_of(data, at, end, _FLAGS))
