@@ -40,7 +40,7 @@ OPTIONS: Final = (
 """What a source needs beside rows: routines are made, and who waits for another gives up."""
 
 _LEFT_OUT: Final = (
-    *("sql_log_bin", "binlog_format", "performance_schema", "grant ", "flush tables"),
+    *("sql_log_bin", "unlogged", "binlog_format", "performance_schema", "grant ", "flush tables"),
     " ignore select ",
 )
 _GONE: Final = frozenset({0, 2003, 2006, 2013, 2014, 1053, 1927, 3169})
