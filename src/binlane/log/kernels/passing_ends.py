@@ -1,8 +1,9 @@
 """Ends of transactions that pass: the plan of the group is put together from the transaction's records, and said.
 
-The statement that ends a transaction is its last record; a write with autocommit is the only one. A message on a group is with the process that routes before the statement is sent that makes the group, as
-`attribution_messages` has it; what the reply told is said with the next message, or once all ready connections
-were served. The plan is the one that `TransactionEnd` puts together; its pieces come from there.
+The statement that ends a transaction is its last record; a write with autocommit is the only one. A message on a
+group is with the process that routes before the statement is sent that makes the group, as `attribution_messages`
+has it; what the reply told is said with the next message, or once all ready connections were served. The plan is
+the one that `TransactionEnd` puts together; its pieces come from there.
 """
 
 from __future__ import annotations
