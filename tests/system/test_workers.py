@@ -229,7 +229,7 @@ def test_workers_are_forked_and_what_takes_their_place_is_started(serve: ServePr
     os.kill(before[0], signal.SIGKILL)
     wait_until(lambda: len(set(worker_processes(serve)) - set(before)) == 1)
     (other,) = set(worker_processes(serve)) - set(before)
-    wait_until(lambda: b"binlane.live.service.workers.worker" in _command(other))
+    wait_until(lambda: b"binlane.live.service.workers.spares" in _command(other))
     wait_until(lambda: other in [one["process_id"] for one in _port(serve)["workers"]])
     with sessions(serve, 4) as several:
         for session in several:

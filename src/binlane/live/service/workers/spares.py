@@ -2,7 +2,9 @@
 
 Loading them is most of what a worker's start costs. So who is to have workers forks them before it
 has threads, connections or a store of its own: each waits for the descriptors of its work, and ends
-with the process that forked it. Whatever takes the place of one that has ended is a program of its own.
+with the process that forked it. Whatever takes the place of one that has ended is a program of its own:
+`python -m binlane.live.service.workers.spares`, with the number of the process that starts it and
+the descriptors. It, too, ends with that process, from before it loads anything.
 """
 
 from __future__ import annotations
@@ -77,14 +79,14 @@ class Spares:
             count: The number of processes that are forked.
             work: The work of the processes, done with their descriptors.
         """
-        spares, channels = cls(), list[socket.socket]()
+        spares, channels, parent = cls(), list[socket.socket](), os.getpid()
         for _ in range(count):
             here, there = socket.socketpair()
             pid = os.fork()
             if pid == 0:
                 for each in (here, *channels):
                     each.close()
-                _work(there, work)
+                _work(parent, there, work)
             there.close()
             channels.append(here)
             spares._left.append(SpareProcess(pid, here))
@@ -95,20 +97,22 @@ class Spares:
         return self._left.popleft() if self._left else None
 
 
-def leave_ends_to_parent() -> None:
+def _end_with(parent: int) -> None:
     """Have the process that started this one say when to end, and end with it."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with suppress(OSError, AttributeError):
         # The port must not stay taken while this one finds out that the other is gone.
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:  # it was gone before
+        os._exit(1)
 
 
-def _work(channel: socket.socket, work: Callable[[Sequence[int]], None]) -> NoReturn:
+def _work(parent: int, channel: socket.socket, work: Callable[[Sequence[int]], None]) -> NoReturn:
     """Do a forked process's work, and nothing of the process before it."""
     status = 1
     try:
-        leave_ends_to_parent()
+        _end_with(parent)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -122,3 +126,16 @@ def _work(channel: socket.socket, work: Callable[[Sequence[int]], None]) -> NoRe
     finally:
         sys.stderr.flush()
         os._exit(status)
+
+
+def main() -> None:
+    """Work in the place of a process that has ended."""
+    parent, *descriptors = map(int, sys.argv[1:])
+    _end_with(parent)
+    from binlane.live.service.workers.worker import work  # noqa: PLC0415  # takes a second
+
+    work(descriptors)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,7 @@
 """One of several processes that serve the port.
 
-It is forked by the process that keeps the binlogs, before that has anything (`spares`), or, in the
-place of one that has ended, started by it: `python -m binlane.live.service.workers.worker`. It ends with
-that process, whatever happens there.
+It is forked by the process that keeps the binlogs, before that has anything, or, in the place of one
+that has ended, started by it (`spares`). It ends with that process, whatever happens there.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import gc
 import mmap
 import os
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
@@ -31,7 +29,6 @@ from binlane.live.service.config import ServeSettings
 from binlane.live.service.descriptors import tell_once_in_a_while
 from binlane.live.service.workers.link import ProcessLink
 from binlane.live.service.workers.messages import Beginning, BinlogsNow, WorkerReport
-from binlane.live.service.workers.spares import leave_ends_to_parent
 from binlane.live.service.workers.worker_handler import KnownBinlogs, WorkerHandler
 from binlane.statements.sql.servers import Dialect
 
@@ -227,13 +224,3 @@ def work(descriptors: Sequence[int]) -> None:
     )
     with asyncio.Runner(loop_factory=waiting_loop) as runner:
         runner.run(worker.run(socket.socket(fileno=link)))
-
-
-def main() -> None:
-    """Run; the file descriptors are the arguments."""
-    leave_ends_to_parent()
-    work([int(each) for each in sys.argv[1:]])
-
-
-if __name__ == "__main__":
-    main()

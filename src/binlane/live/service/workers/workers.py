@@ -372,8 +372,8 @@ class Workers:
             else:
                 return spare
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "binlane.live.service.workers.worker"),
-            *map(str, descriptors),
+            *(sys.executable, "-m", "binlane.live.service.workers.spares"),
+            *map(str, (os.getpid(), *descriptors)),
             stdin=DEVNULL,
             pass_fds=descriptors,
         )
