@@ -29,6 +29,7 @@ from binlane.tables.landing.range_work import FormatName, Mode
 from binlane.tables.landing.snapshot.chunk_work import snapshot_chunk
 from binlane.tables.landing.verification import Lake, verify_lake
 from tests.landed import plain_rows
+from tests.serve_process import wait_until
 from tests.servers import ServerFactory, connect, execute, purge_before
 
 TABLES = (
@@ -402,6 +403,26 @@ def test_tables_that_are_asked_for_are_taken_again(
     execute(source, "INSERT INTO shop.visits VALUES ('/y', 1)")
     land(str(live_log), str(lake))
     assert_equal(source, lake, "orders", "visits")
+
+
+@pytest.mark.parametrize("is_asked", [False, True], ids=["files", "server"])
+def test_what_a_log_says_of_itself_keeps_no_snapshot_waiting(
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path, *, is_asked: bool
+) -> None:
+    """Behind the last group, MariaDB's checkpoint, which may come after the log was landed."""
+    source, lake = mariadb_source, tmp_path / "lake"
+    filled(source, 40)
+    log = source.url if is_asked else str(live_log)
+    assert land(log, str(lake)).tables["shop.orders"].is_current
+    execute(source, "SET SESSION binlog_format = STATEMENT", "UPDATE shop.orders SET n = 3")
+    execute(source, "FLUSH BINARY LOGS")
+    land(log, str(lake))
+    newest = max(live_log.glob("binlog.0*")).name
+    events = f"SHOW BINLOG EVENTS IN '{newest}'"
+    wait_until(lambda: "Binlog_checkpoint" in {row[2] for row in execute(source, events)})
+    report = land(log, str(lake), settings(source, tables="shop.orders"))
+    assert report.tables["shop.orders"].is_current, report
+    assert_equal(source, lake, "orders")
 
 
 def test_another_server_is_refused(

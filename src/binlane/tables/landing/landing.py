@@ -246,7 +246,7 @@ class Landing:
         end = until
         while not self._stopped.is_set():
             place = self._begin()
-            self._snapshots.reached(place, self._lander.objects)
+            self._land_snapshots(place)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
                 end = until
@@ -267,6 +267,11 @@ class Landing:
             self._journal.save()
         if self._is_from_beginning and settings.follow_s is None and not self._stopped.is_set():
             self._look_for_named()
+
+    def _land_snapshots(self, place: Offset) -> None:
+        if self._snapshots.are_under_way():
+            reach = self._planner.reach(place)
+            self._snapshots.reached(place, reach, self._lander.objects)
 
     def _check_held(self) -> None:
         """See, behind an error, whether the target is still ours.

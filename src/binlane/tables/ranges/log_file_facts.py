@@ -105,7 +105,8 @@ class LogFileFacts:
         incidents: Positions at which an INCIDENT stands.
         is_cut: Whether an event begins behind the end that is not there to its own end.
         fault: Any other damage behind the end; empty if there is none.
-        read_to: The size of the file when it was read to its end, where nothing was cut; else 0.
+        read_to: The size of the file when it was read to its end, where nothing was cut and no group
+            was open; else 0.
     """
 
     fingerprint: str

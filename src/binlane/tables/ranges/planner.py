@@ -205,6 +205,31 @@ class Planner:
             return self._offset(file, facts, max(end, since))
         raise AssertionError("a log has files")
 
+    def reach(self, place: Offset) -> Offset:
+        """Return the furthest place that is known to have no event group between `place` and it.
+
+        Behind the last group a log may have events of its own: MariaDB writes a checkpoint into a
+        new file some time later.
+
+        Args:
+            place: A place that is known, behind a whole event group.
+
+        Raises:
+            StoreError: If the log is not the one any more that `place` stands in, or has a gap.
+        """
+        found = place
+        for file in self._files_from(place):
+            since = place.position if file.name == place.file else 0
+            try:
+                facts = self._facts.of(file, since=since, begin=place.gtids if since else None)
+                has_groups = facts.end > max(since, self._facts.first(file).end)
+            except TruncatedError:
+                break  # its server is making it
+            if has_groups or facts.fault or facts.read_to != file.size_bytes or not file.is_plain:
+                break
+            found = Offset(file=file.name, position=file.size_bytes)
+        return found
+
     def next(self, start: Offset, limits: Limits, *, end: Offset | None = None) -> Offset:
         """Return the end of the part that is to be read next.
 

@@ -156,6 +156,7 @@ class _Surveyor:
         self._scanner.state[layout.BASE] = source.position
         self._take_format(format_)
         self._numbers: dict[int, int] = {}
+        self._ends_in_group = False
         self._open: GroupNotes | None = None
         self._open_maps: set[int] = set()
 
@@ -165,6 +166,7 @@ class _Surveyor:
             if not is_fast(self._format) or not (is_compiled(_KERNEL_MODULES) or can_jit()):
                 raise UnexpectedError  # noqa: TRY301 - the same way on
             self._scan(until)
+            self._ends_in_group = self._scanner.is_open
         except UnexpectedError:
             with suppress(UnexpectedError):
                 self._process()
@@ -176,7 +178,7 @@ class _Surveyor:
         check = b""
         if self._file.is_plain:
             check = bytes_before(self._file.uri, self._notes.end, CHECKSUM_LENGTH)
-        is_read = until is None or self._notes.end < until
+        is_read = (until is None or self._notes.end < until) and not self._ends_in_group
         return self._notes.facts(
             check=check,
             is_cut=is_cut,
@@ -451,6 +453,7 @@ class _Surveyor:
             format_=self._format,
         )
         for group in group_events(walker.events(), file=self._file.name):
+            self._ends_in_group = not group.is_complete
             if _is_counted(group):
                 self._take_group(group)
             if until is not None and self._notes.end >= until:

@@ -68,18 +68,23 @@ class Snapshots:
         first = min(places, key=lambda place: place.seq)
         return Offset(file=first.file, position=first.position)
 
-    def reached(self, place: Offset, definitions: LoggedObjects) -> None:
+    def are_under_way(self) -> bool:
+        """True if there is a snapshot whose table is not current yet."""
+        return any(True for _ in self._records)
+
+    def reached(self, place: Offset, reach: Offset, definitions: LoggedObjects) -> None:
         """Land the snapshots that wait for a place that the log has reached, and end those it completes.
 
         Args:
             place: The place in the log that is reached.
+            reach: A place before which no event group stands behind `place`.
             definitions: Definitions of the tables at the place; gets those of the tables that are
                 landed.
 
         Raises:
             StoreError: If a table cannot be written.
         """
-        landed = landed_up_to(place)
+        landed = max(landed_up_to(place), landed_up_to(reach))
         for record in self._records:
             if record.stage == Stage.READ.value and record.place.seq <= landed:
                 self._land(record, definitions)
