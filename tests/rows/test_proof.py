@@ -124,7 +124,9 @@ def test_nothing_is_wrong_under_load_with_ddl(source: PrivateServer, serve: Serv
     complete(serve)
     last = findings(verify(serve))
     assert not [each for each in [*seen, last] if "different" in each.values()]
-    assert set(last.values()) == {"equal"}, last
+    # Of a table that was dropped last, the state that verify keeps may know; nobody has it now.
+    there = {f"shop.{name}" for (name,) in execute(source, "SHOW TABLES FROM shop")}
+    assert {table for table, found in last.items() if found != "equal"}.isdisjoint(there), last
     assert any("equal" in each.values() for each in seen)
 
 

@@ -53,6 +53,19 @@ def converse(connected: LogConnection, runner: SqlRunner) -> int:
     count = len(connected.log.tables)
     tables = f"{count:,} {'table' if count == 1 else 'tables'}"
     click.echo(f"{tables} with changes. \\d lists them, \\? helps, \\q leaves.")
+    try:
+        # An interrupt may come at any step, also while another one is told of: none ends the prompt.
+        while True:
+            with suppress(KeyboardInterrupt):
+                while not _has_left(connected, runner):
+                    pass
+                return 0
+    finally:
+        _keep_history(history)
+
+
+def _has_left(connected: LogConnection, runner: SqlRunner) -> bool:
+    """Take statements until somebody leaves, or interrupts."""
     held = ""
     try:
         while True:
@@ -60,14 +73,10 @@ def converse(connected: LogConnection, runner: SqlRunner) -> int:
                 line = input(_MORE if held else _PROMPT)
             except EOFError:
                 click.echo()
-                return 0
-            except KeyboardInterrupt:
-                held = ""
-                click.echo()
-                continue
+                return True
             if not held:
                 if line.strip().rstrip(";").strip().lower() in {"\\q", "quit", "exit"}:
-                    return 0
+                    return True
                 line = _command(line)
             held = f"{held}\n{line}" if held else line
             if not held.strip():
@@ -75,8 +84,9 @@ def converse(connected: LogConnection, runner: SqlRunner) -> int:
             elif held.rstrip().endswith(";"):
                 _run(connected, runner, held)
                 held = ""
-    finally:
-        _keep_history(history)
+    except KeyboardInterrupt:
+        click.echo()
+        return False
 
 
 def _command(line: str) -> str:

@@ -338,6 +338,17 @@ def test_at_a_terminal_there_is_a_prompt(log: str, tmp_path: Path) -> None:
     assert "FROM shop.a;" in history
 
 
+def test_whoever_interrupts_twice_stays_at_the_prompt(log: str, tmp_path: Path) -> None:
+    prompt = Prompt(log, tmp_path / "state")
+    prompt.until("binlane> ")
+    for number in range(60):
+        prompt.process.send_signal(signal.SIGINT)
+        # When what the first one does is under way, at another step each time.
+        time.sleep(number * 2e-6)
+        prompt.interrupt()
+    prompt.leave()
+
+
 @pytest.mark.parametrize(
     "endless",
     [
