@@ -21,8 +21,8 @@ from tests.landed_select import Source
 from tests.routed_files import outputs, request
 
 TABLES = ("shop.a", "shop.b", "other.a")
-FILES = 60
-KILLS = 5
+FILES = 30
+KILLS = 4
 SCOPES = ("LOG ALL", "LOG(shop)", "IGNORE(shop.a)")
 PROGRAM = """
 import sys

@@ -102,7 +102,7 @@ class RowFills:
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="rows", daemon=True)
         self._due: dict[int, _Retry] = {}
-        self._begun_s = time.monotonic()
+        self._dropping_from_s: float | None = None
 
     def start(self) -> None:
         """Begin; the binlogs are routed already."""
@@ -132,8 +132,10 @@ class RowFills:
     def _turn(self) -> None:
         """Do the fills that are due, each until it is done or cannot go on."""
         fills, now_s = self._changes.loop.store.seeds.fills, time.monotonic()
-        have_returned = now_s - self._begun_s > _COME_BACK_S
-        has_files_left = have_returned and self.ask(self._changes.drop_replaced)
+        if self._dropping_from_s is None:
+            has_readers = self.ask(self._changes.has_replaced)
+            self._dropping_from_s = now_s + (_COME_BACK_S if has_readers else 0.0)
+        has_files_left = now_s >= self._dropping_from_s and self.ask(self._changes.drop_replaced)
         known = {fill.log_id for fill in fills}
         self._due = {log_id: each for log_id, each in self._due.items() if log_id in known}
         ready = [

@@ -331,14 +331,22 @@ class FillChanges:
 
     def drop_replaced(self, _waited_s: float) -> bool:
         """Delete the files that later beginnings replace; True if some stay because they are read."""
+        stay = [self._drop_before(output) for output in self._begun_with_rows()]
+        return any(stay)
+
+    def has_replaced(self, _waited_s: float) -> bool:
+        """True if there are files that later beginnings replace."""
+        return any(last_beginning(each.binlog.files()) for each in self._begun_with_rows())
+
+    def _begun_with_rows(self) -> list[Output]:
+        """Those whose last beginning is whole."""
         filled = {fill.log_id for fill in self.loop.store.seeds.fills if fill.place is not None}
-        stay = [
-            self._drop_before(output)
+        return [
+            output
             for output in self.loop.outputs.values()
             if any(each.is_beginning for each in output.binlog.seedings)
             and output.binlog.definition.log_id not in filled
         ]
-        return any(stay)
 
     @staticmethod
     def _drop_before(output: Output) -> bool:
