@@ -13,7 +13,8 @@ from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, PeerError
 from binlane.names import TableName
 
-_LOCK_TIMEOUT: Final = 1205
+LOCK_TIMEOUT: Final = 1205
+"""The error of a statement that waited too long for a lock."""
 
 
 class TableWantedError(BinlaneError):
@@ -59,6 +60,6 @@ class WaitingStatements:
             # It would have to wait behind that statement.
             self._session.ask(f"SELECT 1 FROM {self._name} LIMIT 0")  # noqa: S608  # a quoted name
         except PeerError as error:
-            if error.errno == _LOCK_TIMEOUT:
+            if error.errno == LOCK_TIMEOUT:
                 raise TableWantedError(self._name) from None
             raise
