@@ -16,7 +16,7 @@ from binlane.statements.scope.statements import CheckBinlog, ShowChecks
 from binlane.tables.proof.verdicts import ComparisonStep, TableVerdict
 
 
-class Step(Protocol):
+class TimedStep(Protocol):
     """The step of a comparison that runs."""
 
     @property
@@ -39,7 +39,7 @@ class Comparisons(Protocol):
         ...
 
     @property
-    def running(self) -> Step | None:
+    def running(self) -> TimedStep | None:
         """The step at which the present comparison is; None while none runs."""
         ...
 
@@ -104,7 +104,7 @@ class CheckStatements:
         return found
 
 
-def _comparing(running: Step) -> CheckFacts:
+def _comparing(running: TimedStep) -> CheckFacts:
     step = running.step
     return CheckFacts(
         binlog=step.binlog,
