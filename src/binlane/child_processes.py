@@ -27,7 +27,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
     Args:
         module: Name of the module, which runs as by `python -m`.
-        arguments: The program's arguments.
+        arguments: The arguments that the program gets.
     """
     return [sys.executable, "-m", __name__, str(os.getpid()), module, *arguments]
 
@@ -36,7 +36,7 @@ def isolated_command(path: str) -> list[str]:
     """The command line of a file of Python that needs no package, and ends with this process.
 
     Args:
-        path: Path of the file.
+        path: Path of the file, which ends with .py.
     """
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), path]
 

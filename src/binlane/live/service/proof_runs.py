@@ -50,7 +50,7 @@ class RunningStep:
 
     Args:
         step: The step as the process told it.
-        process_id: Number of the process.
+        process_id: Number of the process that is at it.
 
     Attributes:
         step: The step as the process told it.
