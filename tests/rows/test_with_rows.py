@@ -431,6 +431,23 @@ def test_tables_come_and_go_while_rows_are_read(tmp_path: Path, flavor: str) -> 
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
+def test_a_table_that_is_held_locked_is_told_and_holds_up_no_other_binlog(
+    tmp_path: Path, flavor: str
+) -> None:
+    with RowsStage(tmp_path, flavor) as stage:
+        stage.fill_tables(300)
+        with connect(stage.source) as holder, holder.cursor() as cursor:
+            cursor.execute("LOCK TABLES shop.items WRITE")
+            stage.serve.execute_as_root(CREATE)
+            wait_until(lambda: stage.state().startswith("READING ROWS"))
+            stage.serve.execute_as_root("CREATE BINLOG 'beside' LOG(shop.others) WITH ROWS")
+            wait_until(lambda: "shop.items: a session of the server has held" in stage.state())
+            stage.wait_until_filled("beside")
+            assert stage.state().startswith("STOPPED: rows cannot be read")
+        wait_until(lambda: stage.state() == "OPEN")
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
 def test_the_binlog_alone_lands_as_select(tmp_path: Path, flavor: str) -> None:
     with RowsStage(tmp_path, flavor) as stage:
         stage.fill_tables(700)

@@ -15,6 +15,8 @@ from binlane.names import TableName
 
 LOCK_TIMEOUT: Final = 1205
 """The error of a statement that waited too long for a lock."""
+LOCK_WAIT_S: Final = 10
+"""Longest wait of a reader for a table that a session holds locked, or that DDL is about to have."""
 
 
 class TableWantedError(BinlaneError):

@@ -22,7 +22,7 @@ from binlane.client.rows.settled_places import (
     written_place,
 )
 from binlane.client.rows.table_rows import TableRows
-from binlane.client.rows.waiting_statements import TableWantedError, WaitingStatements
+from binlane.client.rows.waiting_statements import LOCK_WAIT_S, TableWantedError, WaitingStatements
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError, UnsupportedError
@@ -44,8 +44,6 @@ _LOOK_S: Final = 1.0
 _ATTEMPTS: Final = 20
 _PREPARED_S: Final = 2.0
 """Longest wait for XA transactions that are prepared."""
-LOCK_WAIT_S: Final = 10
-"""Longest wait for a table that a session of the server holds locked, or that DDL is about to have."""
 GONE: Final = frozenset({1146, 1049})
 """Errors with which a server says that there is no such table."""
 _DENIED: Final = frozenset({1142, 1143, 1044})

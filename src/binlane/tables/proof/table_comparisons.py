@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from binlane.client.rows.logged_table import TableChangedError
-from binlane.client.rows.waiting_statements import LOCK_TIMEOUT, TableWantedError
+from binlane.client.rows.waiting_statements import LOCK_TIMEOUT, LOCK_WAIT_S, TableWantedError
 from binlane.errors import CodecError, PeerError, UnsupportedError
 from binlane.names import TableName
-from binlane.tables.proof.compared_server import GONE, LOCK_WAIT_S, ComparedServer
+from binlane.tables.proof.compared_server import GONE, ComparedServer
 from binlane.tables.proof.described_binlog import DescribedBinlog
 from binlane.tables.proof.progress_waits import (
     ComparisonLimits,
