@@ -42,10 +42,10 @@ _STATEMENT: Final = re.compile(rb"binlane_coming_1\W* TO \W*shop\W*orders")
 
 def main() -> None:
     """Print one line."""
-    if sys.argv[1] == "--turns":
+    if sys.argv[1:2] == ["--turns"]:
         _serve(Path(sys.argv[2]), sys.argv[6:])
         return
-    if sys.argv[1] == "--write":
+    if sys.argv[1:2] == ["--write"]:
         _write(int(sys.argv[2]))
         return
     parser = argparse.ArgumentParser(

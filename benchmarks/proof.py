@@ -165,7 +165,7 @@ def _compare(
     rounds: _Rounds,
 ) -> None:
     """Compare again and again."""
-    command = ["nice", "-n", "19", *program, *_arguments(serve, source)]
+    command = ["nice", "-n", "10", *program, *_arguments(serve, source)]
     while not is_over.is_set():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdout is not None, "it is a pipe"

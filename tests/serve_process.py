@@ -282,6 +282,15 @@ def worker_processes(serve: ServeProcess) -> list[int]:
     return list(map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split()))
 
 
+def is_alive(process_id: int) -> bool:
+    """Whether a process has not ended."""
+    try:
+        state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
 def source_position(source: PrivateServer) -> Position:
     """What a source has done."""
     scheme = source.program.scheme

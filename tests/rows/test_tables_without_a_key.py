@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,16 @@ from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.errors import StoreFullError
 from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.types import Flavor
 from binlane.names import TableName
+from binlane.tables.landing.range_work import Mode
+from binlane.tables.landing.snapshot.chunk_work import (
+    ChunkResult,
+    ChunkTrouble,
+    ChunkWork,
+    snapshot_chunk,
+)
+from binlane.tables.landing.snapshot.table import snapshot_table
 from tests.serve_process import wait_until
 from tests.servers import ServerFactory, execute
 
@@ -93,3 +103,36 @@ def test_one_that_is_too_large_is_told(servers: ServerFactory, tmp_path: Path, f
     limits = ReadingLimits(size_max_bytes=1 << 20)
     with _session(source) as session, pytest.raises(StoreFullError, match="rows are more than"):
         read_tables(spool, session, limits=limits)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_snapshot_for_tables_lets_go_as_well(
+    servers: ServerFactory, tmp_path: Path, flavor: str
+) -> None:
+    """The statement has less time to wait than the table takes, whose rows come slowly."""
+    source = _source(flavor, servers)
+    name = TableName("shop", "pages")
+    create = execute(source, f"SHOW CREATE TABLE {name}")[0][1]
+    table = snapshot_table(name, create, flavor=Flavor(flavor))
+    work = ChunkWork(
+        table=replace(table, expressions=("IF(SLEEP(0.1) = 0, text, NULL)",)),
+        number=0,
+        low=None,
+        high=None,
+        server=source.url,
+        place=None,
+        taken=0,
+        modes=frozenset({Mode.CURRENT}),
+        into=str(tmp_path),
+        snapshot_id="one",
+    )
+    results: list[ChunkResult | ChunkTrouble] = []
+    reading = threading.Thread(target=lambda: results.append(snapshot_chunk(work)))
+    reading.start()
+    wait_until(lambda: "SLEEP" in str(execute(source, "SHOW FULL PROCESSLIST")))
+    execute(source, "SET SESSION lock_wait_timeout = 15", f"ALTER TABLE {name} COMMENT = 'b'")
+    reading.join()
+    (trouble,) = results
+    assert isinstance(trouble, ChunkTrouble)
+    assert trouble.is_passing
+    assert "was let go of, because a statement waits for it" in trouble.what

@@ -431,6 +431,23 @@ def test_tables_come_and_go_while_rows_are_read(tmp_path: Path, flavor: str) -> 
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
+def test_a_table_that_is_held_locked_is_told_and_holds_up_no_other_binlog(
+    tmp_path: Path, flavor: str
+) -> None:
+    with RowsStage(tmp_path, flavor) as stage:
+        stage.fill_tables(300)
+        with connect(stage.source) as holder, holder.cursor() as cursor:
+            cursor.execute("LOCK TABLES shop.items WRITE")
+            stage.serve.execute_as_root(CREATE)
+            wait_until(lambda: stage.state().startswith("READING ROWS"))
+            stage.serve.execute_as_root("CREATE BINLOG 'beside' LOG(shop.others) WITH ROWS")
+            wait_until(lambda: "shop.items: a session of the server has held" in stage.state())
+            stage.wait_until_filled("beside")
+            assert stage.state().startswith("STOPPED: rows cannot be read")
+        wait_until(lambda: stage.state() == "OPEN")
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
 def test_the_binlog_alone_lands_as_select(tmp_path: Path, flavor: str) -> None:
     with RowsStage(tmp_path, flavor) as stage:
         stage.fill_tables(700)
@@ -444,11 +461,56 @@ def test_the_binlog_alone_lands_as_select(tmp_path: Path, flavor: str) -> None:
         command = [*land, "--into", str(into), "--mode", "current"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
-        for table in ("orders", "items", "notes"):
-            path = into / "current" / "shop" / table
-            expected = selected_values(_rows(stage.source, table), current_schema(path))
-            assert current_values(path) == expected
-            assert expected
+        _check_landed(stage.source, into)
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+@pytest.mark.parametrize("engine", ["embedded", pytest.param("spark", marks=pytest.mark.spark)])
+def test_the_port_alone_lands_as_select(tmp_path: Path, flavor: str, engine: str) -> None:
+    """Also anew behind COMPACT, with which a landing that follows ends."""
+    with RowsStage(tmp_path, flavor) as stage:
+        stage.fill_tables(300)
+        log = f"{flavor}://root@127.0.0.1:{stage.serve.port}#orders"
+        with stage.writing():
+            stage.serve.execute_as_root(CREATE)
+            stage.wait_until_filled()
+            assert not _landed(log, tmp_path / "one", engine)
+        stage.serve.wait_until_complete("orders")
+        assert not _landed(log, tmp_path / "one", engine)
+        _check_landed(stage.source, tmp_path / "one")
+        stage.serve.execute_as_root("ALTER BINLOG 'orders' COMPACT")
+        stage.wait_until_filled()
+        execute(stage.source, "UPDATE shop.orders SET price = 0 WHERE id < 50")
+        stage.serve.wait_until_complete("orders")
+        told = _landed(log, tmp_path / "one", engine)
+        assert "the file was purged" in told
+        assert "start anew with an empty checkpoint and target: a binlog of binlane that" in told
+        assert not _landed(log, tmp_path / "two", engine)
+        _check_landed(stage.source, tmp_path / "two")
+
+
+def _landed(log: str, into: Path, engine: str) -> str:
+    """Land once; give what went wrong, else nothing."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "binlane", "land", log, "--into", str(into)),
+            *("--mode", "current", "--engine", engine),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "MYSQL_PWD": ""},
+    )
+    return done.stderr if done.returncode else ""
+
+
+def _check_landed(source: PrivateServer, into: Path) -> None:
+    for table in ("orders", "items", "notes"):
+        path = into / "current" / "shop" / table
+        expected = selected_values(_rows(source, table), current_schema(path))
+        assert current_values(path) == expected
+        assert expected
 
 
 def _rows(source: PrivateServer, table: str) -> list[tuple[bytes | None, ...]]:

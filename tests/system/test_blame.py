@@ -291,19 +291,21 @@ def test_the_statement_that_made_a_row_is_shown(servers: ServerFactory, capsys: 
     assert capsys.readouterr().out.splitlines() == lines
 
 
-def test_the_lines_that_the_documentation_shows(
-    mariadb_server: PrivateServer, capsys: Capture
-) -> None:
+def test_the_lines_that_the_documentation_shows(server: PrivateServer, capsys: Capture) -> None:
     page = (ROOT / "docs/how-to/blame.md").read_text()
     [statements] = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     [shown] = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    is_mysql = server.program.scheme == "mysql"
     execute(
-        mariadb_server,
+        server,
         "FLUSH BINARY LOGS",
         "DROP DATABASE IF EXISTS shop",
         "CREATE DATABASE shop",
+        *(["SET SESSION binlog_rows_query_log_events = ON"] if is_mysql else []),
         *filter(None, statements.replace("\n", "").split(";")),
     )
-    assert main(["blame", "shop.orders", log_of(mariadb_server), "--key=42"]) == 0
-    moment = re.compile(r"^\S+ \S+ \S+ (?=┌)|(?<=\(thread )\d+", re.MULTILINE)
+    assert main(["blame", "shop.orders", log_of(server), "--key=42"]) == 0
+    # MySQL's log has the thread of each transaction.
+    thread = r"  \(thread \d+\)$" if is_mysql else r"(?<=\(thread )\d+"
+    moment = re.compile(rf"^\S+ \S+ \S+ (?=┌)|{thread}", re.MULTILINE)
     assert moment.sub("", capsys.readouterr().out) == moment.sub("", shown)

@@ -269,14 +269,14 @@ def test_a_name_in_a_binlog_is_watched_through_a_swap(
     assert kinds == [("insert", None), ("update", None), ("update", 7)]
 
 
-def test_the_lines_that_the_documentation_shows(mariadb_server: PrivateServer) -> None:
+def test_the_lines_that_the_documentation_shows(server: PrivateServer) -> None:
     page = (ROOT / "docs/how-to/watch.md").read_text()
     [statements] = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     [shown] = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
-    execute(mariadb_server, "DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop", "USE shop")
-    start = execute(mariadb_server, "SELECT @@gtid_binlog_pos")[0][0]
-    execute(mariadb_server, "USE shop", *filter(None, statements.replace("\n", "").split(";")))
-    with Watching(mariadb_server.url, f"--since={start}", "--count=5") as process:
+    execute(server, "DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop", "FLUSH BINARY LOGS")
+    start = execute(server, "SHOW BINARY LOGS")[-1][0]
+    execute(server, "USE shop", *filter(None, statements.replace("\n", "").split(";")))
+    with Watching(server.url, f"--since={start}:4", "--count=5") as process:
         assert process.end() == 0
         lines = [line.split(maxsplit=2)[2].partition(" ")[2] for line in process.lines]
     expected = [line.split(maxsplit=1)[1].partition(" ")[2] for line in shown.splitlines()[1:]]

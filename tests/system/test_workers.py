@@ -23,7 +23,7 @@ from binlane.binlogs.store.stored_groups import StoreReader
 from binlane.live.provision.private_server import PrivateServer
 from tests.judged_port import set_up
 from tests.lent_servers import LENT
-from tests.serve_process import PASSWORD, ServeProcess, wait_until, worker_processes
+from tests.serve_process import PASSWORD, ServeProcess, is_alive, wait_until, worker_processes
 from tests.servers import execute
 
 WORKERS = 2
@@ -173,15 +173,6 @@ def _port(serve: ServeProcess) -> Any:
     return json.loads(serve.get("/api/status")[1])["port"]
 
 
-def _is_alive(process_id: int) -> bool:
-    """Whether a process runs; one that has ended may wait for somebody to take its exit status."""
-    try:
-        state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
 def test_so_many_and_no_more_may_be_logged_in(serve: ServeProcess) -> None:
     with (
         sessions(serve, LIMIT),
@@ -247,7 +238,7 @@ def test_a_kill_of_the_whole_frees_the_port(serve: ServeProcess) -> None:
             ask(session, "INSERT INTO d.t (b) VALUES (400)")
         serve.kill()
         serve.start()
-    wait_until(lambda: not any(map(_is_alive, workers)))
+    wait_until(lambda: not any(map(is_alive, workers)))
     serve.execute_as_root("INSERT INTO d.t (b) VALUES (401)")
     assert "INSERT INTO d.t (b) VALUES (401)" in texts(serve)
     assert execute(serve.source, "SELECT COUNT(*) FROM d.t WHERE b = 400") == ((4,),)
@@ -268,6 +259,6 @@ def test_it_ends_when_it_is_told_to(serve: ServeProcess) -> None:
         assert serve.stop() == 0
         with pytest.raises(pymysql.OperationalError, match="Lost connection"):
             all(not packet.is_eof_packet() for packet in iter(raw._read_packet, None))
-    wait_until(lambda: not any(map(_is_alive, workers)))
+    wait_until(lambda: not any(map(is_alive, workers)))
     with socket.socket() as free:
         assert free.connect_ex(("127.0.0.1", serve.port))

@@ -27,6 +27,7 @@ _OF_SERVERS: Final = {
     "rows_per_second": "--rows-per-second",
     "anew": "--anew",
     "as_json": "--json",
+    "has_steps": "--steps",
 }
 
 
@@ -121,6 +122,12 @@ def _is_option(argument: str) -> bool:
     help="With --source: forget what was found before, and begin with the binlogs' first files.",
 )
 @click.option("--json", "as_json", is_flag=True, help="With --source: print an object a table.")
+@click.option(
+    "--steps",
+    "has_steps",
+    is_flag=True,
+    help='With --json: print {"step": {…}} too, as soon as a step begins that may take long.',
+)
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print faults only.")
 def command(
@@ -145,8 +152,10 @@ def command(
 
         if against or definitions_file is not None or any(of_lake.values()):
             raise click.UsageError("--source compares tables, and takes none of the other options")
-        as_json = of_servers.pop("as_json")
-        return compare(paths, of_servers, as_json=as_json, quiet=quiet)
+        as_json, has_steps = of_servers.pop("as_json"), of_servers.pop("has_steps")
+        if has_steps and not as_json:
+            raise click.UsageError("--steps goes with --json")
+        return compare(paths, of_servers, as_json=as_json, has_steps=has_steps, quiet=quiet)
     _refuse(of_servers, lambda name: f"{_OF_SERVERS[name]} goes with --source")
     from binlane.binlogs.store.verify import CheckCounts  # noqa: PLC0415  # after --help
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,18 @@ import click
 
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.talk import say
+from binlane.tables.proof.progress_waits import ComparisonLimits
 from binlane.tables.proof.proof_run import ProofPlan, prove
-from binlane.tables.proof.verdicts import ComparisonOutcome
+from binlane.tables.proof.verdicts import ComparisonOutcome, ComparisonStep
 
 
 def compare(
-    paths: tuple[str, ...], servers: Mapping[str, Any], *, as_json: bool, quiet: bool
+    paths: tuple[str, ...],
+    servers: Mapping[str, Any],
+    *,
+    as_json: bool,
+    has_steps: bool,
+    quiet: bool,
 ) -> int:
     """Compare, print a line a table, and return the exit status.
 
@@ -24,6 +31,7 @@ def compare(
         paths: `DATA` or `DATA#NAME`, all of one store.
         servers: The options `source`, `replicas`, `rows_per_second` and `anew` by name.
         as_json: True if an object is printed for each table.
+        has_steps: True if an object is printed for each step of a comparison, too.
         quiet: True if nothing is printed of tables that are equal.
     """
     data_dir, names = _store(paths)
@@ -34,6 +42,7 @@ def compare(
         replicas=servers["replicas"],
         rows_per_s=servers["rows_per_second"] or 0,
         is_anew=servers["anew"],
+        limits=ComparisonLimits(observe=_print_step) if has_steps else ComparisonLimits(),
     )
     counts = dict.fromkeys(ComparisonOutcome, 0)
     for verdict in prove(plan):
@@ -49,6 +58,10 @@ def compare(
             err=True,
         )
     return EXIT_WRONG if counts[ComparisonOutcome.DIFFERENT] else 0
+
+
+def _print_step(step: ComparisonStep) -> None:
+    say(json.dumps({"step": asdict(step)}, ensure_ascii=False))
 
 
 def _store(paths: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:

@@ -21,9 +21,9 @@ from binlane.client.rows.settled_places import (
     settled_gtids,
 )
 from binlane.client.rows.table_rows import TableRows
-from binlane.client.rows.waiting_statements import WaitingStatements
+from binlane.client.rows.waiting_statements import LOCK_TIMEOUT, LOCK_WAIT_S, WaitingStatements
 from binlane.client.session import ServerSession
-from binlane.errors import StoreFullError, UnsupportedError
+from binlane.errors import PeerError, StoreFullError, UnsupportedError
 from binlane.names import TableName, quote
 
 _ROWS_MAX: Final = 200_000
@@ -126,7 +126,10 @@ class _Reading:
         if self._spool.is_read or self._is_stopped():
             return
         set_up(self._session)
-        self._session.ask(f"SET SESSION net_write_timeout = {_WRITE_TIMEOUT_S}")
+        self._session.ask(
+            f"SET SESSION net_write_timeout = {_WRITE_TIMEOUT_S},"
+            f" SESSION lock_wait_timeout = {LOCK_WAIT_S}"
+        )
         note = "" if await_prepared(self._session) else UNSEEN_XA
         for state in self._spool.states:
             while not state.is_done:
@@ -158,6 +161,17 @@ class _Reading:
         except TableChangedError as error:
             self._spool.start_over(state.name, error.message)
             self._tell(state, state.refusal or f"starts over: {error.message}")
+        except PeerError as error:
+            if error.errno != LOCK_TIMEOUT:
+                raise
+            raise PeerError(
+                f"{state.name.plain}: a session of the server has held it locked for"
+                f" {LOCK_WAIT_S} s",
+                peer=str(self._session.url),
+                phase="rows",
+                errno=error.errno,
+                hint="see SHOW PROCESSLIST on the server: the reading goes on soon after its end",
+            ) from None
         except (UnsupportedError, NeverQuietError) as error:
             hint = f": {error.hint}" if error.hint else ""
             self._spool.refuse(state, f"{error.message}{hint}")

@@ -13,7 +13,10 @@ from binlane.client.session import ServerSession
 from binlane.errors import BinlaneError, PeerError
 from binlane.names import TableName
 
-_LOCK_TIMEOUT: Final = 1205
+LOCK_TIMEOUT: Final = 1205
+"""The error of a statement that waited too long for a lock."""
+LOCK_WAIT_S: Final = 10
+"""Longest wait of a reader for a table that a session holds locked, or that DDL is about to have."""
 
 
 class TableWantedError(BinlaneError):
@@ -59,6 +62,6 @@ class WaitingStatements:
             # It would have to wait behind that statement.
             self._session.ask(f"SELECT 1 FROM {self._name} LIMIT 0")  # noqa: S608  # a quoted name
         except PeerError as error:
-            if error.errno == _LOCK_TIMEOUT:
+            if error.errno == LOCK_TIMEOUT:
                 raise TableWantedError(self._name) from None
             raise

@@ -13,7 +13,21 @@ from binlane.live.gateway.handler import HandlerSession
 from binlane.live.gateway.source_privileges import SourcePrivilege
 from binlane.log.codec.packets.results import ColumnDefinition
 from binlane.statements.scope.statements import CheckBinlog, ShowChecks
-from binlane.tables.proof.verdicts import TableVerdict
+from binlane.tables.proof.verdicts import ComparisonStep, TableVerdict
+
+
+class TimedStep(Protocol):
+    """The step of a comparison that runs."""
+
+    @property
+    def step(self) -> ComparisonStep:
+        """The step as it began."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The step in one line, with its time."""
+        ...
 
 
 class Comparisons(Protocol):
@@ -22,6 +36,11 @@ class Comparisons(Protocol):
     @property
     def is_running(self) -> bool:
         """True while tables are being compared."""
+        ...
+
+    @property
+    def running(self) -> TimedStep | None:
+        """The step at which the present comparison is; None while none runs."""
         ...
 
     def verdicts(self, binlog: str) -> Sequence[TableVerdict]:
@@ -74,10 +93,30 @@ class CheckStatements:
         return RowsAnswer(columns, rows)
 
     def facts(self, names: Iterable[str]) -> list[CheckFacts]:
-        """The last verdicts on the tables of some binlogs."""
+        """The last verdicts on the tables of some binlogs, and the comparison that runs now."""
         if self.comparisons is None:
             return []
-        return [_facts(each) for name in names for each in self.comparisons.verdicts(name)]
+        running, found = self.comparisons.running, []
+        for name in names:
+            found += [_facts(each) for each in self.comparisons.verdicts(name)]
+            if running is not None and running.step.binlog == name:
+                found.append(_comparing(running))
+        return found
+
+
+def _comparing(running: TimedStep) -> CheckFacts:
+    step = running.step
+    return CheckFacts(
+        binlog=step.binlog,
+        table=step.table,
+        server=step.server,
+        finding="comparing",
+        gtid="",
+        since="",
+        rows=0,
+        checked=None,
+        outcome=running.text,
+    )
 
 
 def _facts(verdict: TableVerdict) -> CheckFacts:

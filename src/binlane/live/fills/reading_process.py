@@ -9,6 +9,7 @@ import subprocess
 import sys
 from multiprocessing.connection import Connection
 
+from binlane.child_processes import command
 from binlane.errors import BinlaneError
 from binlane.live.fills.reading_work import GivingWork, ReadingWork, RowsTold
 
@@ -37,10 +38,7 @@ class ReadingProcess:
         path = os.pathsep.join(each for each in sys.path if each)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, a module of our own
-                [
-                    *(sys.executable, "-m", "binlane.live.fills.row_process"),
-                    str(theirs.fileno()),
-                ],
+                command("binlane.live.fills.row_process", str(theirs.fileno())),
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,

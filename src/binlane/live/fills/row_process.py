@@ -41,7 +41,6 @@ from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.facts import StatementEffects
 from binlane.statements.sql.logged_statements import is_beside_tables, logged_statement
 from binlane.statements.sql.statement_kinds import VIEW_KINDS
-from binlane.tables.landing.engine_worker import end_with_parent
 
 SYSTEM_DATABASES: Final = frozenset(
     ("mysql", "sys", "information_schema", "performance_schema", "ndbinfo")
@@ -98,7 +97,6 @@ _CHUNK_BYTES: Final = 1 << 20
 def main() -> None:
     """Work until nobody gives any; `sys.argv[1]` is the number of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
     with suppress(OSError):
         os.nice(_NICE)
     serve(Connection(int(sys.argv[1])))

@@ -1,4 +1,4 @@
-"""Rounds of comparisons beside `serve`: a process of its own, of the lowest priority, every so often.
+"""Rounds of comparisons beside `serve`: a process of its own, of low priority, every so often.
 
 The process is the command `binlane verify DATA --source …`, which reads the store as any other
 reader does. So a comparison holds up neither routing nor a client, and its faults are its own.
@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import re
-import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Iterable, Sequence
@@ -21,23 +20,65 @@ from typing import Final
 
 from binlane.binlogs.store.fills import STAGING_PREFIX
 from binlane.binlogs.store.stored_groups import StoreReader
+from binlane.child_processes import command
 from binlane.client.settings import ServerUrl
 from binlane.errors import BinlaneError
 from binlane.live.capture.settings import SourceSettings
 from binlane.live.service.verify_settings import VerifySettings
 from binlane.tables.proof.kept_verdicts import KeptVerdicts, proof_directory
-from binlane.tables.proof.verdicts import ComparisonOutcome, TableVerdict
+from binlane.tables.proof.verdicts import ComparisonOutcome, ComparisonStep, TableVerdict
 from binlane.tables.ranges.served_logs import PASSWORD_FILE, server_uri
 from binlane.visible import visible
 
-_NICE: Final = 19
+_NICE: Final = 10
+"""As the process that reads rows: of two busy cores the least priority gets a hundredth of one, and no
+comparison would end."""
 _LINE_BYTES_MAX: Final = 1 << 20
 _FIRST_S: Final = 60.0
 """Longest time from the start of `serve` to its first round."""
 _FAILURE_TEXT_MAX: Final = 2000
+_SLOW_S: Final = 60.0
+"""A step that takes longer is told in the log, and again when it has taken twice as long."""
+_LOOK_S: Final = 15.0
 _HOST: Final = re.compile(r"[0-9A-Za-z_.:-]{1,255}")
 
 logger = logging.getLogger(__name__)
+
+
+class RunningStep:
+    """The step at which a process of comparisons is.
+
+    Args:
+        step: The step as the process told it.
+        process_id: Number of the process that is at it.
+
+    Attributes:
+        step: The step as the process told it.
+    """
+
+    def __init__(self, step: ComparisonStep, process_id: int) -> None:
+        self.step = step
+        self._process_id = process_id
+        self._waited_s = _waited_s(process_id)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the step began."""
+        return max(0.0, time.time() - self.step.since_s)
+
+    @property
+    def text(self) -> str:
+        """The step in one line, with its time, and the part of it spent waiting for a processor."""
+        seconds = self.seconds
+        waited_s = _waited_s(self._process_id) - self._waited_s
+        is_starved = seconds > 1.0 and waited_s > seconds / 2
+        waiting = f", {waited_s:.0f} s of it waiting for a processor" if is_starved else ""
+        return f"{self.step.text}, for {seconds:.0f} s{waiting}"
+
+    @property
+    def is_slow(self) -> bool:
+        """True if somebody should know that it takes long."""
+        return self.seconds > _SLOW_S
 
 
 class ProofRuns:
@@ -48,6 +89,11 @@ class ProofRuns:
         source: The server that is captured.
         data_dir: The directory of the store.
         registered: Gives binlog, host and port of the replicas that registered with an address.
+
+    Attributes:
+        running: The step at which the present round is; None between two rounds.
+        problem: The reason why the last round failed; empty if it did not.
+        ended_s: Time at which the last round ended, in seconds since 1970; None before the first.
     """
 
     def __init__(
@@ -66,6 +112,7 @@ class ProofRuns:
         self._wakes = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._process: Process | None = None
+        self.running: RunningStep | None = None
         self.problem = ""
         self.ended_s: float | None = None
 
@@ -127,11 +174,11 @@ class ProofRuns:
     async def _round(self, names: Sequence[str]) -> None:
         """Compare once; all binlogs if none is named."""
         begun_s = time.monotonic()
-        command = self._command(names)
-        if not command:
+        line = self._command(names)
+        if not line:
             return
         process = self._process = await asyncio.create_subprocess_exec(
-            *command,
+            *line,
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=PIPE,
@@ -139,12 +186,17 @@ class ProofRuns:
             # The source's password may be empty, and nobody else's is to be tried.
             env={**os.environ, "MYSQL_PWD": ""},
         )
+        begins = ComparisonStep(doing="its process begins", since_s=time.time())
+        self.running = RunningStep(begins, process.pid)
+        watching = asyncio.create_task(self._tell_slow_steps())
         try:
             with suppress(ProcessLookupError, PermissionError):
                 os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
-            _, said = await asyncio.gather(self._take_verdicts(process), _text_of(process))
+            _, said = await asyncio.gather(self._take_lines(process), _text_of(process))
             status = await process.wait()
         finally:
+            watching.cancel()
+            self.running = None
             await self._kill()
         await asyncio.to_thread(self._read_kept)
         self.ended_s = time.time()
@@ -162,23 +214,46 @@ class ProofRuns:
         if not binlogs:
             return []
         source, settings = self._source, self._settings
-        command = [sys.executable, "-m", "binlane", "verify"]
-        command += [f"{self._data_dir}#{name}" for name in binlogs]
-        command += ["--source", _uri(source.url, source.password_file), "--json", "--quiet"]
-        command += ["--rows-per-second", str(settings.rows_per_s)]
+        options = [f"{self._data_dir}#{name}" for name in binlogs]
+        options += [
+            "--source",
+            _uri(source.url, source.password_file),
+            "--json",
+            "--steps",
+            "--quiet",
+        ]
+        options += ["--rows-per-second", str(settings.rows_per_s)]
         for url in self._replicas():
-            command += ["--replica", url]
-        return command
+            options += ["--replica", url]
+        return command("binlane", "verify", *options)
 
     def _replicas(self) -> list[str]:
         registered = registered_urls(self._settings, self._source.url.scheme, self._registered())
         return list(dict.fromkeys([*self._settings.replicas, *registered]))
 
-    async def _take_verdicts(self, process: Process) -> None:
+    async def _take_lines(self, process: Process) -> None:
+        """Take steps and verdicts as the process prints them."""
         assert process.stdout is not None, "it is a pipe"
         async for line in process.stdout:
             with suppress(ValueError, KeyError, TypeError):
-                self._take(TableVerdict.parse(json.loads(line)))
+                values = json.loads(line)
+                if "step" in values:
+                    step = ComparisonStep.parse(values["step"])
+                    self.running = RunningStep(step, process.pid)
+                else:
+                    self._take(TableVerdict.parse(values))
+
+    async def _tell_slow_steps(self) -> None:
+        """Tell the log of each step that takes long: a comparison that comes to no end is seen."""
+        told, due_s = self.running, _SLOW_S
+        while (running := self.running) is not None:
+            if running is not told:
+                told, due_s = running, _SLOW_S
+            if running.seconds > due_s:
+                due_s *= 2
+                extra = {"binlog": running.step.binlog}
+                logger.warning("comparisons: %s", visible(running.text), extra=extra)
+            await asyncio.sleep(_LOOK_S)
 
     def _take(self, verdict: TableVerdict) -> None:
         known = self._verdicts.setdefault(verdict.binlog, {})
@@ -251,6 +326,15 @@ def registered_urls(
         url = ServerUrl(user=settings.replica_user, host=host, port=port, scheme=scheme)
         found.append(f"{_uri(url, settings.replica_password_file)}#{binlog}")
     return found
+
+
+def _waited_s(process_id: int) -> float:
+    """Time that a process was ready to run and had no processor; 0 where the system does not tell."""
+    try:
+        schedule = Path(f"/proc/{process_id}/schedstat").read_text(encoding="ascii").split()
+        return int(schedule[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 async def _text_of(process: Process) -> str:

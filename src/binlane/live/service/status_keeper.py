@@ -30,6 +30,7 @@ from binlane.live.web.rate_history import NO_RATES, SAMPLE_S, History, Written
 from binlane.live.web.status_values import (
     BinlogStatus,
     CheckStatus,
+    ComparingStatus,
     FillStatus,
     IncidentStatus,
     PortStatus,
@@ -183,6 +184,7 @@ class StatusKeeper:
             archive_uri="" if archive is None else archive.uri,
             refused=self._dumps.refused,
             checks_problem="" if self._proofs is None else self._proofs.problem,
+            comparing=_comparing(self._proofs),
         )
 
     def _binlog_status(
@@ -291,6 +293,21 @@ class StatusKeeper:
             problem="" if self._port is None else self._port.problem,
             workers=self._workers(),
         )
+
+
+def _comparing(proofs: ProofRuns | None) -> ComparingStatus | None:
+    if proofs is None or (running := proofs.running) is None:
+        return None
+    step = running.step
+    return ComparingStatus(
+        binlog=step.binlog,
+        table=step.table,
+        server=step.server,
+        step=step.doing,
+        since_at_s=step.since_s,
+        text=running.text,
+        is_slow=running.is_slow,
+    )
 
 
 def _check(verdict: TableVerdict) -> CheckStatus:

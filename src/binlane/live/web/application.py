@@ -39,6 +39,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "port": _plain(status.port),
         "process": _plain(status.process),
         "archive_uri": status.archive_uri or None,
+        "comparing": None if status.comparing is None else _plain(status.comparing),
     }
 
 

@@ -99,6 +99,17 @@ def _checks(status: Status) -> Iterator[Metric]:
         if binlog.checks
         for finding in _FINDINGS
     }
+    if (comparing := status.comparing) is not None:
+        labels = {
+            "binlog": comparing.binlog,
+            "table": comparing.table,
+            "server": comparing.server,
+            "step": comparing.step,
+        }
+        yield (
+            *("binlane_comparing_seconds", "gauge", "Time since the present step of a comparison"),
+            [Sample(round(status.at_s - comparing.since_at_s, 3), labels)],
+        )
     if not counts:
         return
     yield (

@@ -113,6 +113,29 @@ DIFFERENT: Final = "different"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparingStatus:
+    """The comparison that runs at present, and the step at which it is.
+
+    Attributes:
+        binlog: Name of the binlog that is compared.
+        table: The table's name as `database.table`; empty where the step is not about one.
+        server: `source`, or a replica's address; empty where the step is not about one.
+        step: The work or the wait in some words.
+        since_at_s: The begin of the step, in seconds since 1970.
+        text: All of that in one line, with the time spent waiting for a processor where it is long.
+        is_slow: True if the step takes longer than a minute.
+    """
+
+    binlog: str
+    table: str
+    server: str
+    step: str
+    since_at_s: float
+    text: str
+    is_slow: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckStatus:
     """The last comparison of a table of a binlog with a server.
 
@@ -431,6 +454,7 @@ class Status:
         archive_uri: The URI of the archive of copies; empty without one.
         refused: Replicas whose dumps ended with an error, and why, until they come again.
         checks_problem: The reason why the last round of comparisons failed; empty if it did not.
+        comparing: The comparison that runs at present; None if none does.
     """
 
     at_s: float
@@ -442,6 +466,7 @@ class Status:
     archive_uri: str = ""
     refused: Sequence[str] = ()
     checks_problem: str = ""
+    comparing: ComparingStatus | None = None
 
     @property
     def problems(self) -> list[str]:
@@ -470,4 +495,6 @@ class Status:
         found += self.refused
         if self.checks_problem:
             found.append(f"tables are not compared: {self.checks_problem}")
+        if self.comparing is not None and self.comparing.is_slow:
+            found.append(f"a comparison takes long: {self.comparing.text}")
         return [" ".join(note.split()) for note in found if note]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -22,6 +22,7 @@ from binlane.client.rows.settled_places import (
     written_place,
 )
 from binlane.client.rows.table_rows import TableRows
+from binlane.client.rows.waiting_statements import LOCK_WAIT_S, TableWantedError, WaitingStatements
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError, UnsupportedError
@@ -39,6 +40,7 @@ from binlane.tables.ranges.served_logs import file_of
 
 CHUNK_ROWS: Final = 20_000
 _PAUSE_S: Final = 0.05
+_LOOK_S: Final = 1.0
 _ATTEMPTS: Final = 20
 _PREPARED_S: Final = 2.0
 """Longest wait for XA transactions that are prepared."""
@@ -142,14 +144,15 @@ class Pace:
         self._rows_per_s = rows_per_s
         self._due_s = time.monotonic()
 
-    def read(self, rows: int) -> None:
-        """Wait as long as reading some rows may take."""
+    def read(self, rows: int, look: Callable[[], None] = lambda: None) -> None:
+        """Wait as long as reading some rows may take; `look` is called before, and each second."""
+        look()
         if not self._rows_per_s:
             return
-        now_s = time.monotonic()
-        self._due_s = max(self._due_s, now_s - 1.0) + rows / self._rows_per_s
-        if self._due_s > now_s:
-            time.sleep(self._due_s - now_s)
+        self._due_s = max(self._due_s, time.monotonic() - 1.0) + rows / self._rows_per_s
+        while (left_s := self._due_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, _LOOK_S))
+            look()
 
 
 class ComparedServer:
@@ -166,9 +169,18 @@ class ComparedServer:
     def __init__(self, address: ServerAddress, pace: Pace) -> None:
         self.address = address
         self._pace = pace
-        self._session = ServerSession(address.url, address.password)
-        set_up(self._session)
+        self._session = self._opened()
         self.flavor = flavor_of(self._session.version)
+
+    def _opened(self) -> ServerSession:
+        session = ServerSession(self.address.url, self.address.password)
+        try:
+            set_up(session)
+            session.ask(f"SET SESSION lock_wait_timeout = {LOCK_WAIT_S}")
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     def close(self) -> None:
         """Let go of the server."""
@@ -329,10 +341,33 @@ class ComparedServer:
         Raises:
             TableChangedError: If the table is no longer what it was.
             UnsupportedError: If a value cannot be had as the log has it.
+            TableWantedError: If a statement waits for the table, which has no key and so is read in
+                one piece: nothing of it is held any more.
             PeerError: If the server goes away.
         """
-        reader = TableRows(self._session, table)
         hasher = RowHasher(table.table_map(1), self.flavor)
+        if table.source.key:
+            yield from self._ranges(TableRows(self._session, table), hasher, watch, is_stopped)
+            return
+        with closing(WaitingStatements(self._session, table.name)) as waiting:
+            try:
+                yield from self._ranges(
+                    TableRows(self._session, table), hasher, watch, is_stopped, waiting.look
+                )
+            except TableWantedError:
+                self._session.close()
+                self._session = self._opened()
+                raise
+
+    def _ranges(  # what is read, and who is asked meanwhile
+        self,
+        reader: TableRows,
+        hasher: RowHasher,
+        watch: WatchedChanges,
+        is_stopped: Callable[[], bool],
+        look: Callable[[], None] = lambda: None,
+    ) -> Generator[Hashes, None, None]:
+        """Give the hashes of rows, and look for whoever wants the table behind each piece."""
         for low, high in reader.ranges(CHUNK_ROWS):
             for batch in reader.read(low, high):
                 hashes, starts = hasher.hash(batch.images)
@@ -341,7 +376,7 @@ class ComparedServer:
                 yield hashes
                 if is_stopped():
                     return
-                self._pace.read(len(hashes))
+                self._pace.read(len(hashes), look)
 
     def open_snapshot(self) -> Position:
         """Begin a transaction that sees exactly the rows as of a position, which is returned.

@@ -92,9 +92,8 @@ class Comparison(TableComparisons):
         directory: Path,
         limits: ComparisonLimits,
     ) -> None:
-        super().__init__(binlog, server)
+        super().__init__(binlog, server, limits)
         self._directory = directory
-        self._limits = limits
         self._waits = ProgressWaits(binlog, server, limits)
 
     def missing(self, name: TableName) -> Comparing:
@@ -159,7 +158,9 @@ class Comparison(TableComparisons):
         self, table: LoggedTable, rows: HashFile, wanted: frozenset[int]
     ) -> Generator[Callable[[], None], None, _Look]:
         name, described = table.name, self._binlog.described
+        self._tell(name, "waiting until the server has all that the binlog has")
         self._waits.await_server()
+        self._tell(name, "reading its rows")
         watch = WatchedChanges(name, changes_max=self._limits.changes_max, wanted=wanted)
         described.watches[name] = watch
         try:

@@ -10,6 +10,7 @@ from typing import Final
 from binlane.positions import GtidPosition, GtidSet, Position
 from binlane.tables.proof.compared_server import ComparedServer
 from binlane.tables.proof.described_binlog import DescribedBinlog
+from binlane.tables.proof.verdicts import ComparisonStep
 
 _PAUSE_S: Final = 0.1
 
@@ -30,11 +31,13 @@ class ComparisonLimits:
         wait_s: Longest wait for a replica or the binlog to come to a position.
         changes_max: Changes of one table that are kept while it is read.
         is_stopped: True if the comparison is to end early.
+        observe: Told of each step before it begins.
     """
 
     wait_s: float = 60.0
     changes_max: int = 20_000_000
     is_stopped: Callable[[], bool] = lambda: False
+    observe: Callable[[ComparisonStep], None] = lambda _: None
 
 
 class ProgressWaits:

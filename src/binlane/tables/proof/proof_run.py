@@ -30,7 +30,7 @@ from binlane.tables.proof.kept_verdicts import (
 from binlane.tables.proof.progress_waits import ComparisonLimits
 from binlane.tables.proof.replica_comparison import ReplicaComparison
 from binlane.tables.proof.table_comparisons import TableComparisons
-from binlane.tables.proof.verdicts import ComparisonOutcome, TableVerdict
+from binlane.tables.proof.verdicts import ComparisonOutcome, ComparisonStep, TableVerdict
 from binlane.tables.ranges.served_logs import ServerPlace
 
 _LOCK_FILE: Final = "lock"
@@ -156,6 +156,9 @@ class _Round:
     ) -> Iterator[TableVerdict]:
         """Compare with the source, and then with replicas."""
         binlog = self._binlog
+        self._plan.limits.observe(
+            ComparisonStep(binlog=binlog.name, doing="following the binlog", since_s=time.time())
+        )
         binlog.advance(binlog.mark)
         tables = self._tables(source)
         comparison = Comparison(binlog, source, self._directory, self._plan.limits)

@@ -113,10 +113,9 @@ class ReplicaComparison(TableComparisons):
         directory: Path,
         limits: ComparisonLimits,
     ) -> None:
-        super().__init__(binlog, replica)
+        super().__init__(binlog, replica, limits)
         self._source = source
         self._directory = directory
-        self._limits = limits
         self._waits = ProgressWaits(binlog, replica, limits)
         self._by_binlog = Comparison(binlog, replica, directory, limits)
         self._filter = replica.replication_filter()
@@ -179,7 +178,7 @@ class ReplicaComparison(TableComparisons):
     def missing(self, name: TableName) -> Comparing:
         """As `TableComparisons.missing`, for a table of the source or of the binlog."""
         self._check_filter(name)
-        self._open_window()
+        self._open_window(name)
         is_there = not self._server.lacks(name)
         is_wanted = not self._source.lacks(name)
         log = yield from self._changes_at_source(name)
@@ -209,10 +208,12 @@ class ReplicaComparison(TableComparisons):
 
     # One reading ----------------------------------------------------------------------------------
 
-    def _open_window(self) -> None:
+    def _open_window(self, name: TableName) -> None:
         """Begin to read tables, unless others are being read that wait for the source's log."""
         if self._window is None:
+            self._tell(name, "waiting until the replica has all that the source has")
             self._window = self._meet()
+            self._tell(name, "reading its rows")
 
     def _meet(self) -> _Window:
         """Wait until the replica has done all that the source shows now."""
@@ -233,7 +234,7 @@ class ReplicaComparison(TableComparisons):
             ]
             watches = [WatchedChanges(name, wanted=wanted) for _ in files]
             sides = (self._source, theirs), (self._server, own)
-            self._open_window()
+            self._open_window(name)
             for (server, table), file, watch in zip(sides, files, watches, strict=True):
                 file.begin()
                 with closing(server.rows(table, watch, limits.is_stopped)) as pieces:

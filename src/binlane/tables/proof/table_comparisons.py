@@ -14,12 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from binlane.client.rows.logged_table import TableChangedError
+from binlane.client.rows.waiting_statements import LOCK_TIMEOUT, LOCK_WAIT_S, TableWantedError
 from binlane.errors import CodecError, PeerError, UnsupportedError
 from binlane.names import TableName
 from binlane.tables.proof.compared_server import GONE, ComparedServer
 from binlane.tables.proof.described_binlog import DescribedBinlog
-from binlane.tables.proof.progress_waits import InterruptedReadingError, NotComparableError
-from binlane.tables.proof.verdicts import ComparisonOutcome, TableVerdict
+from binlane.tables.proof.progress_waits import (
+    ComparisonLimits,
+    InterruptedReadingError,
+    NotComparableError,
+)
+from binlane.tables.proof.verdicts import ComparisonOutcome, ComparisonStep, TableVerdict
 
 Comparing = Generator[Callable[[], None], None, TableVerdict]
 """A comparison of one table: it gives functions, goes on when they were called, and ends in a verdict."""
@@ -39,11 +44,15 @@ class TableComparisons(ABC):
     Args:
         binlog: The binlog, which is followed as far as comparing needs.
         server: The server to compare with.
+        limits: Limits that hold for each comparison; who observes them is told of each step.
     """
 
-    def __init__(self, binlog: DescribedBinlog, server: ComparedServer) -> None:
+    def __init__(
+        self, binlog: DescribedBinlog, server: ComparedServer, limits: ComparisonLimits
+    ) -> None:
         self._binlog = binlog
         self._server = server
+        self._limits = limits
 
     @abstractmethod
     def compare(self, name: TableName) -> Comparing:
@@ -81,6 +90,7 @@ class TableComparisons(ABC):
                 yield from self._start(left, waiting)
                 if not waiting:
                     return
+                self._tell(waiting[0].name, "waiting until the binlog has all that was read")
                 failures = _done(each.need for each in waiting)
                 for table in tuple(waiting):
                     waiting.remove(table)
@@ -92,6 +102,17 @@ class TableComparisons(ABC):
     def not_compared(self, name: TableName, reason: str) -> TableVerdict:
         """The verdict on a table that could not be compared."""
         return self._verdict(name, ComparisonOutcome.NOT_COMPARED, reason=reason)
+
+    def _tell(self, name: TableName, doing: str) -> None:
+        """Tell whoever observes which step of a table's comparison begins."""
+        step = ComparisonStep(
+            binlog=self._binlog.name,
+            table=name.plain,
+            server=self._server.address.label,
+            doing=doing,
+            since_s=time.time(),
+        )
+        self._limits.observe(step)
 
     def _verdict(self, name: TableName, finding: ComparisonOutcome, **facts: Any) -> TableVerdict:
         return TableVerdict(
@@ -122,13 +143,18 @@ class TableComparisons(ABC):
     ) -> Iterator[TableVerdict]:
         """Go on with a table until it waits again, or has its verdict."""
         while True:
+            is_begun = table.need is not _no_need
+            self._tell(table.name, "comparing its rows" if is_begun else "reading its rows")
             try:
                 table.need = (
                     next(table.comparing) if failure is None else table.comparing.throw(failure)
                 )
             except StopIteration as end:
                 yield table.timed(end.value)
-            except (NotComparableError, UnsupportedError, TableChangedError, PeerError) as error:
+            except (
+                *(NotComparableError, UnsupportedError, TableChangedError, TableWantedError),
+                PeerError,
+            ) as error:
                 if _is_lost(error):
                     raise
                 if table.is_again(error):
@@ -170,7 +196,9 @@ class _ComparedTable:
 
     def is_again(self, error: Exception) -> bool:
         """True if the comparison is begun once more behind an error."""
-        is_passing = isinstance(error, InterruptedReadingError | TableChangedError)
+        is_passing = isinstance(
+            error, InterruptedReadingError | TableChangedError | TableWantedError
+        )
         if not is_passing or self.attempts >= _ATTEMPTS:
             return False
         self.attempts += 1
@@ -203,6 +231,8 @@ def _is_lost(error: Exception) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, PeerError) and error.errno in GONE:
         return "it was dropped meanwhile"
-    if isinstance(error, CodecError | PeerError):
+    if isinstance(error, PeerError) and error.errno == LOCK_TIMEOUT:
+        return f"a session of the server held it locked for {LOCK_WAIT_S} s"
+    if isinstance(error, CodecError | PeerError | TableWantedError):
         return error.message
     return str(error)

@@ -51,6 +51,37 @@ class FirstDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonStep:
+    """The work that a comparison does at present, or the thing that it waits for.
+
+    Attributes:
+        binlog: Name of the binlog that is compared; empty before it is known.
+        table: Name of the table, `shop.orders`; empty where it is not about one table.
+        server: `source`, or a replica's address; empty where it is not about one server.
+        doing: The work or the wait in some words, such as `reading its rows`.
+        since_s: Begin of the step, in seconds since 1970.
+    """
+
+    binlog: str = ""
+    table: str = ""
+    server: str = ""
+    doing: str
+    since_s: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The step in one line for people, without its time."""
+        of_table = f"{self.table} ({self.server}): " if self.table else ""
+        of_binlog = f"binlog {self.binlog}: " if self.binlog else ""
+        return f"{of_binlog}{of_table}{self.doing}"
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Self:
+        """Read the plain values of a step; what another version of binlane wrote is left out."""
+        return cls(**{name: values[name] for name in cls.__dataclass_fields__ if name in values})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableVerdict:
     """The last comparison of a table of a binlog with a server.
 

@@ -87,7 +87,10 @@ def _not_there(files: Sequence[StoredLogFile], place: Offset) -> StoreError:
         hint = f"name the log that holds {place.file}, or {_ANEW}"
     elif place.number < first.number:
         what = f"it begins with {first.name}: the file was purged"
-        hint = f"bring the file back from a backup, or {_ANEW}"
+        hint = (
+            f"bring the file back from a backup, or {_ANEW}: a binlog of binlane that was compacted "
+            "(ALTER BINLOG … COMPACT) has all rows of its tables at its new beginning"
+        )
     elif place.number > last.number:
         what = f"it ends with {last.name}: its files were numbered anew"
         hint = f"the log was reset (RESET MASTER), or is another server's: {_ANEW}"

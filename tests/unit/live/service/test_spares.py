@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-from tests.serve_process import wait_until
+from binlane.child_processes import command
+from tests.serve_process import is_alive, wait_until
 
 _PROGRAM = """
 import asyncio, os, signal, sys
@@ -52,27 +52,20 @@ def test_spares_do_their_work_once_and_end_with_who_forked_them() -> None:
     assert done.returncode == 0, done.stderr
     assert "SystemExit: 7" in done.stderr
     # Whoever is told of its end may take a moment.
-    wait_until(lambda: not _is_alive(int(done.stdout)))
+    wait_until(lambda: not is_alive(int(done.stdout)))
 
 
 def test_what_is_started_behind_the_end_of_its_parent_loads_nothing() -> None:
     """It would hold the port, which a program that starts again needs, for as long as it loads."""
-    parent = str(os.getppid())  # whoever started it, but not its parent
+    program, *line = command("binlane.live.service.workers.spares")
+    line[2] = str(os.getppid())  # whoever started it, but not its parent
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "binlane.live.service.workers.spares", parent],
+        [program, "-X", "importtime", *line],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "binlane.live.service.workers" in done.stderr
-    assert "binlane.live.service.workers.worker" not in done.stderr
-
-
-def _is_alive(process_id: int) -> bool:
-    try:
-        state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+    assert "binlane.version" in done.stderr
+    assert "binlane.live" not in done.stderr

@@ -21,10 +21,12 @@ class _Script(TableComparisons):
 
     Attributes:
         calls: What happened, in order.
+        steps: The steps that were told, in order.
     """
 
     def __init__(self, script: dict[TableName, list[list[object]]]) -> None:
         self.calls: list[str] = []
+        self.steps: list[str] = []
         self._script = script
 
     def compare(self, name: TableName) -> Comparing:
@@ -60,6 +62,9 @@ class _Script(TableComparisons):
             reason=facts.get("reason", ""),
         )
 
+    def _tell(self, name: TableName, doing: str) -> None:
+        self.steps.append(f"{name.table}: {doing}")
+
     def told(self) -> list[tuple[str, str]]:
         """Tables in the order of their verdicts, each with why it was not compared."""
         tables = [(name, True) for name in self._script]
@@ -71,6 +76,12 @@ def test_tables_wait_together() -> None:
     assert script.told() == [("c", ""), ("a", ""), ("b", "")]
     assert script.calls == [
         *("a waits", "b waits", "c ends", "mark", "a ends", "b waits", "mark", "b ends"),
+    ]
+    waiting = "waiting until the binlog has all that was read"
+    assert script.steps == [
+        *("a: reading its rows", "b: reading its rows", "c: reading its rows", f"a: {waiting}"),
+        *("a: comparing its rows", "b: comparing its rows", f"b: {waiting}"),
+        "b: comparing its rows",
     ]
 
 

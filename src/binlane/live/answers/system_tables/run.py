@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from binlane.child_processes import isolated_command
 from binlane.errors import StatementError
 from binlane.live.answers.system_tables.query_turns import QueryTurns
 from binlane.live.answers.system_tables.system_columns import TABLES, Snapshot
@@ -158,7 +158,7 @@ async def _ask(data: bytes, limits: QueryLimits, circumstances: SessionFunctions
     """
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(_WORKER)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+            *isolated_command(str(_WORKER)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL
         )
     except OSError as error:
         raise StatementError(

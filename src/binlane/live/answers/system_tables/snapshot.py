@@ -63,7 +63,8 @@ class CheckFacts:
         binlog: Name of the table's binlog.
         table: The table's name as `database.table`.
         server: `source`, or a replica's address.
-        finding: The words `equal`, `different` or `not compared`.
+        finding: The words `equal`, `different` or `not compared`; `comparing` for the comparison that
+            runs at present.
         gtid: The position as of which the table was compared.
         since: The position from which on changes were compared; empty of a whole table.
         rows: The number of rows on the server.

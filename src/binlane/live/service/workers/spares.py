@@ -2,26 +2,23 @@
 
 Loading them is most of what a worker's start costs. So who is to have workers forks them before it
 has threads, connections or a store of its own: each waits for the descriptors of its work, and ends
-with the process that forked it. Whatever takes the place of one that has ended is a program of its own:
-`python -m binlane.live.service.workers.spares`, with the number of the process that starts it and
-the descriptors. It, too, ends with that process, from before it loads anything.
+with the process that forked it. Whatever takes the place of one that has ended is a program of its own,
+by `child_processes.command`, with the descriptors.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import signal
 import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Final, NoReturn
 
-_DIE_WITH_PARENT: Final = 1
-"""PR_SET_PDEATHSIG of Linux."""
+from binlane.child_processes import end_with
+
 _GO: Final = b"\1"
 _DESCRIPTORS_MAX: Final = 64
 
@@ -97,22 +94,19 @@ class Spares:
         return self._left.popleft() if self._left else None
 
 
-def _end_with(parent: int) -> None:
-    """Have the process that started this one say when to end, and end with it."""
+def _heed_parent_alone() -> None:
+    """Let the process that started this one say when to end."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    with suppress(OSError, AttributeError):
-        # The port must not stay taken while this one finds out that the other is gone.
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-    if os.getppid() != parent:  # it was gone before
-        os._exit(1)
 
 
 def _work(parent: int, channel: socket.socket, work: Callable[[Sequence[int]], None]) -> NoReturn:
     """Do a forked process's work, and nothing of the process before it."""
     status = 1
     try:
-        _end_with(parent)
+        _heed_parent_alone()
+        # The port must not stay taken while this one finds out that the other is gone.
+        end_with(parent)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -130,8 +124,8 @@ def _work(parent: int, channel: socket.socket, work: Callable[[Sequence[int]], N
 
 def main() -> None:
     """Work in the place of a process that has ended."""
-    parent, *descriptors = map(int, sys.argv[1:])
-    _end_with(parent)
+    descriptors = [int(number) for number in sys.argv[1:]]
+    _heed_parent_alone()
     from binlane.live.service.workers.worker import work  # noqa: PLC0415  # takes a second
 
     work(descriptors)

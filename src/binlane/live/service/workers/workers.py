@@ -7,7 +7,6 @@ import errno
 import logging
 import os
 import socket
-import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
+from binlane.child_processes import command
 from binlane.errors import BinlaneError
 from binlane.live.answers.access import Access
 from binlane.live.answers.port_answers import PortAnswers
@@ -372,8 +372,7 @@ class Workers:
             else:
                 return spare
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "binlane.live.service.workers.spares"),
-            *map(str, (os.getpid(), *descriptors)),
+            *command("binlane.live.service.workers.spares", *map(str, descriptors)),
             stdin=DEVNULL,
             pass_fds=descriptors,
         )

@@ -6,7 +6,7 @@ The files lie beside the tables until the log is landed up to the place of the r
 from __future__ import annotations
 
 import uuid
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self
@@ -22,6 +22,7 @@ from binlane.client.rows.settled_places import (
     open_snapshot,
     set_up,
 )
+from binlane.client.rows.waiting_statements import TableWantedError, WaitingStatements
 from binlane.client.session import ServerSession
 from binlane.client.text_results import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
@@ -172,7 +173,7 @@ def snapshot_chunk(work: ChunkWork) -> ChunkResult | ChunkTrouble:
     """
     try:
         return _read(work)
-    except TableChangedError as error:
+    except (TableChangedError, TableWantedError) as error:
         return ChunkTrouble(what=error.message, is_passing=True)
     except (UnsupportedError, NeverQuietError) as error:
         return ChunkTrouble(what=f"{error.message}: {error.hint}", is_passing=False)
@@ -188,9 +189,17 @@ def _read(work: ChunkWork) -> ChunkResult:
         files = _ChunkFiles(work, place)
         try:
             statement = work.table.select + between(work.table.key, work.low, work.high)
-            with closing(session.stream(statement)) as pieces:
+            with ExitStack() as stack:
+                pieces = stack.enter_context(closing(session.stream(statement)))
+                waiting = None
+                if work.place is None:
+                    waiting = stack.enter_context(
+                        closing(WaitingStatements(session, work.table.name))
+                    )
                 for piece in pieces:
                     files.add(piece)
+                    if waiting is not None:
+                        waiting.look()
             # A definition that is still the same now was the same for the read.
             check_definition(session, work.table.name, work.table.create)
         except BinlaneError as error:

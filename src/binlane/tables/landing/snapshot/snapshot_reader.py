@@ -40,7 +40,7 @@ from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.tables.ranges.served_logs import ServerPlace
 
 ATTEMPTS_MAX: Final = 3
-"""Number of times that a table is begun whose definition changes while it is read."""
+"""Number of times that a table is begun that changes, or is wanted by a statement, while it is read."""
 CHUNK_BYTES: Final = 48 << 20
 _CHUNK_ROWS_MAX: Final = 500_000
 _ROW_BYTES_GUESS: Final = 200
@@ -203,14 +203,19 @@ class SnapshotReader:
     # One table ------------------------------------------------------------------------------------
 
     def _begun(
-        self, name: TableName, place: SnapshotPlace, rows: int, before: SnapshotRecord | None
+        self,
+        name: TableName,
+        place: SnapshotPlace,
+        rows: int,
+        before: SnapshotRecord | None,
+        why: str = "its definition changed while it was read",
     ) -> SnapshotRecord | None:
         """A record of a new snapshot; None where there can be none, which is told."""
         attempt = 1 if before is None else before.attempt + 1
         if before is not None:
             self._records.remove(before)
         if attempt > ATTEMPTS_MAX:
-            self._tell(name, f"its definition changed {ATTEMPTS_MAX} times while it was read")
+            self._tell(name, f"it was begun {ATTEMPTS_MAX} times, at last: {why}")
             return None
         try:
             table = self._table(name)
@@ -285,9 +290,11 @@ class SnapshotReader:
             reading.is_planned = reading.low is None
         return reading
 
-    def _again(self, record: SnapshotRecord) -> _Reading | None:
+    def _again(
+        self, record: SnapshotRecord, why: str = "its definition changed while it was read"
+    ) -> _Reading | None:
         place = settled_place(self.session)
-        fresh = self._begun(record.name, place, record.expected, record)
+        fresh = self._begun(record.name, place, record.expected, record, why)
         if fresh is None:
             return None
         self._records.put(fresh)
@@ -388,7 +395,7 @@ class SnapshotReader:
         if reading.trouble is None:
             return None
         if reading.trouble.is_passing:
-            return self._again(record)
+            return self._again(record, reading.trouble.what)
         self._records.remove(record)
         self._tell(record.name, reading.trouble.what)
         return None
