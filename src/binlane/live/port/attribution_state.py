@@ -36,7 +36,10 @@ from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan, TextPart
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
 
-_TOLD_MOST: Final = 8192
+_TOLD_LEAST: Final = 8192
+_TOLD_MOST: Final = 256 << 10
+"""Groups that were told and not read yet: numbers at which those that were read are looked for, and at which the
+oldest are forgotten, so that they go as rows."""
 _KEPT_SESSIONS: Final = 1024
 _PATIENCE_LEAST_S: Final = 0.05
 _INSERT_ID_KIND: Final = b"\x02"
@@ -152,6 +155,7 @@ class AttributionState:
         self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
         self._waiting: dict[GroupNumber, _Waiting] = {}
         self._order = 0
+        self._told_most = _TOLD_LEAST
         # Threads of sessions with something that is not done with, and of some without.
         self._busy: set[int] = set()
 
@@ -241,14 +245,14 @@ class AttributionState:
         found = [
             (thread_id, one)
             for thread_id in self._busy
-            for one in self.sessions[thread_id].statements
+            for one in self.sessions[thread_id].undecided()
             if (one.is_split or _may_have_made(one))
             and (one.is_for_all or any(map(group.could_be, self._plans_of(one) or ())))
         ]
         others = frozenset(
             thread_id
             for thread_id in self._busy
-            if any(map(self._may_make_anything, self.sessions[thread_id].statements))
+            if any(map(self._may_make_anything, self.sessions[thread_id].undecided()))
         )
         self._waiting[arrival.point] = _Waiting(arrival, tuple(found), others)
         self.open[arrival.point] = 0
@@ -404,7 +408,7 @@ class AttributionState:
             stream, first, last = statement.last[0]
             if (not first or first == last) and self.progress.read.get(stream, 0) < last:
                 self.told[stream, last] = thread_id
-                if self._waiting or len(self.told) > _TOLD_MOST:
+                if self._waiting or len(self.told) > self._told_most:
                     self._end_told()
                 return
         for point in statement.told():
@@ -423,11 +427,23 @@ class AttributionState:
         self._end_told()
 
     def _end_told(self) -> None:
-        if len(self.told) > _TOLD_MOST:
-            for point in tuple(self.told)[: _TOLD_MOST // 2]:
-                del self.told[point]
+        if len(self.told) > self._told_most:
+            self._drop_told()
         if self._waiting:
             self._end_waiting()
+
+    def _drop_told(self) -> None:
+        """Let go of groups that will not be read any more; if that is not enough, of those told first."""
+        read = self.progress.read
+        self.told = {
+            point: thread_id
+            for point, thread_id in self.told.items()
+            if read.get(point[0], 0) < point[1]
+        }
+        for point in tuple(self.told)[: max(0, len(self.told) - _TOLD_MOST)]:
+            del self.told[point]
+        # Reading may be far behind: what is to come is looked through seldom.
+        self._told_most = max(_TOLD_LEAST, 2 * len(self.told))
 
     def _end_waiting(self) -> None:
         """Let groups go as rows that no statement under way can have made any more."""
@@ -457,7 +473,7 @@ class AttributionState:
         return any(
             one.is_split or _may_have_made(one)
             for thread_id in self._busy
-            for one in self.sessions[thread_id].statements
+            for one in self.sessions[thread_id].undecided()
         )
 
     def may_name(self, point: GroupNumber, binlog: str) -> bool:
@@ -513,10 +529,7 @@ class AttributionState:
     def forget(self) -> None:
         """Forget all groups: the source is another one."""
         for groups in self.sessions.values():
-            groups.arrivals.clear()
-            groups.statements.clear()
-            groups.unanswered.clear()
-            groups.told.clear()
+            groups.clear()
         for points in (self.open, self._waiting, self.told):
             points.clear()
         self.findings.clear()

@@ -164,4 +164,4 @@ class Recovery:
 
     def _drop_over(self, groups: SessionGroups) -> None:
         while groups.statements and groups.is_over(groups.statements[0], self.read):
-            groups.statements.popleft()
+            groups.end_first()

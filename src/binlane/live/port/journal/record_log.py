@@ -148,6 +148,10 @@ class RecordLog:
         self.due_bytes = 0
         self._is_stale |= is_stale
 
+    def begin_body(self) -> None:
+        """Say that the head of a new file is written: as much as it may follow it before another file is due."""
+        self.due_bytes = max(self._file_bytes, 2 * self.current_bytes)
+
     def begin_file(self) -> None:
         """Go on in a new file.
 
@@ -192,7 +196,9 @@ class RecordLog:
         """Map the file from the next record on, with room on the disk up to an offset or behind it."""
         file, offset = self._file, self.current_bytes
         assert file is not None, "a file was begun"
-        end = max(end, min(offset + _ROOM_BYTES, self._file_bytes))
+        due = max(self._file_bytes, self.due_bytes)
+        # Behind what is due only the head of a file goes on, and may be long.
+        end = max(end, min(offset + _ROOM_BYTES, due if offset < due else 2 * offset))
         file.write_at(bytes(end - offset), offset)
         self._memory.close()
         self._memory_offset = offset - offset % ALLOCATIONGRANULARITY

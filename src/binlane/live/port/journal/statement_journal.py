@@ -112,6 +112,8 @@ class StatementJournal:
             body = records.open_body(thread_id, statement, plans.encoded)
             places.append((statement, log.append(records.OPEN, body)))
         log.append(records.SESSIONS, present.sessions)
+        # Much is under way where reading is far behind, and is said again in each file.
+        log.begin_body()
         for statement, place in places:
             statement.place = place
         self._needs[last] = present.ends
