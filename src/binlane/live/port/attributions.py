@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Lock, RLock
-from typing import Final
+from typing import Any, Final
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_state import (
@@ -34,16 +34,19 @@ from binlane.live.port.journal.statement_journal import Present
 from binlane.live.port.log_progress import Watch
 from binlane.live.port.session_groups import (
     GroupNumber,
+    GroupSpan,
     RowsReason,
     SentStatement,
     Stream,
     Unattributed,
     ends_of,
     point_of,
+    stream_of,
     told_of,
 )
 from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import Flavor
+from binlane.log.kernels.load import is_compiled
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
@@ -53,6 +56,8 @@ JOURNAL_DIRECTORY: Final = "port"
 
 _LOCAL_DISK: Final = LocalDisk()
 _NO_PLANS: Final = EncodedPlans.of(())
+_SAID_MOST: Final = 256
+"""Messages that are read together: a session's groups may become older ones meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +133,7 @@ class Attributions:
         self._patience = Patience(settings.wait_s)
         self._must_save = False
         self._doubts: list[tuple[int, int]] = []
+        self._hears_by_kernel = flavor is Flavor.MARIADB and is_compiled(("said_statements",))
         self._journal: PortJournal | None = None
         if folder is not None:
             self._journal = PortJournal(
@@ -225,9 +231,7 @@ class Attributions:
             return
         encoded: EncodedPlans | None = None
         if statement is None:
-            statement = SentStatement(number, 0, _NO_PLANS)
-            self.changes.note_sent(thread_id, statement)
-            statement.is_answered = True
+            statement = self._unintended(thread_id, number)
             encoded = EncodedPlans.of(plans or ())
         elif isinstance(plans, EncodedPlans):
             encoded = plans
@@ -238,7 +242,7 @@ class Attributions:
         place, journal = None, self._journal
         if journal is not None:
             bits = is_known * records.IS_KNOWN | is_bound * records.IS_BOUND
-            told = b"" if encoded is None else encoded.encoded
+            told = b"" if encoded is None or plans is None else encoded.encoded
             body = records.statement_body(thread_id, number, bits, last or "", told)
             place = journal.statements.write(records.ANSWER, body)
         # In a third of the time of `ReportedGroups(…)`.
@@ -247,6 +251,55 @@ class Attributions:
         if self._is_waited_for:
             with self._lock:
                 self._wake()
+
+    def hear_said(self, data: bytes, said: Any, start: int) -> int:
+        """Take in what another process says, as `intend` and `done` do, as far as a kernel reads it.
+
+        Args:
+            data: Messages, one after another.
+            said: The same bytes as an array that is changed.
+            start: Place of the first message.
+
+        Returns:
+            The place behind the messages that were taken in: `start` if the first one is for `intend` or `done`.
+        """
+        journal = self._journal
+        if journal is None or not self._hears_by_kernel:
+            return start
+        older = self._state.with_older()
+        found, file, offset = journal.statements.write_said(said, start, older, _SAID_MOST)
+        news, changes, last_sent = self._news, self.changes, self._last_sent
+        for kind, thread_id, number, at, checksum, begin, end, count, domain, sequence in found:
+            # As the classes' own calls, in a third of the time.
+            place = tuple.__new__(RecordPlace, (file, offset + at, checksum))
+            plans = None if count < 0 else EncodedPlans(data[begin:end], count)
+            start = end
+            if kind == records.INTENT:
+                statement = last_sent[thread_id] = SentStatement(number, count, plans, place)
+                changes.note_sent(thread_id, statement)
+                news.append((thread_id, statement, None))
+                continue
+            sent = last_sent.pop(thread_id, None)
+            if sent is None or sent.number != number:
+                sent = self._unanswered(thread_id, number)
+            if sent is None:
+                sent, plans = self._unintended(thread_id, number), plans or _NO_PLANS
+            if sent.count and count:
+                sent.answered = changes.last
+            span = tuple.__new__(GroupSpan, (stream_of(domain), 0, sequence))
+            answer = tuple.__new__(ReportedGroups, ((span,), plans, place, True, False))
+            news.append((thread_id, sent, answer))
+        if found and self._is_waited_for:
+            with self._lock:
+                self._wake()
+        return start
+
+    def _unintended(self, thread_id: int, number: int) -> SentStatement:
+        """Make a statement that was answered, and of which nothing was said before."""
+        statement = SentStatement(number, 0, _NO_PLANS)
+        self.changes.note_sent(thread_id, statement)
+        statement.is_answered = True
+        return statement
 
     def _unanswered(self, thread_id: int, number: int) -> SentStatement | None:
         """Give a statement that is not answered, and not the last one that its session has sent."""

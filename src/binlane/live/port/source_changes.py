@@ -159,7 +159,7 @@ class SourceChanges:
 
     def note_maker(self, point: GroupNumber, statement: SentStatement) -> None:
         """Note whose statement a group is, which may be one of a change."""
-        change = self._by_point.get(point)
+        change = self._by_point.get(point) if self._by_point else None
         if change is not None:
             change.maker = statement
 

@@ -174,8 +174,11 @@ class GroupJournal:
         loaded = self._loaded.get(file)
         for group in found:
             stream, number = group.point
-            first, last = streams.get(stream, (number, number))
-            streams[stream] = min(first, number), max(last, number)
+            span = streams.get(stream)
+            if span is None:
+                streams[stream] = number, number
+            elif not span[0] <= number <= span[1]:
+                streams[stream] = min(span[0], number), max(span[1], number)
             if loaded is not None:
                 loaded[group.point] = group
 
