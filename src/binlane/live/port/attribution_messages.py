@@ -17,8 +17,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from binlane.live.port.attributions import Attributions
+from binlane.live.port.group_numbers import ends_of
 from binlane.live.port.journal import journal_records as records
-from binlane.live.port.session_groups import ends_of
 from binlane.live.port.source_changes import HearingProcess
 from binlane.positions import Position
 from binlane.statements.session.group_plan import GroupPlan
@@ -299,10 +299,12 @@ class AttributionListener:
             data = bytes(kept)
             kept.clear()
         start, last = 0, len(data) - _FRAME.size
-        said = np.frombuffer(bytearray(data), np.uint8) if len(data) > _FEW_BYTES else None
+        by_kernel, said = self._attributions.by_kernel, None
+        if by_kernel is not None and len(data) > _FEW_BYTES:
+            said = np.frombuffer(bytearray(data), np.uint8)
         while start <= last:
-            if said is not None:
-                before, start = start, self._attributions.hear_said(data, said, start)
+            if by_kernel is not None and said is not None:
+                before, start = start, by_kernel.hear(data, said, start)
                 if start > before:
                     continue
             length, kind = _FRAME.unpack_from(data, start)

@@ -14,21 +14,18 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
+from binlane.live.port.group_numbers import GroupNumber, GroupSpan, Stream, point_of
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.log_progress import LogProgress
 from binlane.live.port.session_groups import (
     Arrival,
     Attribution,
-    GroupNumber,
-    GroupSpan,
     RowsReason,
     SentStatement,
     SessionGroups,
-    Stream,
     Unattributed,
     Wait,
-    point_of,
 )
 from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import EventType, Flavor
@@ -41,7 +38,6 @@ _TOLD_MOST: Final = 256 << 10
 """Groups that were told and not read yet: numbers at which those that were read are looked for, and at which the
 oldest are forgotten, so that they go as rows."""
 _KEPT_SESSIONS: Final = 1024
-_PATIENCE_LEAST_S: Final = 0.05
 _INSERT_ID_KIND: Final = b"\x02"
 _NOBODY: Final = frozenset[int]()
 
@@ -567,36 +563,6 @@ class AttributionState:
                 self._busy.discard(thread_id)
                 forgotten.append(thread_id)
         return forgotten
-
-
-class Patience:
-    """Seconds for which replies of sessions are waited for.
-
-    Attributes:
-        seconds: Patience with sessions that kept others waiting, by their threads.
-
-    Args:
-        most_s: Patience with a session that did not keep anybody waiting.
-    """
-
-    def __init__(self, most_s: float) -> None:
-        self._most_s = most_s
-        self.seconds: dict[int, float] = {}
-
-    def of(self, threads: Iterable[int]) -> float:
-        """Give the least patience with any of the sessions."""
-        return min((self.seconds.get(each, self._most_s) for each in threads), default=self._most_s)
-
-    def lose(self, threads: Iterable[int]) -> None:
-        """Wait less for whoever kept all waiting, until a reply comes in time."""
-        for thread_id in threads:
-            patience_s = self.seconds.get(thread_id, self._most_s)
-            least_s = min(_PATIENCE_LEAST_S, self._most_s)
-            self.seconds[thread_id] = max(patience_s / 4, least_s)
-
-    def regain(self, thread_id: int) -> None:
-        """Wait for a session as long as for any other again."""
-        self.seconds.pop(thread_id, None)
 
 
 def _may_have_made(statement: SentStatement) -> bool:

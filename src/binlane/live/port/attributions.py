@@ -16,37 +16,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Lock, RLock
-from typing import Any, Final
+from typing import Final
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_state import (
     AttributionState,
     News,
-    Patience,
     ReadGroup,
     ReportedGroups,
     Unsettled,
 )
+from binlane.live.port.group_numbers import GroupNumber, Stream, ends_of, point_of
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.journal.statement_journal import Present
+from binlane.live.port.kernel_hearing import KernelHearing, StatementNews, unintended
 from binlane.live.port.log_progress import Watch
-from binlane.live.port.session_groups import (
-    GroupNumber,
-    GroupSpan,
-    RowsReason,
-    SentStatement,
-    Stream,
-    Unattributed,
-    ends_of,
-    point_of,
-    stream_of,
-    told_of,
-)
+from binlane.live.port.patience import Patience
+from binlane.live.port.session_groups import RowsReason, SentStatement, Unattributed, told_of
 from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import Flavor
-from binlane.log.kernels.load import is_compiled
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
@@ -55,9 +45,6 @@ JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
 
 _LOCAL_DISK: Final = LocalDisk()
-_NO_PLANS: Final = EncodedPlans.of(())
-_SAID_MOST: Final = 256
-"""Messages that are read together: a session's groups may become older ones meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +85,7 @@ class Attributions:
         hear: Takes in what other processes' sessions have said by now, before a group is looked at.
         saying: Held by those who say something, where they are several threads.
         changes: Changes of the source's objects, and which processes have heard of them.
+        by_kernel: Takes in what other processes have said, faster; None where that is not possible.
     """
 
     def __init__(
@@ -133,7 +121,6 @@ class Attributions:
         self._patience = Patience(settings.wait_s)
         self._must_save = False
         self._doubts: list[tuple[int, int]] = []
-        self._hears_by_kernel = flavor is Flavor.MARIADB and is_compiled(("said_statements",))
         self._journal: PortJournal | None = None
         if folder is not None:
             self._journal = PortJournal(
@@ -146,6 +133,10 @@ class Attributions:
             self.changes,
         )
         self._findings = self._state.findings
+        self.by_kernel: KernelHearing | None = None
+        if journal is not None and flavor is Flavor.MARIADB and KernelHearing.is_possible():
+            said = StatementNews(self._news, self._last_sent, self._unanswered, self._wake_waiting)
+            self.by_kernel = KernelHearing(journal.statements, self._state, self.changes, said)
         recovered = None if journal is None else journal.recovered()
         if recovered is not None:
             self._state.recover(recovered)
@@ -231,7 +222,7 @@ class Attributions:
             return
         encoded: EncodedPlans | None = None
         if statement is None:
-            statement = self._unintended(thread_id, number)
+            statement = unintended(self.changes, thread_id, number)
             encoded = EncodedPlans.of(plans or ())
         elif isinstance(plans, EncodedPlans):
             encoded = plans
@@ -249,57 +240,7 @@ class Attributions:
         answer = tuple.__new__(ReportedGroups, (spans, encoded, place, is_known, is_bound))
         self._news.append((thread_id, statement, answer))
         if self._is_waited_for:
-            with self._lock:
-                self._wake()
-
-    def hear_said(self, data: bytes, said: Any, start: int) -> int:
-        """Take in what another process says, as `intend` and `done` do, as far as a kernel reads it.
-
-        Args:
-            data: Messages, one after another.
-            said: The same bytes as an array that is changed.
-            start: Place of the first message.
-
-        Returns:
-            The place behind the messages that were taken in: `start` if the first one is for `intend` or `done`.
-        """
-        journal = self._journal
-        if journal is None or not self._hears_by_kernel:
-            return start
-        older = self._state.with_older()
-        found, file, offset = journal.statements.write_said(said, start, older, _SAID_MOST)
-        news, changes, last_sent = self._news, self.changes, self._last_sent
-        for kind, thread_id, number, at, checksum, begin, end, count, domain, sequence in found:
-            # As the classes' own calls, in a third of the time.
-            place = tuple.__new__(RecordPlace, (file, offset + at, checksum))
-            plans = None if count < 0 else EncodedPlans(data[begin:end], count)
-            start = end
-            if kind == records.INTENT:
-                statement = last_sent[thread_id] = SentStatement(number, count, plans, place)
-                changes.note_sent(thread_id, statement)
-                news.append((thread_id, statement, None))
-                continue
-            sent = last_sent.pop(thread_id, None)
-            if sent is None or sent.number != number:
-                sent = self._unanswered(thread_id, number)
-            if sent is None:
-                sent, plans = self._unintended(thread_id, number), plans or _NO_PLANS
-            if sent.count and count:
-                sent.answered = changes.last
-            span = tuple.__new__(GroupSpan, (stream_of(domain), 0, sequence))
-            answer = tuple.__new__(ReportedGroups, ((span,), plans, place, True, False))
-            news.append((thread_id, sent, answer))
-        if found and self._is_waited_for:
-            with self._lock:
-                self._wake()
-        return start
-
-    def _unintended(self, thread_id: int, number: int) -> SentStatement:
-        """Make a statement that was answered, and of which nothing was said before."""
-        statement = SentStatement(number, 0, _NO_PLANS)
-        self.changes.note_sent(thread_id, statement)
-        statement.is_answered = True
-        return statement
+            self._wake_waiting()
 
     def _unanswered(self, thread_id: int, number: int) -> SentStatement | None:
         """Give a statement that is not answered, and not the last one that its session has sent."""
@@ -577,6 +518,11 @@ class Attributions:
         if self._journal is not None:
             self._journal.forget()
             self._save()
+
+    def _wake_waiting(self) -> None:
+        if self._is_waited_for:
+            with self._lock:
+                self._wake()
 
     def _wake(self) -> None:
         if self._is_waited_for:

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
+from binlane.live.port.group_numbers import GroupNumber
 from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup
-from binlane.live.port.session_groups import GroupNumber, RowsReason, SentStatement, Unattributed
+from binlane.live.port.session_groups import RowsReason, SentStatement, Unattributed
 from binlane.statements.session.plan_bytes import EncodedPlan
 
 _KEPT_MOST: Final = 8192

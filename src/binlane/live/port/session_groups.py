@@ -19,16 +19,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
+from binlane.live.port.group_numbers import GroupNumber, GroupSpan, Stream, ends_of
 from binlane.live.port.journal.record_log import RecordPlace
-from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
+from binlane.positions import GtidSet
 from binlane.statements.session.plan_bytes import EncodedPlans
-
-Stream = str
-"""Within it numbers only grow: a domain of MariaDB, a source with its tag of MySQL."""
 
 
 class RowsReason(StrEnum):
@@ -62,31 +59,6 @@ class Unattributed(NamedTuple):
 
     reason: RowsReason
     threads: frozenset[int] | None = frozenset()
-
-
-class GroupNumber(NamedTuple):
-    """A group of the source.
-
-    Attributes:
-        stream: Stream in which the group is numbered.
-    """
-
-    stream: Stream
-    number: int
-
-
-class GroupSpan(NamedTuple):
-    """Groups that follow each other in a stream.
-
-    Attributes:
-        stream: Stream in which the groups are numbered.
-        first: Number of the first; 0 where only the last is known.
-        last: Number of the last group.
-    """
-
-    stream: Stream
-    first: int
-    last: int
 
 
 class Arrival(NamedTuple):
@@ -562,20 +534,6 @@ def _wrong_count(statement: SentStatement) -> RowsReason:
     return RowsReason.OTHER_COUNT if statement.count else RowsReason.UNKNOWN
 
 
-@lru_cache(maxsize=1024)
-def stream_of(domain_id: int) -> Stream:
-    """Give the stream of a domain of MariaDB."""
-    return str(domain_id)
-
-
-def point_of(gtid: AnyGtid) -> GroupNumber:
-    """Give the point of a group's GTID."""
-    if isinstance(gtid, Gtid):
-        # As `GroupNumber(…)`, in a third of the time.
-        return tuple.__new__(GroupNumber, (stream_of(gtid.domain_id), gtid.sequence))
-    return GroupNumber(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)
-
-
 def told_of(text: str, *, is_bound: bool = False) -> tuple[GroupSpan, ...]:
     """Give the spans of groups that a text tells; none for an empty text.
 
@@ -601,11 +559,3 @@ def told_of(text: str, *, is_bound: bool = False) -> tuple[GroupSpan, ...]:
         for run in GtidSet.parse(text).runs
         for first, last in run.intervals
     )
-
-
-def ends_of(position: Position) -> dict[Stream, int]:
-    """The last number of each stream at a position."""
-    if isinstance(position, GtidPosition):
-        return {str(gtid.domain_id): gtid.sequence for gtid in position}
-    assert isinstance(position, GtidSet), "there are two flavors"
-    return {f"{run.source_id}:{run.tag}": run.intervals[-1][1] for run in position.runs}

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from binlane.live.port.session_groups import GroupNumber, SentStatement
+from binlane.live.port.group_numbers import GroupNumber
+from binlane.live.port.session_groups import SentStatement
 
 _KEPT: Final = 1024
 """Changes of the log that are kept; statements that had not heard of older ones are taken for unaware of them."""

@@ -17,6 +17,7 @@ from binlane.live.port import attribution_messages
 from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.kernel_hearing import KernelHearing
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.log.kernels.load import Build, builds, running
@@ -66,6 +67,7 @@ def test_what_a_kernel_hears_is_what_is_heard_without_it(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attribution_messages, "_FEW_BYTES", 0)
+    monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
     monkeypatch.setattr(secrets, "randbits", lambda _: 1)  # else journals have different epochs
     for seed in range(12):
         heard = []
@@ -92,7 +94,9 @@ def _heard(folder: Path, seed: int, *, is_by_kernel: bool) -> list[object]:
     reads_early = seed % 3 == 0
     settings = replace(SETTINGS, file_bytes=1 << 20 if reads_early else 6000)
     attributions = Attributions(folder, Flavor.MARIADB, settings)
-    attributions._hears_by_kernel = is_by_kernel
+    assert attributions.by_kernel is not None
+    if not is_by_kernel:
+        attributions.by_kernel = None
     attributions.begin(at(0))
     there, here = socket.socketpair()
     hearing = AttributionListener(attributions)
@@ -113,19 +117,15 @@ def _heard(folder: Path, seed: int, *, is_by_kernel: bool) -> list[object]:
             if reads_early or chance.random() < 0.95:
                 is_outdated = chance.random() < 0.05
                 sayings.intend(thread_id, number, plans, is_split=is_split, is_outdated=is_outdated)
-            kind = chance.random()
-            if kind < 0.8:
+            is_told = chance.random() < 0.8
+            if is_told:
                 sequence += max(1, len(plans))
                 if seed % 2:  # else the log does not name it
                     makers[sequence] = thread_id
                 if reads_early and chance.random() < 0.2:  # the group comes before the reply
                     said.flush()
                     attributions.read([_read(sequence, makers)], None)
-                told = str(gtid(sequence)) if kind < 0.78 else "no GTID"
-                others = [plan(f"{number}!")] if chance.random() < 0.2 else None
-                sayings.done(thread_id, number, told, others)
-            elif kind < 0.9:
-                sayings.done(thread_id, number, None, chance.choice((None, [])))
+            _answer(sayings, (thread_id, number), sequence if is_told else 0, chance)
             if chance.random() < 0.2:
                 said.flush()
                 hearing.hear()
@@ -138,6 +138,17 @@ def _heard(folder: Path, seed: int, *, is_by_kernel: bool) -> list[object]:
     hearing.close()
     attributions.close()
     return found
+
+
+def _answer(
+    sayings: AttributionSender, statement: tuple[int, int], told: int, chance: random.Random
+) -> None:
+    if told:
+        text = str(gtid(told)) if chance.random() < 0.97 else "no GTID"
+        others = [plan(f"{statement[1]}!")] if chance.random() < 0.2 else None
+        sayings.done(*statement, text, others)
+    elif chance.random() < 0.5:
+        sayings.done(*statement, None, chance.choice((None, [])))
 
 
 def _read(sequence: int, makers: dict[int, int]) -> ReadGroup:

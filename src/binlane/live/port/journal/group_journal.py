@@ -12,10 +12,10 @@ from typing import Final
 
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import BinlaneError, CodecError, StoreError
+from binlane.live.port.group_numbers import GroupNumber, Stream
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.journal_records import FoundGroup, ReadProgress
 from binlane.live.port.journal.record_log import RecordLog
-from binlane.live.port.session_groups import GroupNumber, Stream
 
 _SUFFIX: Final = "groups"
 _LOADED_MOST: Final = 4

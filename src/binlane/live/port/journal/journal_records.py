@@ -13,16 +13,9 @@ from struct import error as StructError  # noqa: N812  # it is a class
 from typing import Any, Final, NamedTuple
 
 from binlane.errors import CodecError, UnsupportedError
+from binlane.live.port.group_numbers import GroupNumber, GroupSpan, Stream
 from binlane.live.port.journal.record_log import RecordPlace
-from binlane.live.port.session_groups import (
-    Arrival,
-    GroupNumber,
-    GroupSpan,
-    RowsReason,
-    SentStatement,
-    SessionGroups,
-    Stream,
-)
+from binlane.live.port.session_groups import Arrival, RowsReason, SentStatement, SessionGroups
 from binlane.log.codec.buffer import Reader
 from binlane.statements.session.plan_bytes import EncodedPlans, decode_plans
 

@@ -195,8 +195,8 @@ class RecordLog:
         # The same as `RecordPlace(number, offset, checksum)`, in a third of the time.
         return tuple.__new__(RecordPlace, (number, offset, checksum))
 
-    def append_said(self, said: Any, start: int, older: Any, found: Any) -> tuple[int, int]:
-        """Write records that stand one after another behind their lengths and kinds, by `kernels.write_said`.
+    def append_messages(self, said: Any, start: int, older: Any, found: Any) -> tuple[int, int]:
+        """Write records that stand one after another behind their lengths and kinds, by `kernels.write_messages`.
 
         Args:
             said: The bytes, as an array that the kernel may change.
@@ -206,7 +206,7 @@ class RecordLog:
 
         Returns:
             The number of the records that were written, and the file's offset of the mapped part. None are
-            written where the room or the file is at its end: `append` goes on then.
+            written where the room or the file is at its end: then `append` has to go on.
         """
         offset = self._memory_offset
         if self._file is None or self.current_bytes >= min(self.due_bytes, self._room_end):
@@ -217,8 +217,8 @@ class RecordLog:
             self._array = np.frombuffer(self._memory, np.uint8)
         ends = (self.current_bytes, self.due_bytes, self._room_end)
         room = np.array([each - offset for each in ends], np.int64)
-        count: int = kernels().write_said(
-            *(said, start, len(said), self._array, room, crc32_address(), older, found)
+        count: int = kernels().write_messages(
+            *((said, start, len(said)), (self._array, room, crc32_address()), older, found)
         )
         self.current_bytes = offset + int(room[0])
         return count, offset

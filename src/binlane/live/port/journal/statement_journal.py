@@ -16,10 +16,11 @@ from typing import Any, Final, NamedTuple
 
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import BinlaneError, CodecError, StoreError
+from binlane.live.port.group_numbers import Stream
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.record_log import JournalRecord, RecordLog, RecordPlace
-from binlane.live.port.session_groups import SentStatement, Stream
-from binlane.log.kernels.said_statements import SAID_FIELDS
+from binlane.live.port.session_groups import SentStatement
+from binlane.log.kernels.statement_messages import MESSAGE_FIELDS
 from binlane.statements.session.plan_bytes import EncodedPlans
 
 _SUFFIX: Final = "statements"
@@ -101,26 +102,26 @@ class StatementJournal:
             self._fail(error)
             return None
 
-    def write_said(
+    def write_messages(
         self, said: Any, start: int, older: Sequence[int], most: int
     ) -> tuple[Sequence[Sequence[int]], int, int]:
         """Write messages of the most usual kinds, one after another, by a kernel.
 
         Args:
-            said: Messages, as an array that is changed.
+            said: Messages of another process, as an array that is changed.
             start: Place of the first one.
             older: Threads of sessions with groups of older statements, as of `HAS_OLDER`.
             most: The number of messages that are written at most.
 
         Returns:
-            The `SAID_FIELDS` numbers of each message that was written, the number of the file, and the file's
+            The `MESSAGE_FIELDS` numbers of each message that was written, the number of the file, and the file's
             offset to which their places are to be added. None are written where `write` has to go on.
         """
         import numpy as np  # noqa: PLC0415 - only kernels need it
 
-        found = np.empty((most, SAID_FIELDS), np.int64)
+        found = np.empty((most, MESSAGE_FIELDS), np.int64)
         threads = np.array(older, np.int64)
-        count, offset = self._log.append_said(said, start, threads, found.reshape(-1))
+        count, offset = self._log.append_messages(said, start, threads, found.reshape(-1))
         return found[:count].tolist(), self._log.number, offset
 
     def _begin_file(self) -> None:

@@ -1,4 +1,4 @@
-"""What sessions of another process say of their statements → records of the port's journal.
+"""Messages of another process on its sessions' statements → records of the port's journal.
 
 A message is a record without its checksum. Messages of nearly all statements are alike: a statement is about to be
 sent, of which nothing is special, or its reply has told one group of MariaDB. These are written here, one after
@@ -16,7 +16,7 @@ from binlane.log.kernels.memory import Bytes, crc32, load_i64, load_u32
 
 Numbers = npt.NDArray[np.int64]
 
-SAID_FIELDS: Final = 10
+MESSAGE_FIELDS: Final = 10
 """Numbers of a message that was written: kind, thread and number of the statement, place and checksum of the record,
 beginning and end of the plans in the messages, their number or -1 for none, domain and sequence of the group that
 was told."""
@@ -36,34 +36,30 @@ _PARTS: Final = 3
 _DIGITS_MAX: Final = 18
 
 
-def write_said(
-    said: Bytes,
-    start: int,
-    end: int,
-    memory: Bytes,
-    room: Numbers,
-    function: int,
+def write_messages(
+    messages: tuple[Bytes, int, int],
+    target: tuple[Bytes, Numbers, int],
     older: Numbers,
     found: Numbers,
 ) -> int:
     """Write messages as records, one after another, up to one that is not of the most usual kinds.
 
     Args:
-        said: The messages.
-        start: Place of the first of them.
-        end: The place behind the last byte, which may be in the middle of a message.
-        memory: The part of the journal's file that is mapped.
-        room: The place of the next record there, the place from which on no record may begin, and the end of
-            the room; the first is moved on.
-        function: Address of a C function for CRC32.
+        messages: Bytes of the messages; the place of the first of them; and the place behind the last byte,
+            which may be in the middle of a message.
+        target: The part of the journal's file that is mapped; the place of the next record there, which is moved
+            on, the place from which on no record may begin, and the end of the room; and the address of a C
+            function for CRC32.
         older: Threads of sessions with groups of older statements, as of `HAS_OLDER`.
-        found: Gets `SAID_FIELDS` numbers of each message that was written, as far as it has room.
+        found: Gets `MESSAGE_FIELDS` numbers of each message that was written, as far as it has room.
 
     Returns:
         The number of the messages that were written.
     """
+    said, start, end = messages
+    memory, room, function = target
     count = 0
-    most = len(found) // SAID_FIELDS
+    most = len(found) // MESSAGE_FIELDS
     at = int(room[0])
     while count < most and end - start >= _FRAME + _STATEMENT:
         length = load_u32(said, start)
@@ -77,7 +73,7 @@ def write_said(
         text = load_u32(said, start + _TEXT_LENGTH)
         plans = start + _FRAME + _STATEMENT + text
         thread_id = load_u32(said, start + _FRAME)
-        item = count * SAID_FIELDS
+        item = count * MESSAGE_FIELDS
         if kind == _INTENT:
             if said[start + _BITS] or text or plans + 4 > stop:
                 break
@@ -138,9 +134,6 @@ def write_said(
     return count
 
 
-EXPORTS: Final = (
-    (
-        write_said,
-        "int64(uint8[::1], int64, int64, uint8[::1], int64[::1], int64, int64[::1], int64[::1])",
-    ),
-)
+_MESSAGES: Final = "Tuple((uint8[::1], int64, int64))"
+_TARGET: Final = "Tuple((uint8[::1], int64[::1], int64))"
+EXPORTS: Final = ((write_messages, f"int64({_MESSAGES}, {_TARGET}, int64[::1], int64[::1])"),)
