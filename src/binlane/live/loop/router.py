@@ -190,6 +190,8 @@ class Router:
             True if there is less to wait for.
         """
         has_moved = False
+        if self._held and self._substitution is not None:
+            self._substitution.hear()
         for output, held in tuple(self._held.items()):
             if output not in outputs:
                 del self._held[output]

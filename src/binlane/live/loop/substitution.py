@@ -157,6 +157,10 @@ class Substitution:
         plans = {number: plan for number, plan in zip(numbers, known, strict=True) if plan}
         return OwnedGroups(numbers, read, plans)
 
+    def hear(self) -> None:
+        """Take in what sessions of other processes have said by now."""
+        self._attributions.hear()
+
     def plans_now(self, gtids: Sequence[AnyGtid | None]) -> list[EncodedPlan | None]:
         """The plans of groups that were read, as far as they are known by now."""
         return self._attributions.known(gtids)

@@ -12,20 +12,23 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from struct import Struct
 from typing import Final, Protocol
 
+import numpy as np
+
 from binlane.live.port.attributions import Attributions
+from binlane.live.port.group_numbers import ends_of
 from binlane.live.port.journal import journal_records as records
-from binlane.live.port.session_groups import ends_of
 from binlane.live.port.source_changes import HearingProcess
 from binlane.positions import Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
 
-_FRAME: Final = Struct("<IB")
+_FRAME: Final = records.FRAME
 _READ_BYTES: Final = 256 << 10
 _BUFFER_BYTES: Final = 4 << 20
+_FEW_BYTES: Final = 1000
+"""Less is read one message after another, without a kernel."""
 
 logger = logging.getLogger(__name__)
 
@@ -288,7 +291,7 @@ class AttributionListener:
                 return  # that was all
 
     def _take(self, speaker: _Speaker, data: bytes) -> None:
-        kept = speaker.kept
+        kept, self._attributions.changes.speaking = speaker.kept, speaker.hearer
         if kept:
             kept += data
             if len(kept) < _FRAME.size or len(kept) < _FRAME.size + _FRAME.unpack_from(kept)[0]:
@@ -296,30 +299,32 @@ class AttributionListener:
             data = bytes(kept)
             kept.clear()
         start, last = 0, len(data) - _FRAME.size
+        by_kernel, said = self._attributions.by_kernel, None
+        if by_kernel is not None and len(data) > _FEW_BYTES:
+            said = np.frombuffer(bytearray(data), np.uint8)
         while start <= last:
+            if by_kernel is not None and said is not None:
+                before, start = start, by_kernel.hear(data, said, start)
+                if start > before:
+                    continue
             length, kind = _FRAME.unpack_from(data, start)
             end = start + _FRAME.size + length
             if len(data) < end:
                 break
-            self._tell(speaker, kind, data[start + _FRAME.size : end])
+            self._tell(speaker, kind, data[start:end])
             start = end
         kept += data[start:]
 
-    def _tell(self, speaker: _Speaker, kind: int, body: bytes) -> None:
+    def _tell(self, speaker: _Speaker, kind: int, message: bytes) -> None:
         attributions = self._attributions
-        attributions.changes.speaking = speaker.hearer
         if kind == records.INTENT:
-            intent = records.read_statement(body)
-            plans = EncodedPlans(intent.encoded, intent.plan_count or 0)
-            attributions.intend(
-                *(intent.thread_id, intent.number, plans),
-                is_split=bool(intent.bits & records.IS_SPLIT),
-                is_for_all=bool(intent.bits & records.IS_FOR_ALL),
-                is_outdated=bool(intent.bits & records.IS_OUTDATED),
-            )
-        elif kind == records.ANSWER:
-            self._tell_answer(records.read_statement(body))
-        elif kind == records.TAKEN:
+            self._tell_intent(message)
+            return
+        if kind == records.ANSWER:
+            self._tell_answer(message)
+            return
+        body = message[_FRAME.size :]
+        if kind == records.TAKEN:
             thread_id, _, start = records.load(body)
             speaker.threads.add(thread_id)
             attributions.taken_from(thread_id, start)
@@ -335,15 +340,25 @@ class AttributionListener:
             speaker.threads.discard(thread_id)
             attributions.given(thread_id)
 
-    def _tell_answer(self, answer: records.StatementRecord) -> None:
-        attributions, (thread_id, number, bits, text, count, encoded) = self._attributions, answer
+    def _tell_intent(self, message: bytes) -> None:
+        intent = records.read_statement(message, _FRAME.size)
+        thread_id, number, bits, _, count, encoded = intent
+        plans = EncodedPlans(encoded, count or 0)
+        self._attributions.intend(
+            *(thread_id, number, plans),
+            is_split=bool(bits & records.IS_SPLIT),
+            is_for_all=bool(bits & records.IS_FOR_ALL),
+            is_outdated=bool(bits & records.IS_OUTDATED),
+        )
+
+    def _tell_answer(self, message: bytes) -> None:
+        attributions = self._attributions
+        answer = records.read_statement(message, _FRAME.size)
+        thread_id, number, bits, text, count, encoded = answer
         last, is_bound = text or None, bool(bits & records.IS_BOUND)
         try:
-            if count is None:
-                attributions.done(thread_id, number, last, is_bound=is_bound)
-            else:
-                plans = EncodedPlans(encoded, count)
-                attributions.done(thread_id, number, last, plans, is_bound=is_bound)
+            plans = None if count is None else EncodedPlans(encoded, count)
+            attributions.done(thread_id, number, last, plans, is_bound=is_bound)
         except ValueError as error:
             logger.warning("the GTID in a reply cannot be read: %s", error)
             attributions.done(thread_id, number, None, [])

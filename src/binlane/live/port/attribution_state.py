@@ -14,21 +14,18 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
+from binlane.live.port.group_numbers import GroupNumber, GroupSpan, Stream, point_of
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.log_progress import LogProgress
 from binlane.live.port.session_groups import (
     Arrival,
     Attribution,
-    GroupNumber,
-    GroupSpan,
     RowsReason,
     SentStatement,
     SessionGroups,
-    Stream,
     Unattributed,
     Wait,
-    point_of,
 )
 from binlane.live.port.source_changes import SourceChanges
 from binlane.log.codec.types import EventType, Flavor
@@ -36,9 +33,11 @@ from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan, TextPart
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
 
-_TOLD_MOST: Final = 8192
+_TOLD_LEAST: Final = 8192
+_TOLD_MOST: Final = 256 << 10
+"""Groups that were told and not read yet: numbers at which those that were read are looked for, and at which the
+oldest are forgotten, so that they go as rows."""
 _KEPT_SESSIONS: Final = 1024
-_PATIENCE_LEAST_S: Final = 0.05
 _INSERT_ID_KIND: Final = b"\x02"
 _NOBODY: Final = frozenset[int]()
 
@@ -152,6 +151,7 @@ class AttributionState:
         self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
         self._waiting: dict[GroupNumber, _Waiting] = {}
         self._order = 0
+        self._told_most = _TOLD_LEAST
         # Threads of sessions with something that is not done with, and of some without.
         self._busy: set[int] = set()
 
@@ -212,15 +212,17 @@ class AttributionState:
 
     def arrive(self, group: ReadGroup) -> int:
         """Take in that a group was read; its thread if that is a session's to be settled, else 0."""
-        point = point_of(group.gtid)
+        gtid, thread_id, is_commit, _ = group
+        point = point_of(gtid)
         stream, number = point
         read, moved = self.progress.read, self.progress.moved
         if read.get(stream, 0) >= number:
             return 0
         read[stream] = moved[stream] = number
         self._order += 1
-        arrival = Arrival(point, group.is_commit, self._order)
-        thread_id = self.told.pop(point, group.thread_id)
+        # As `Arrival(…)`, in a third of the time.
+        arrival = tuple.__new__(Arrival, (point, is_commit, self._order))
+        thread_id = self.told.pop(point, thread_id)
         if thread_id < 0:
             self.keep_none(point, Unattributed(RowsReason.LOST, frozenset((-thread_id,))))
             return 0
@@ -241,14 +243,14 @@ class AttributionState:
         found = [
             (thread_id, one)
             for thread_id in self._busy
-            for one in self.sessions[thread_id].statements
+            for one in self.sessions[thread_id].undecided()
             if (one.is_split or _may_have_made(one))
             and (one.is_for_all or any(map(group.could_be, self._plans_of(one) or ())))
         ]
         others = frozenset(
             thread_id
             for thread_id in self._busy
-            if any(map(self._may_make_anything, self.sessions[thread_id].statements))
+            if any(map(self._may_make_anything, self.sessions[thread_id].undecided()))
         )
         self._waiting[arrival.point] = _Waiting(arrival, tuple(found), others)
         self.open[arrival.point] = 0
@@ -329,21 +331,22 @@ class AttributionState:
         self._end_waiting()
 
     def _note(self, thread_id: int, verdict: Attribution) -> None:
-        statement, point, threads = verdict.statement, verdict.point, frozenset((thread_id,))
+        point, statement, number, reason = verdict
+        plan = None if statement is None else self._plan_of(statement, number)
         if statement is None:
-            self.keep_none(point, Unattributed(verdict.reason, threads))
-            return
-        plan = self._plan_of(statement, verdict.plan)
-        if plan is None:
-            self.keep_none(point, Unattributed(RowsReason.FORGOTTEN, threads))
+            pass
+        elif plan is None:
+            reason = RowsReason.FORGOTTEN
         elif statement.is_lost and _hangs_on_reply(plan.plan):
-            self.keep_none(point, Unattributed(RowsReason.LOST, threads))
+            reason = RowsReason.LOST
         elif self._has_missed(point, statement) and plan.plan.text_bytes:
-            self.keep_none(point, Unattributed(RowsReason.CHANGED, threads))
+            reason = RowsReason.CHANGED
         else:
             self._changes.note_maker(point, statement)
             self._close(point)
             self.findings.keep_plan(point, plan, thread_id, statement)
+            return
+        self.keep_none(point, Unattributed(reason, frozenset((thread_id,))))
 
     def _claimed(self, point: GroupNumber) -> SentStatement | None:
         """Give the statement whose reply named a group that was read, and is not attributed yet."""
@@ -351,9 +354,10 @@ class AttributionState:
         return next((one for one in groups.statements if point in one.told()), None)
 
     def _plan_of(self, statement: SentStatement, number: int) -> EncodedPlan | None:
-        plans = self._plans_of(statement)
-        is_there = plans is not None and number < len(plans)
-        return EncodedPlan(plans, number) if plans is not None and is_there else None
+        plans = statement.plans or self._plans_of(statement)
+        if plans is None or number >= len(plans):
+            return None
+        return tuple.__new__(EncodedPlan, (plans, number))  # as above
 
     # Groups that are given up.
 
@@ -404,7 +408,7 @@ class AttributionState:
             stream, first, last = statement.last[0]
             if (not first or first == last) and self.progress.read.get(stream, 0) < last:
                 self.told[stream, last] = thread_id
-                if self._waiting or len(self.told) > _TOLD_MOST:
+                if self._waiting or len(self.told) > self._told_most:
                     self._end_told()
                 return
         for point in statement.told():
@@ -423,11 +427,23 @@ class AttributionState:
         self._end_told()
 
     def _end_told(self) -> None:
-        if len(self.told) > _TOLD_MOST:
-            for point in tuple(self.told)[: _TOLD_MOST // 2]:
-                del self.told[point]
+        if len(self.told) > self._told_most:
+            self._drop_told()
         if self._waiting:
             self._end_waiting()
+
+    def _drop_told(self) -> None:
+        """Let go of groups that will not be read any more; if that is not enough, of those told first."""
+        read = self.progress.read
+        self.told = {
+            point: thread_id
+            for point, thread_id in self.told.items()
+            if read.get(point[0], 0) < point[1]
+        }
+        for point in tuple(self.told)[: max(0, len(self.told) - _TOLD_MOST)]:
+            del self.told[point]
+        # Reading may be far behind: what is to come is looked through seldom.
+        self._told_most = max(_TOLD_LEAST, 2 * len(self.told))
 
     def _end_waiting(self) -> None:
         """Let groups go as rows that no statement under way can have made any more."""
@@ -457,7 +473,7 @@ class AttributionState:
         return any(
             one.is_split or _may_have_made(one)
             for thread_id in self._busy
-            for one in self.sessions[thread_id].statements
+            for one in self.sessions[thread_id].undecided()
         )
 
     def may_name(self, point: GroupNumber, binlog: str) -> bool:
@@ -474,6 +490,11 @@ class AttributionState:
             or any(binlog in plan.binlogs for plan in each.plans)
             for each in statements
         )
+
+    def with_older(self) -> list[int]:
+        """Give the threads of sessions with groups, or statements without more groups, that are to be written down."""
+        sessions = tuple(self.sessions.items())  # in one step: another thread may change them
+        return [thread_id for thread_id, each in sessions if each.arrivals or each.gone]
 
     def unsettled(self) -> Unsettled:
         """Give what is not done with."""
@@ -513,10 +534,7 @@ class AttributionState:
     def forget(self) -> None:
         """Forget all groups: the source is another one."""
         for groups in self.sessions.values():
-            groups.arrivals.clear()
-            groups.statements.clear()
-            groups.unanswered.clear()
-            groups.told.clear()
+            groups.clear()
         for points in (self.open, self._waiting, self.told):
             points.clear()
         self.findings.clear()
@@ -545,36 +563,6 @@ class AttributionState:
                 self._busy.discard(thread_id)
                 forgotten.append(thread_id)
         return forgotten
-
-
-class Patience:
-    """Seconds for which replies of sessions are waited for.
-
-    Attributes:
-        seconds: Patience with sessions that kept others waiting, by their threads.
-
-    Args:
-        most_s: Patience with a session that did not keep anybody waiting.
-    """
-
-    def __init__(self, most_s: float) -> None:
-        self._most_s = most_s
-        self.seconds: dict[int, float] = {}
-
-    def of(self, threads: Iterable[int]) -> float:
-        """Give the least patience with any of the sessions."""
-        return min((self.seconds.get(each, self._most_s) for each in threads), default=self._most_s)
-
-    def lose(self, threads: Iterable[int]) -> None:
-        """Wait less for whoever kept all waiting, until a reply comes in time."""
-        for thread_id in threads:
-            patience_s = self.seconds.get(thread_id, self._most_s)
-            least_s = min(_PATIENCE_LEAST_S, self._most_s)
-            self.seconds[thread_id] = max(patience_s / 4, least_s)
-
-    def regain(self, thread_id: int) -> None:
-        """Wait for a session as long as for any other again."""
-        self.seconds.pop(thread_id, None)
 
 
 def _may_have_made(statement: SentStatement) -> bool:

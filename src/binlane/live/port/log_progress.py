@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Collection
 from typing import NamedTuple
 
-from binlane.live.port.session_groups import GroupNumber, Stream, ends_of
+from binlane.live.port.group_numbers import GroupNumber, Stream, ends_of
 from binlane.log.codec.types import Flavor
 from binlane.positions import Position
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from binlane.live.port.session_groups import GroupNumber, SentStatement
+from binlane.live.port.group_numbers import GroupNumber
+from binlane.live.port.session_groups import SentStatement
 
 _KEPT: Final = 1024
 """Changes of the log that are kept; statements that had not heard of older ones are taken for unaware of them."""
@@ -159,7 +160,7 @@ class SourceChanges:
 
     def note_maker(self, point: GroupNumber, statement: SentStatement) -> None:
         """Note whose statement a group is, which may be one of a change."""
-        change = self._by_point.get(point)
+        change = self._by_point.get(point) if self._by_point else None
         if change is not None:
             change.maker = statement
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import random
+import secrets
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from binlane.live.port import attribution_messages
 from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
+from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.kernel_hearing import KernelHearing
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
+from binlane.log.kernels.load import Build, builds, running
 from binlane.positions import GtidSet
 from tests.unit.live.port.test_attributions import (
     OTHER,
@@ -51,6 +60,118 @@ def test_a_group_is_not_looked_at_before_what_was_said_is_heard() -> None:
         sayings.intend(THREAD, 1, [plan("one")])
         sayings.done(THREAD, 1, str(gtid(1)))
         assert attributions.find(group(1)) == plan("one")
+
+
+@pytest.mark.parametrize("build", builds())
+def test_what_a_kernel_hears_is_what_is_heard_without_it(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attribution_messages, "_FEW_BYTES", 0)
+    monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
+    monkeypatch.setattr(secrets, "randbits", lambda _: 1)  # else journals have different epochs
+    for seed in range(12):
+        heard = []
+        for is_by_kernel in (False, True):
+            folder = tmp_path / f"{seed} {is_by_kernel}"
+            with running(build):
+                heard.append(_heard(folder, seed, is_by_kernel=is_by_kernel))
+        assert heard[0] == heard[1]
+        files = [
+            {
+                path.name: path.read_bytes().rstrip(b"\0")
+                for path in (tmp_path / f"{seed} {each}").iterdir()
+            }
+            for each in (False, True)
+        ]
+        assert files[0] == files[1]
+
+
+def _heard(folder: Path, seed: int, *, is_by_kernel: bool) -> list[object]:
+    """Have sessions say this and that, in pieces, and find whose groups are whose."""
+    chance = random.Random(seed)
+    # Whether a record says that there are older groups hangs on when news is taken in: with few files, and where
+    # all is intended, that is the same.
+    reads_early = seed % 3 == 0
+    settings = replace(SETTINGS, file_bytes=1 << 20 if reads_early else 6000)
+    attributions = Attributions(folder, Flavor.MARIADB, settings)
+    assert attributions.by_kernel is not None
+    if not is_by_kernel:
+        attributions.by_kernel = None
+    attributions.begin(at(0))
+    there, here = socket.socketpair()
+    hearing = AttributionListener(attributions)
+    hearing.add(here)
+    attributions.hear = hearing.hear
+    found: list[object] = []
+    with there:
+        said = _Pieces(there, chance)
+        sayings = AttributionSender(said)  # type: ignore[arg-type]  # sends pieces
+        for thread_id in range(1, 5):
+            sayings.taken(thread_id, at(0))
+        number = sequence = first = 0
+        makers: dict[int, int] = {}
+        for _ in range(60):
+            number, thread_id = number + 1, chance.randint(1, 4)
+            plans = [plan(f"{number}")] * chance.choice((1, 1, 1, 1, 0, 2))
+            is_split = len(plans) == 2 and chance.random() < 0.5
+            if reads_early or chance.random() < 0.95:
+                is_outdated = chance.random() < 0.05
+                sayings.intend(thread_id, number, plans, is_split=is_split, is_outdated=is_outdated)
+            is_told = chance.random() < 0.8
+            if is_told:
+                sequence += max(1, len(plans))
+                if seed % 2:  # else the log does not name it
+                    makers[sequence] = thread_id
+                if reads_early and chance.random() < 0.2:  # the group comes before the reply
+                    said.flush()
+                    attributions.read([_read(sequence, makers)], None)
+            _answer(sayings, (thread_id, number), sequence if is_told else 0, chance)
+            if chance.random() < 0.2:
+                said.flush()
+                hearing.hear()
+            if chance.random() < 0.1 or number == 60:
+                said.flush()
+                groups = [_read(each, makers) for each in range(first + 1, sequence + 1)]
+                attributions.read(groups, at(sequence) if sequence else None)
+                first = sequence
+                found += [attributions.find(each, wait_s=0.0) for each in groups]
+    hearing.close()
+    attributions.close()
+    return found
+
+
+def _answer(
+    sayings: AttributionSender, statement: tuple[int, int], told: int, chance: random.Random
+) -> None:
+    if told:
+        text = str(gtid(told)) if chance.random() < 0.97 else "no GTID"
+        others = [plan(f"{statement[1]}!")] if chance.random() < 0.2 else None
+        sayings.done(*statement, text, others)
+    elif chance.random() < 0.5:
+        sayings.done(*statement, None, chance.choice((None, [])))
+
+
+def _read(sequence: int, makers: dict[int, int]) -> ReadGroup:
+    maker = makers.get(sequence)
+    return unnamed(sequence, f"{sequence}") if maker is None else group(sequence, maker)
+
+
+class _Pieces:
+    """A connection that sends what it is given in pieces of any length."""
+
+    def __init__(self, connection: socket.socket, chance: random.Random) -> None:
+        self.setsockopt, self._connection, self._chance = connection.setsockopt, connection, chance
+        self._kept = b""
+
+    def sendall(self, data: bytes) -> None:
+        self._kept += data
+        length = self._chance.randrange(len(self._kept) + 1)
+        self._connection.sendall(self._kept[:length])
+        self._kept = self._kept[length:]
+
+    def flush(self) -> None:
+        self._connection.sendall(self._kept)
+        self._kept = b""
 
 
 def test_plans_of_a_reply_take_the_place_of_those_intended() -> None:

@@ -411,6 +411,35 @@ def test_a_group_without_a_thread_waits_for_those_alone_that_could_have_made_it(
     assert attributions.find(unnamed(3, "two")) == plan("two")
 
 
+def test_what_sessions_were_told_is_known_however_far_behind_reading_is() -> None:
+    count, sessions = 12_000, 3
+    attributions = begun()
+    for number in range(1, count + 1):
+        thread_id = THREAD + number % sessions
+        attributions.intend(thread_id, number, [plan(f"{number}")])
+        attributions.done(thread_id, number, str(gtid(number)))
+    for first in range(1, count + 1, 1000):
+        groups = [unnamed(number, f"{number}") for number in range(first, first + 1000)]
+        attributions.read(groups, at(first + 999))
+        for number, each in zip(range(first, first + 1000), groups, strict=True):
+            assert attributions.find(each) == plan(f"{number}")
+
+
+def test_groups_that_are_never_read_are_forgotten() -> None:
+    attributions = begun()
+    for number in range(1, 20_001):
+        attributions.intend(THREAD, number, [plan("same")])
+        attributions.done(THREAD, number, str(gtid(number)))
+        if number % 1000 == 0:
+            attributions.read((), at(number))
+    attributions.intend(THREAD, 20_001, [plan("last")])
+    attributions.done(THREAD, 20_001, str(gtid(20_001)))
+    last = unnamed(20_001, "last")
+    attributions.read([last], at(20_001))
+    assert attributions.find(last) == plan("last")
+    assert len(attributions._state.told) < 10_000
+
+
 def test_a_session_that_hangs_holds_no_group_that_cannot_be_its_own() -> None:
     attributions = begun(settings=PATIENT)
     attributions.intend(OTHER, 1, [plan("hung")])

@@ -67,6 +67,28 @@ class _File:
         self._file.write_at(data, position)
 
 
+def test_files_that_begin_with_much_that_is_under_way_are_few(tmp_path: Path) -> None:
+    count = 400
+    settings = AttributionSettings(wait_s=0.0, file_bytes=4096)
+    attributions = Attributions(tmp_path / "port", Flavor.MARIADB, settings)
+    attributions.begin(at(0))
+    attributions.taken(THREAD)
+    for number in range(1, count + 1):
+        attributions.intend(THREAD, number, [plan(f"{number}")])
+        attributions.done(THREAD, number, str(gtid(number)))
+    # All is under way, so each file says all again: each is about twice as long as the one before.
+    numbers = [int(path.stem) for path in (tmp_path / "port").glob("*.statements")]
+    assert 2 < max(numbers) < 10
+    attributions.close()
+    again = Attributions(tmp_path / "port", Flavor.MARIADB, settings)
+    again.begin(at(0))
+    again.read([group(number) for number in range(1, count + 1)], at(count))
+    assert [again.find(group(number)) for number in range(1, count + 1)] == [
+        plan(f"{number}") for number in range(1, count + 1)
+    ]
+    again.close()
+
+
 def test_a_journal_cut_off_anywhere_tells_nothing_wrong(tmp_path: Path) -> None:
     folder = tmp_path / "port"
     attributions = Attributions(folder, Flavor.MARIADB, SETTINGS)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from binlane.live.port import attribution_messages
 from binlane.live.port.attribution_messages import (
     AttributionListener,
     AttributionReceiver,
@@ -134,6 +135,8 @@ class World:
         is_relayed: bool = False,
     ) -> None:
         self.monkeypatch = monkeypatch
+        if is_relayed and seed % 2:
+            monkeypatch.setattr(attribution_messages, "_FEW_BYTES", 0)  # else few go by the kernel
         self.is_relayed = is_relayed
         self.settings = replace(SETTINGS, is_relayed=is_relayed)
         self.random = random.Random(seed)

@@ -12,10 +12,10 @@ from typing import Final
 
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import BinlaneError, CodecError, StoreError
+from binlane.live.port.group_numbers import GroupNumber, Stream
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.journal_records import FoundGroup, ReadProgress
 from binlane.live.port.journal.record_log import RecordLog
-from binlane.live.port.session_groups import GroupNumber, Stream
 
 _SUFFIX: Final = "groups"
 _LOADED_MOST: Final = 4
@@ -174,8 +174,11 @@ class GroupJournal:
         loaded = self._loaded.get(file)
         for group in found:
             stream, number = group.point
-            first, last = streams.get(stream, (number, number))
-            streams[stream] = min(first, number), max(last, number)
+            span = streams.get(stream)
+            if span is None:
+                streams[stream] = number, number
+            elif not span[0] <= number <= span[1]:
+                streams[stream] = min(span[0], number), max(span[1], number)
             if loaded is not None:
                 loaded[group.point] = group
 

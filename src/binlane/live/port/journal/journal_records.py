@@ -13,16 +13,9 @@ from struct import error as StructError  # noqa: N812  # it is a class
 from typing import Any, Final, NamedTuple
 
 from binlane.errors import CodecError, UnsupportedError
+from binlane.live.port.group_numbers import GroupNumber, GroupSpan, Stream
 from binlane.live.port.journal.record_log import RecordPlace
-from binlane.live.port.session_groups import (
-    Arrival,
-    GroupNumber,
-    GroupSpan,
-    RowsReason,
-    SentStatement,
-    SessionGroups,
-    Stream,
-)
+from binlane.live.port.session_groups import Arrival, RowsReason, SentStatement, SessionGroups
 from binlane.log.codec.buffer import Reader
 from binlane.statements.session.plan_bytes import EncodedPlans, decode_plans
 
@@ -64,6 +57,8 @@ IS_KNOWN: Final = 128
 IS_OUTDATED: Final = 128
 """Bit of an INTENT between processes, as of `Attributions.intend`."""
 
+FRAME: Final = Struct("<IB")
+"""Length and kind before a record's body, in a message between processes."""
 _STATEMENT: Final = Struct("<IQBI")
 _COUNT: Final = Struct("<I")
 STATEMENT_HEAD_BYTES: Final = _STATEMENT.size
@@ -190,18 +185,22 @@ def open_body(thread_id: int, statement: SentStatement, plans: bytes) -> bytes:
     return statement_body(thread_id, statement.number, bits, dump_text(statement.last), plans)
 
 
-def read_statement(body: bytes) -> StatementRecord:
+def read_statement(body: bytes, start: int = 0) -> StatementRecord:
     """Decode what `statement_body` gave; the plans stay encoded.
+
+    Args:
+        body: The bytes, to their end.
+        start: Place of the first of them.
 
     Raises:
         CodecError: If the bytes are none.
     """
     try:
-        thread_id, number, bits, length = _STATEMENT.unpack_from(body)
-        begin = _STATEMENT.size + length
-        encoded = body[begin:]
+        thread_id, number, bits, length = _STATEMENT.unpack_from(body, start)
+        start += _STATEMENT.size
+        encoded = body[start + length :]
         count = _COUNT.unpack_from(encoded)[0] if encoded else None
-        text = body[_STATEMENT.size : begin].decode("ascii") if length else ""
+        text = body[start : start + length].decode("ascii") if length else ""
     except (StructError, UnicodeDecodeError) as error:
         raise CodecError(f"a record is no statement: {error}") from None
     # In a third of the time of `StatementRecord(…)`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from binlane.live.port.group_numbers import GroupNumber, Stream
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.group_journal import GroupJournal
 from binlane.live.port.journal.journal_records import ReadProgress, StatementRecord
@@ -11,11 +12,9 @@ from binlane.live.port.journal.record_log import JournalRecord, RecordPlace
 from binlane.live.port.journal.statement_journal import StatementJournal
 from binlane.live.port.session_groups import (
     Arrival,
-    GroupNumber,
     RowsReason,
     SentStatement,
     SessionGroups,
-    Stream,
     told_of,
 )
 
@@ -164,4 +163,4 @@ class Recovery:
 
     def _drop_over(self, groups: SessionGroups) -> None:
         while groups.statements and groups.is_over(groups.statements[0], self.read):
-            groups.statements.popleft()
+            groups.end_first()

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import StoreError
+from binlane.live.port.group_numbers import GroupNumber, Stream
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.group_journal import GroupJournal
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.journal.statement_journal import Present, StatementJournal
-from binlane.live.port.session_groups import GroupNumber, RowsReason, Stream, Unattributed
+from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.statements.session.group_plan import GroupPlan
 
 logger = logging.getLogger(__name__)

@@ -21,11 +21,13 @@ from contextlib import suppress
 from mmap import ALLOCATIONGRANULARITY, mmap
 from pathlib import Path
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from binlane.binlogs.store.disk import Disk, DiskFile, LocalDisk, unusable
 from binlane.errors import CorruptStoreError
+from binlane.log.grouping.native import crc32_address
+from binlane.log.kernels.load import kernels
 
 _CHECKSUM_BYTES: Final = 4
 _HEAD: Final = Struct("<IB")
@@ -94,6 +96,7 @@ class RecordLog:
         self._file: DiskFile | None = None
         # The mapped part of the file, the file's offset of its first byte, and of the end of the room.
         self._memory, self._memory_offset, self._room_end = mmap(-1, 1), 0, 0
+        self._array: Any = None  # of the mapped part
         self._folder = folder
         self._suffix = suffix
         self._disk = disk
@@ -148,6 +151,10 @@ class RecordLog:
         self.due_bytes = 0
         self._is_stale |= is_stale
 
+    def begin_body(self) -> None:
+        """Say that the head of a new file is written: as much as it may follow it before another file is due."""
+        self.due_bytes = max(self._file_bytes, 2 * self.current_bytes)
+
     def begin_file(self) -> None:
         """Go on in a new file.
 
@@ -188,12 +195,43 @@ class RecordLog:
         # The same as `RecordPlace(number, offset, checksum)`, in a third of the time.
         return tuple.__new__(RecordPlace, (number, offset, checksum))
 
+    def append_messages(self, said: Any, start: int, older: Any, found: Any) -> tuple[int, int]:
+        """Write records that stand one after another behind their lengths and kinds, by `kernels.write_messages`.
+
+        Args:
+            said: The bytes, as an array that the kernel may change.
+            start: Place of the first record among them.
+            older: Threads, as in the kernel.
+            found: Gets the numbers of the records, with places in the mapped part of the file.
+
+        Returns:
+            The number of the records that were written, and the file's offset of the mapped part. None are
+            written where the room or the file is at its end: then `append` has to go on.
+        """
+        offset = self._memory_offset
+        if self._file is None or self.current_bytes >= min(self.due_bytes, self._room_end):
+            return 0, offset
+        import numpy as np  # noqa: PLC0415 - only kernels need it
+
+        if self._array is None:
+            self._array = np.frombuffer(self._memory, np.uint8)
+        ends = (self.current_bytes, self.due_bytes, self._room_end)
+        room = np.array([each - offset for each in ends], np.int64)
+        count: int = kernels().write_messages(
+            *((said, start, len(said)), (self._array, room, crc32_address()), older, found)
+        )
+        self.current_bytes = offset + int(room[0])
+        return count, offset
+
     def _make_room(self, end: int) -> None:
         """Map the file from the next record on, with room on the disk up to an offset or behind it."""
         file, offset = self._file, self.current_bytes
         assert file is not None, "a file was begun"
-        end = max(end, min(offset + _ROOM_BYTES, self._file_bytes))
+        due = max(self._file_bytes, self.due_bytes)
+        # Behind what is due only the head of a file goes on, and may be long.
+        end = max(end, min(offset + _ROOM_BYTES, due if offset < due else 2 * offset))
         file.write_at(bytes(end - offset), offset)
+        self._array = None
         self._memory.close()
         self._memory_offset = offset - offset % ALLOCATIONGRANULARITY
         self._memory = file.mapped(self._memory_offset, end - self._memory_offset)
@@ -293,6 +331,7 @@ class RecordLog:
     def close(self) -> None:
         """Let go of the file, and of the room behind its last record."""
         if self._file is not None:
+            self._array = None
             self._memory.close()
             self._room_end = 0
             with suppress(OSError):

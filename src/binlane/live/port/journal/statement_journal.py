@@ -12,13 +12,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from binlane.binlogs.store.disk import Disk
 from binlane.errors import BinlaneError, CodecError, StoreError
+from binlane.live.port.group_numbers import Stream
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.record_log import JournalRecord, RecordLog, RecordPlace
-from binlane.live.port.session_groups import SentStatement, Stream
+from binlane.live.port.session_groups import SentStatement
+from binlane.log.kernels.statement_messages import MESSAGE_FIELDS
 from binlane.statements.session.plan_bytes import EncodedPlans
 
 _SUFFIX: Final = "statements"
@@ -100,6 +102,28 @@ class StatementJournal:
             self._fail(error)
             return None
 
+    def write_messages(
+        self, said: Any, start: int, older: Sequence[int], most: int
+    ) -> tuple[Sequence[Sequence[int]], int, int]:
+        """Write messages of the most usual kinds, one after another, by a kernel.
+
+        Args:
+            said: Messages of another process, as an array that is changed.
+            start: Place of the first one.
+            older: Threads of sessions with groups of older statements, as of `HAS_OLDER`.
+            most: The number of messages that are written at most.
+
+        Returns:
+            The `MESSAGE_FIELDS` numbers of each message that was written, the number of the file, and the file's
+            offset to which their places are to be added. None are written where `write` has to go on.
+        """
+        import numpy as np  # noqa: PLC0415 - only kernels need it
+
+        found = np.empty((most, MESSAGE_FIELDS), np.int64)
+        threads = np.array(older, np.int64)
+        count, offset = self._log.append_messages(said, start, threads, found.reshape(-1))
+        return found[:count].tolist(), self._log.number, offset
+
     def _begin_file(self) -> None:
         log = self._log
         last = log.number
@@ -112,6 +136,8 @@ class StatementJournal:
             body = records.open_body(thread_id, statement, plans.encoded)
             places.append((statement, log.append(records.OPEN, body)))
         log.append(records.SESSIONS, present.sessions)
+        # Much is under way where reading is far behind, and is said again in each file.
+        log.begin_body()
         for statement, place in places:
             statement.place = place
         self._needs[last] = present.ends

@@ -47,8 +47,9 @@ from binlane.statements.sql.servers import Dialect
 
 _LOOK_S: Final = 0.05
 """Interval of looks if binlogs have changed by themselves."""
-_DEAF_S: Final = 0.002
-"""Pause in hearing what a process says: many messages are heard at once."""
+_DEAF_S: Final = 0.01
+"""Pause in hearing what a process says: many messages are heard at once. In the pause there is room for a few
+hundred of them, and routing hears them whenever it needs them."""
 _AGAIN_S: Final = 1.0
 _BIND_S: Final = 5.0
 """Longest time for which the workers of a process that was killed may still have the port."""
