@@ -236,8 +236,11 @@ def test_who_acknowledges_events_though_nobody_asked_gets_them_plain(
             )
             packets = list(client.dump(dump.encode(), stray))
             events.append([packet for packet in packets if packet[:1] == b"\0"])
-            # No mark and no flag stand before an event, as they do for who is waited for.
-            assert all(packet[1:2] != ACK_MARK for packet in events[-1])
+            # No mark and no flag stand before an event, as they do for who is waited for: its length
+            # is where it is without them.
+            assert all(
+                int.from_bytes(packet[10:14], "little") == len(packet) - 1 for packet in events[-1]
+            )
     assert len(events[0]) > 3
     assert len(events[0]) == len(events[1])
     assert seen(port, "root") == 1045  # a wrong password; logins work
