@@ -71,7 +71,6 @@ RECONCILING: Final = "reconciling rows"
 _LOOK_S: Final = 0.5
 _SETTLE_S: Final = 60.0
 """Longest wait for a place; other binlogs' rows are read then."""
-_COME_BACK_S: Final = 60.0  # by then readers have the files open again that a restart closed
 _LEFT_S: Final = 5.0  # between looks at replaced files that readers keep
 _TROUBLES_MOST: Final = 3
 _BATCH_BYTES: Final = 4 << 20
@@ -102,7 +101,6 @@ class RowFills:
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="rows", daemon=True)
         self._due: dict[int, _Retry] = {}
-        self._dropping_from_s: float | None = None
 
     def start(self) -> None:
         """Begin; the binlogs are routed already."""
@@ -132,10 +130,7 @@ class RowFills:
     def _turn(self) -> None:
         """Do the fills that are due, each until it is done or cannot go on."""
         fills, now_s = self._changes.loop.store.seeds.fills, time.monotonic()
-        if self._dropping_from_s is None:
-            has_readers = self.ask(self._changes.has_replaced)
-            self._dropping_from_s = now_s + (_COME_BACK_S if has_readers else 0.0)
-        has_files_left = now_s >= self._dropping_from_s and self.ask(self._changes.drop_replaced)
+        has_files_left = self.ask(self._changes.drop_replaced)
         known = {fill.log_id for fill in fills}
         self._due = {log_id: each for log_id, each in self._due.items() if log_id in known}
         ready = [

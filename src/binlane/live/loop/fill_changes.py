@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from binlane.binlogs.routing.routed_group import RoutedGroup
 from binlane.binlogs.routing.routing_memory import Memory, StoredObject
@@ -37,6 +38,9 @@ from binlane.positions import GtidPosition, Position, nothing_done
 from binlane.statements.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.servers import LoggingMode
+
+_COME_BACK_S: Final = 60.0
+"""Time after a start in which no replaced files are deleted: readers open again what a restart closed."""
 
 
 class FillGoneError(BinlaneError):
@@ -83,6 +87,7 @@ class FillChanges:
         self.loop = loop
         self.changed = threading.Event()
         self._settings = RowsSettings()
+        self._dropping_from_s: float | None = None
 
     @property
     def settings(self) -> RowsSettings:
@@ -330,13 +335,15 @@ class FillChanges:
         return True
 
     def drop_replaced(self, _waited_s: float) -> bool:
-        """Delete the files that later beginnings replace; True if some stay because they are read."""
-        stay = [self._drop_before(output) for output in self._begun_with_rows()]
+        """Delete the files that later beginnings replace; True if some stay because they may be read."""
+        outputs = self._begun_with_rows()
+        if self._dropping_from_s is None:
+            has_some = any(last_beginning(each.binlog.files()) for each in outputs)
+            self._dropping_from_s = time.monotonic() + (_COME_BACK_S if has_some else 0.0)
+        if time.monotonic() < self._dropping_from_s:
+            return True
+        stay = [self._drop_before(output) for output in outputs]
         return any(stay)
-
-    def has_replaced(self, _waited_s: float) -> bool:
-        """True if there are files that later beginnings replace."""
-        return any(last_beginning(each.binlog.files()) for each in self._begun_with_rows())
 
     def _begun_with_rows(self) -> list[Output]:
         """Those whose last beginning is whole."""
