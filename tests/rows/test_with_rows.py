@@ -430,7 +430,7 @@ def test_tables_come_and_go_while_rows_are_read(tmp_path: Path, flavor: str) -> 
         assert "items" not in str(execute(replica, "SHOW TABLES FROM shop"))
 
 
-@pytest.mark.parametrize("flavor", FLAVORS)
+@pytest.mark.parametrize("flavor", ["mariadb", pytest.param("mysql", marks=pytest.mark.slow)])
 def test_a_table_that_is_held_locked_is_told_and_holds_up_no_other_binlog(
     tmp_path: Path, flavor: str
 ) -> None:
@@ -464,8 +464,15 @@ def test_the_binlog_alone_lands_as_select(tmp_path: Path, flavor: str) -> None:
         _check_landed(stage.source, into)
 
 
-@pytest.mark.parametrize("flavor", FLAVORS)
-@pytest.mark.parametrize("engine", ["embedded", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    ("flavor", "engine"),
+    [
+        ("mariadb", "embedded"),
+        pytest.param("mysql", "spark", marks=pytest.mark.spark),
+        pytest.param("mysql", "embedded", marks=pytest.mark.slow),
+        pytest.param("mariadb", "spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    ],
+)
 def test_the_port_alone_lands_as_select(tmp_path: Path, flavor: str, engine: str) -> None:
     """Also anew behind COMPACT, with which a landing that follows ends."""
     with RowsStage(tmp_path, flavor) as stage:
