@@ -42,6 +42,7 @@ from binlane.tables.ranges.served_logs import ServerPlace
 ATTEMPTS_MAX: Final = 3
 """Number of times that a table is begun that changes, or is wanted by a statement, while it is read."""
 CHUNK_BYTES: Final = 48 << 20
+_CHANGED: Final = "its definition changed while it was read"
 _CHUNK_ROWS_MAX: Final = 500_000
 _ROW_BYTES_GUESS: Final = 200
 _ROUND: Final = 16
@@ -208,7 +209,7 @@ class SnapshotReader:
         place: SnapshotPlace,
         rows: int,
         before: SnapshotRecord | None,
-        why: str = "its definition changed while it was read",
+        why: str = _CHANGED,
     ) -> SnapshotRecord | None:
         """A record of a new snapshot; None where there can be none, which is told."""
         attempt = 1 if before is None else before.attempt + 1
@@ -290,9 +291,7 @@ class SnapshotReader:
             reading.is_planned = reading.low is None
         return reading
 
-    def _again(
-        self, record: SnapshotRecord, why: str = "its definition changed while it was read"
-    ) -> _Reading | None:
+    def _again(self, record: SnapshotRecord, why: str = _CHANGED) -> _Reading | None:
         place = settled_place(self.session)
         fresh = self._begun(record.name, place, record.expected, record, why)
         if fresh is None:
