@@ -681,7 +681,6 @@ def ddl(chance: random.Random, *, mysql: bool) -> str:
         f"CREATE TABLE IF NOT EXISTS {one} (a INT PRIMARY KEY, z INT) ENGINE={engine}",
         f"CREATE TABLE {one} LIKE {two}",
         f"CREATE TABLE {one} (a INT PRIMARY KEY, b INT, FOREIGN KEY (b) REFERENCES {two} (a))",
-        f"ALTER TABLE {one} ADD FOREIGN KEY (b) REFERENCES {two} (a) ON DELETE SET NULL",
         f"ALTER TABLE {one} ADD COLUMN {column} INT",
         f"ALTER TABLE {one} DROP COLUMN {column}",
         f"ALTER TABLE {one} CHANGE COLUMN a {column} BIGINT",
@@ -727,7 +726,12 @@ def ddl(chance: random.Random, *, mysql: bool) -> str:
         texts = [f"DROP DATABASE {database}"]
     elif chance.random() < 0.1:
         texts = [f"CREATE DATABASE {database}"]
-    if not mysql:
+    if mysql:
+        # MariaDB 10.11 ends with signal 11 where others rename or drop the table at the same time.
+        texts.append(
+            f"ALTER TABLE {one} ADD FOREIGN KEY (b) REFERENCES {two} (a) ON DELETE SET NULL"
+        )
+    else:
         texts += [
             f"CREATE OR REPLACE TABLE {one} (a INT PRIMARY KEY, q INT) ENGINE={engine}",
             f"CREATE SEQUENCE {one}",
