@@ -57,15 +57,15 @@ def converse(connected: LogConnection, runner: SqlRunner) -> int:
         # An interrupt may come at any step, also while another one is told of: none ends the prompt.
         while True:
             with suppress(KeyboardInterrupt):
-                while not _has_left(connected, runner):
+                while not _take_statements(connected, runner):
                     pass
                 return 0
     finally:
         _keep_history(history)
 
 
-def _has_left(connected: LogConnection, runner: SqlRunner) -> bool:
-    """Take statements until somebody leaves, or interrupts."""
+def _take_statements(connected: LogConnection, runner: SqlRunner) -> bool:
+    """Take statements until somebody leaves or interrupts; True if they leave."""
     held = ""
     try:
         while True:

@@ -359,7 +359,7 @@ class ComparedServer:
                 self._session = self._opened()
                 raise
 
-    def _ranges(  # what is read, and who is asked meanwhile
+    def _ranges(
         self,
         reader: TableRows,
         hasher: RowHasher,

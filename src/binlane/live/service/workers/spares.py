@@ -41,7 +41,7 @@ class SpareProcess:
         """Give the process its work.
 
         Args:
-            descriptors: Become the arguments of `worker.main`, in order.
+            descriptors: Go to `worker.work`, in order.
 
         Raises:
             OSError: If it has ended.
