@@ -570,7 +570,7 @@ class Attributions:
                     del statements[:count]
 
     def _record(
-        self, journal: PortJournal, found: list[records.FoundGroup], open_: Unsettled
+        self, journal: PortJournal, found: list[records.FoundRun], open_: Unsettled
     ) -> records.ReadProgress | None:
         """Give the routing thread's next record; None if there is nothing to write."""
         progress = self._state.progress

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from binlane.live.port.group_numbers import GroupNumber
-from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup
+from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup, FoundRun
 from binlane.live.port.session_groups import RowsReason, SentStatement, Unattributed
 from binlane.statements.session.plan_bytes import EncodedPlan
 
@@ -49,10 +49,10 @@ class Findings:
             if first <= number <= last:
                 yield number
 
-    def take_news(self) -> list[FoundGroup]:
+    def take_news(self) -> list[FoundRun]:
         """Give the findings that the journal lacks, once."""
         news, self.news = self.news, []
-        return news
+        return FoundRun.each_of(news)
 
     def keep_plan(
         self,

@@ -14,7 +14,7 @@ from binlane.binlogs.store.disk import Disk
 from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.live.port.group_numbers import GroupNumber, Stream
 from binlane.live.port.journal import journal_records as records
-from binlane.live.port.journal.journal_records import FoundGroup, ReadProgress
+from binlane.live.port.journal.journal_records import FoundGroup, FoundRun, ReadProgress
 from binlane.live.port.journal.record_log import RecordLog
 
 _SUFFIX: Final = "groups"
@@ -169,18 +169,14 @@ class GroupJournal:
             self._ranges.pop(number, None)
             self._loaded.pop(number, None)
 
-    def _note(self, file: int, found: Iterable[FoundGroup]) -> None:
+    def _note(self, file: int, found: Iterable[FoundRun]) -> None:
         streams = self._ranges.setdefault(file, {})
         loaded = self._loaded.get(file)
-        for group in found:
-            stream, number = group.point
-            span = streams.get(stream)
-            if span is None:
-                streams[stream] = number, number
-            elif not span[0] <= number <= span[1]:
-                streams[stream] = min(span[0], number), max(span[1], number)
-            if loaded is not None:
-                loaded[group.point] = group
+        for stream, first, last, _ in found:
+            span = streams.get(stream, (first, last))
+            streams[stream] = min(span[0], first), max(span[1], last)
+        if loaded is not None:
+            loaded.update((group.point, group) for run in found for group in run.groups())
 
     def _load(self, file: int) -> dict[GroupNumber, FoundGroup]:
         """Read the findings on groups that a file holds."""
@@ -190,7 +186,9 @@ class GroupJournal:
             try:
                 for record in self._log.records(file):
                     progress, _ = records.read_progress(record.body)
-                    loaded.update((group.point, group) for group in progress.found)
+                    loaded.update(
+                        (group.point, group) for run in progress.found for group in run.groups()
+                    )
             except BinlaneError as error:
                 logger.warning("the port's journal: %s", error)
             while len(self._loaded) >= _LOADED_MOST:

@@ -1,13 +1,14 @@
 """Records of the journal: their kinds and their encoding.
 
 Each statement writes two records, INTENT and ANSWER: these are fixed fields, a text and the plans,
-little-endian. All other records are JSON.
+little-endian. All other records are JSON; behind that of a READ stand the groups that were found out, as numbers of
+64 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from json import JSONEncoder, loads
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from json import JSONDecoder, JSONEncoder, loads
 from struct import Struct
 from struct import error as StructError  # noqa: N812  # it is a class
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,7 @@ from binlane.live.port.session_groups import Arrival, RowsReason, SentStatement,
 from binlane.log.codec.buffer import Reader
 from binlane.statements.session.plan_bytes import EncodedPlans, decode_plans
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Version of all records, plans included: another version is for another binlane."""
 
 SESSIONS: Final = 1
@@ -61,10 +62,14 @@ FRAME: Final = Struct("<IB")
 """Length and kind before a record's body, in a message between processes."""
 _STATEMENT: Final = Struct("<IQBI")
 _COUNT: Final = Struct("<I")
+_FOUND: Final = Struct("<6Q")
+FOUND_FIELDS: Final = 6
+"""Numbers of a group that was found out: thread, number, file, offset and checksum of the place, plan."""
 STATEMENT_HEAD_BYTES: Final = _STATEMENT.size
 """Length of an INTENT before its plans."""
 
 dump_text: Final = JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_decode_json: Final = JSONDecoder().raw_decode
 
 
 class StatementRecord(NamedTuple):
@@ -124,6 +129,49 @@ class FoundGroup(NamedTuple):
     plan: int
 
 
+class FoundRun(NamedTuple):
+    """Groups of one stream of which the sessions are known.
+
+    Attributes:
+        stream: Stream of the groups.
+        first: The least number of a group.
+        last: The greatest number of a group.
+        encoded: `FOUND_FIELDS` numbers of each group, of 64 bits, little-endian.
+    """
+
+    stream: Stream
+    first: int
+    last: int
+    encoded: bytes
+
+    @classmethod
+    def each_of(cls, found: Iterable[FoundGroup]) -> list[FoundRun]:
+        """Give groups as runs, one for each stream."""
+        streams: dict[Stream, list[FoundGroup]] = {}
+        for group in found:
+            streams.setdefault(group.point.stream, []).append(group)
+        return [
+            cls(
+                stream,
+                min(group.point.number for group in groups),
+                max(group.point.number for group in groups),
+                b"".join(
+                    [
+                        _FOUND.pack(thread_id, point.number, *place, plan)
+                        for thread_id, point, place, plan in groups
+                    ]
+                ),
+            )
+            for stream, groups in streams.items()
+        ]
+
+    def groups(self) -> Iterator[FoundGroup]:
+        """Give the groups, in their order."""
+        for thread_id, number, *place, plan in _FOUND.iter_unpack(self.encoded):
+            point = GroupNumber(self.stream, number)
+            yield FoundGroup(thread_id, point, RecordPlace(*place), plan)
+
+
 class ReadProgress(NamedTuple):
     """Progress of reading the source's log, with the findings since the record before.
 
@@ -142,7 +190,7 @@ class ReadProgress(NamedTuple):
     ends: Mapping[Stream, int]
     arrivals: Sequence[tuple[int, Arrival]]
     doubts: Sequence[tuple[int, int]]
-    found: Sequence[FoundGroup]
+    found: Sequence[FoundRun]
 
 
 Ranges = Mapping[int, Mapping[Stream, tuple[int, int]]]
@@ -238,8 +286,9 @@ def read_sessions(body: bytes) -> tuple[int, dict[Stream, int], dict[int, Sessio
 def progress_body(progress: ReadProgress, older: Ranges | None) -> bytes:
     """Encode the body of a READ; of a FIRST_READ with the ranges of older files."""
     ranges = None if older is None else list(older.items())
-    found = [(thread_id, *point, *place, plan) for thread_id, point, place, plan in progress.found]
-    return dump((VERSION, ranges, *progress[:-1], found))
+    spans = [(run.stream, run.first, run.last, len(run.encoded)) for run in progress.found]
+    head = dump((VERSION, ranges, *progress[:-1], spans))
+    return b"".join([head, *(run.encoded for run in progress.found)])
 
 
 def read_progress(body: bytes) -> tuple[ReadProgress, Ranges | None]:
@@ -248,10 +297,18 @@ def read_progress(body: bytes) -> tuple[ReadProgress, Ranges | None]:
     Raises:
         CodecError: If the bytes are none.
     """
-    version, older, *rest = load(body)
+    try:
+        # JSON here is ASCII, and ends before the numbers.
+        (version, older, *rest), at = _decode_json(body.decode("latin-1"))
+    except ValueError as error:
+        raise CodecError(f"a record is no JSON: {error}") from None
     if version != VERSION:
         raise UnsupportedError(f"it is of version {version}")
-    epoch, run, ends, arrivals, doubts, found = rest
+    epoch, run, ends, arrivals, doubts, spans = rest
+    found = []
+    for stream, first, last, length in spans:
+        found.append(FoundRun(stream, first, last, body[at : at + length]))
+        at += length
     return (
         ReadProgress(
             *(epoch, run, ends),
@@ -260,10 +317,7 @@ def read_progress(body: bytes) -> tuple[ReadProgress, Ranges | None]:
                 for thread_id, (point, is_commit, _) in arrivals
             ],
             [(thread_id, number) for thread_id, number in doubts],
-            [
-                FoundGroup(thread_id, GroupNumber(stream, number), RecordPlace(*place), plan)
-                for thread_id, stream, number, *place, plan in found
-            ],
+            found,
         ),
         None if older is None else dict(older),
     )
