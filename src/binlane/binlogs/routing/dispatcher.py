@@ -22,6 +22,7 @@ from binlane.binlogs.routing.planned_spans import (
     NO_PLANS,
     PlannedForms,
     PlanReader,
+    RunPlans,
     RunTexts,
 )
 from binlane.binlogs.routing.routed_group import (
@@ -85,7 +86,7 @@ class PlanLookup(Protocol):
         ...
 
     @property
-    def of_run(self) -> Mapping[int, EncodedPlan]:
+    def of_run(self) -> RunPlans:
         """The plans that are known as the groups of a run come, by the groups' numbers."""
         ...
 
@@ -131,7 +132,7 @@ class Dispatcher:
         self._binlogs: Sequence[RoutedBinlog] = ()
         self._spans: SpanRouter
         self._plan_reader = PlanReader()
-        self._texts: tuple[Mapping[int, EncodedPlan], RunTexts] | None = None
+        self._texts: tuple[RunPlans, RunTexts] | None = None
         self._routings: dict[tuple[int, int], Routing] = {}
 
     def read(self, groups: RunGroups, binlogs: Sequence[RoutedBinlog]) -> bool:
@@ -258,7 +259,7 @@ class Dispatcher:
         if not is_done:
             yield BinlogPart(next_group=count, done=after)
 
-    def _read_texts(self, groups: RunGroups, plans: Mapping[int, EncodedPlan]) -> RunTexts:
+    def _read_texts(self, groups: RunGroups, plans: RunPlans) -> RunTexts:
         """The planned texts of the run that was read last."""
         if self._texts is None or self._texts[0] is not plans:
             self._texts = plans, self._plan_reader.read(groups, plans)
@@ -417,7 +418,7 @@ class _AwaitedTexts:
         self._plans = plans
         self._gtids = [] if plans is None else list(map(groups.run.gtid, numbers))
         self._known: Mapping[int, EncodedPlan] = {}
-        self._texts = reader.read(groups, self._known)
+        self._texts = reader.read(groups, RunPlans())
         self._forms: PlannedForms | None = None
         self._memory: Memory | None = None
 
@@ -463,7 +464,8 @@ class _AwaitedTexts:
         numbers = self._numbers[first - self._numbers.start :]
         found = zip(numbers, plans.known(self._gtids[first - self._numbers.start :]), strict=True)
         self._known = {number: plan for number, plan in found if plan is not None}
-        self._texts, self._forms = self._reader.read(self._groups, self._known), None
+        self._texts = self._reader.read(self._groups, RunPlans(self._known))
+        self._forms = None
 
 
 def _part(group: EventGroup, routing: Routing, next_group: int) -> BinlogPart:

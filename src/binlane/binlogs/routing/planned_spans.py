@@ -114,6 +114,27 @@ class PlannedForms(NamedTuple):
         return first >= 0 and self.arrays[0].item(lay.FORM_COUNT, number) != 0
 
 
+class RunPlans(NamedTuple):
+    """Plans that are known of a run's groups.
+
+    Attributes:
+        single: Plans by the numbers of their groups.
+        numbers: Numbers of further groups, each of which has the only plan of its statement.
+        encoded: Bytes of their statements' plans, one behind the other.
+        ends: The end of each there.
+    """
+
+    single: Mapping[int, EncodedPlan] = {}
+    numbers: Sequence[int] = ()
+    encoded: bytes = b""
+    ends: Sequence[int] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no plan is known."""
+        return not (self.single or self.numbers)
+
+
 class PlanReader:
     """Reads the plans of runs of one log; what tables have is kept from run to run."""
 
@@ -126,12 +147,12 @@ class PlanReader:
         self._arrays = np.zeros((2, 0), np.int32), np.zeros((2, 0), np.int64)
         self._lists: dict[tuple[Definition, bytes], _List] = {}
 
-    def read(self, groups: RunGroups, plans: Mapping[int, EncodedPlan]) -> RunTexts:
+    def read(self, groups: RunGroups, plans: RunPlans) -> RunTexts:
         """Find the texts in the plans of a run's groups.
 
         Args:
             groups: The groups of the run.
-            plans: Plans made for them, by their numbers.
+            plans: Plans made for them.
         """
         return RunTexts(groups, plans, self)
 
@@ -190,13 +211,11 @@ class RunTexts:
 
     Args:
         groups: The groups of the run.
-        plans: Plans made for them, by their numbers.
+        plans: Plans made for them.
         reader: Knows the columns of the run's tables.
     """
 
-    def __init__(
-        self, groups: RunGroups, plans: Mapping[int, EncodedPlan], reader: PlanReader
-    ) -> None:
+    def __init__(self, groups: RunGroups, plans: RunPlans, reader: PlanReader) -> None:
         self.groups = groups
         self._reader = reader
         self._plans: dict[int, tuple[int, int, bool]] = {}
@@ -205,18 +224,18 @@ class RunTexts:
         self._bodies, self._arena = _NO_BODIES, _NO_ARENA
         self._known: dict[tuple[tuple[_List, ...], bool, tuple[int, ...]], PlannedForms] = {}
         self._statements: dict[Form, _Statements] = {}
-        if plans:
+        if not plans.is_empty:
             self._read(plans)
 
-    def _read(self, plans: Mapping[int, EncodedPlan]) -> None:
+    def _read(self, plans: RunPlans) -> None:
         run = self.groups.run
         widths = self._reader.widths_of(run.tables, run.format.flavor)
         places: dict[int, tuple[int, int]] = {}
         seen: set[tuple[int, int]] = set()
-        pieces: list[bytes] = []
+        pieces = [plans.encoded]
         rows: list[tuple[int, int, int, int, int, int, int, int]] = []
-        end = 0
-        for number, (all_, own) in plans.items():
+        end = len(plans.encoded)
+        for number, (all_, own) in plans.single.items():
             place = places.get(id(all_))
             if place is None or (id(all_), own) in seen:
                 # All forms of these bytes are of different plans, so that the bytes bound their number.
@@ -227,7 +246,11 @@ class RunTexts:
             rows.append((number, *place, own, 0, 0, 0, 0))
         pieces.append(bytes(PADDING))
         arena = np.frombuffer(bytearray(b"".join(pieces)), np.uint8)
-        index = np.ascontiguousarray(np.array(rows, np.int64).T)
+        count = len(plans.numbers)
+        index = np.zeros((lay.PLAN_SIZE, count + len(rows)), np.int64)
+        index[lay.PLAN_GROUP, :count], index[lay.PLAN_END, :count] = plans.numbers, plans.ends
+        index[lay.PLAN_START, 1:count] = plans.ends[:-1]
+        index[:, count:] = np.array(rows, np.int64).reshape(-1, lay.PLAN_SIZE).T
         most = end // _LEAST_PART_BYTES
         bodies = np.empty((lay.BODY_SIZE, most), np.int64)
         forms = np.empty((lay.FORM_SIZE, most), np.int32)

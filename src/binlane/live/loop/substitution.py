@@ -22,6 +22,7 @@ from binlane.binlogs.routing.cut_group import MARKS
 from binlane.binlogs.routing.dispatcher import PlanPendingError
 from binlane.binlogs.routing.makers import could_be, could_be_raw, thread_of, thread_of_raw
 from binlane.binlogs.routing.planned_route import Threads, threads_of_plan
+from binlane.binlogs.routing.planned_spans import RunPlans
 from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.run_groups import RunGroups
@@ -33,6 +34,7 @@ from binlane.live.port.attributions import Attributions
 from binlane.live.port.live_catalog import Change, changes_in
 from binlane.live.port.log_progress import Watch
 from binlane.live.port.session_groups import RowsReason, Unattributed
+from binlane.live.port.told_groups import ToldGroups
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import EventType, HeaderFlag
@@ -47,6 +49,8 @@ from binlane.statements.sql.servers import LoggingMode
 PAST_THE_PORT: Final = RowsReason.STRANGER.value
 
 _FEW: Final = 8
+_LATE_S: Final = 2.0
+"""Seconds behind which the replies to the statements of groups have come."""
 _UNSAID: Final = "it is not known what a mark in the source's log stands for"
 
 logger = logging.getLogger(__name__)
@@ -65,14 +69,16 @@ class OwnedGroups:
     """Groups of a run that are of sessions through the port, or may be.
 
     Attributes:
-        numbers: The numbers of the groups in the run.
-        groups: The same groups as they were read.
-        plans: The plans that are known as the groups come, by the groups' numbers.
+        numbers: The numbers of the groups in the run, in order.
+        plans: The plans that are known as the groups come.
+        told: Those of the groups that were found by what replies have told; None for none.
+        read: The others, by their numbers.
     """
 
-    numbers: tuple[int, ...] = ()
-    groups: tuple[ReadGroup, ...] = ()
-    plans: Mapping[int, EncodedPlan] = field(default_factory=dict)
+    numbers: Sequence[int] = ()
+    plans: RunPlans = field(default_factory=RunPlans)
+    told: ToldGroups | None = None
+    read: Mapping[int, ReadGroup] = field(default_factory=dict)
 
 
 class ObjectFollower(Protocol):
@@ -148,14 +154,24 @@ class Substitution:
 
     def read_run(self, groups: RunGroups, after: Position | None) -> OwnedGroups:
         """Take in the groups of a run that comes."""
-        wanted = tuple(self._wanted(groups)) if self._has_source else ()
-        numbers, read = tuple([each for each, _ in wanted]), tuple([group for _, group in wanted])
-        self._attributions.read(read, after)
-        if not numbers:
+        attributions, run = self._attributions, groups.run
+        if not self._has_source:
+            attributions.read((), after)
             return OwnedGroups()
-        known = self._attributions.known([group.gtid for group in read])
-        plans = {number: plan for number, plan in zip(numbers, known, strict=True) if plan}
-        return OwnedGroups(numbers, read, plans)
+        is_late = time.time() - run.last_timestamp > _LATE_S
+        told = attributions.read_told((run.data, run.events, run.groups), is_late=is_late)
+        numbers = [] if told is None else told.numbers
+        wanted = dict(self._wanted(groups, numbers)) if len(numbers) < run.count else {}
+        attributions.read(tuple(wanted.values()), after)
+        known: dict[int, EncodedPlan] = {}
+        if wanted:
+            found = attributions.known([group.gtid for group in wanted.values()])
+            known = {number: one for number, one in zip(wanted, found, strict=True) if one}
+            numbers = sorted((*numbers, *wanted))
+        plans = RunPlans(known)
+        if told is not None:
+            plans = RunPlans(known, told.numbers, told.encoded, told.ends)
+        return OwnedGroups(numbers, plans, told, wanted)
 
     def hear(self) -> None:
         """Take in what sessions of other processes have said by now."""
@@ -165,11 +181,11 @@ class Substitution:
         """The plans of groups that were read, as far as they are known by now."""
         return self._attributions.known(gtids)
 
-    def _wanted(self, groups: RunGroups) -> Iterator[tuple[int, ReadGroup]]:
-        """The groups of a run that are of sessions, or may be."""
-        watch, run = self._attributions.watch(), groups.run
+    def _wanted(self, groups: RunGroups, told: Sequence[int]) -> Iterator[tuple[int, ReadGroup]]:
+        """The groups of a run that are of sessions, or may be, but for those that were told."""
+        watch, run, known = self._attributions.watch(), groups.run, frozenset(told)
         for number in range(run.count) if run.count <= _FEW else self._candidates(groups, watch):
-            gtid = run.gtid(number)
+            gtid = None if number in known else run.gtid(number)
             if gtid is None:
                 continue
             group = _of_run(groups, number, gtid)
@@ -217,8 +233,9 @@ class Substitution:
             return range(run.count)
         if is_of_statements or not own.numbers:
             return own.numbers
-        are_named = self._attributions.are_named(own.groups, output.name)
-        return [number for number, is_named in zip(own.numbers, are_named, strict=True) if is_named]
+        are_named = self._attributions.are_named(tuple(own.read.values()), output.name)
+        named = [number for number, is_named in zip(own.read, are_named, strict=True) if is_named]
+        return named if own.told is None else sorted((*named, *own.told.naming(output.name)))
 
     def find(
         self, output: Output, group: EventGroup | LargeGroup, *, waits: bool = False
@@ -378,7 +395,7 @@ class OutputPlans:
         self._is_ending = is_ending
         self._waits = waits
         self.numbers: Sequence[int] = ()
-        self.of_run: Mapping[int, EncodedPlan] = {}
+        self.of_run = RunPlans()
 
     @property
     def threads(self) -> Threads:

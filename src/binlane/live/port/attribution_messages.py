@@ -27,8 +27,6 @@ from binlane.statements.session.plan_bytes import EncodedPlans, encode_plans
 _FRAME: Final = records.FRAME
 _READ_BYTES: Final = 256 << 10
 _BUFFER_BYTES: Final = 4 << 20
-_FEW_BYTES: Final = 1000
-"""Less is read one message after another, without a kernel."""
 
 logger = logging.getLogger(__name__)
 
@@ -300,7 +298,7 @@ class AttributionListener:
             kept.clear()
         start, last = 0, len(data) - _FRAME.size
         by_kernel, said = self._attributions.by_kernel, None
-        if by_kernel is not None and len(data) > _FEW_BYTES:
+        if by_kernel is not None:
             said = np.frombuffer(bytearray(data), np.uint8)
         while start <= last:
             if by_kernel is not None and said is not None:

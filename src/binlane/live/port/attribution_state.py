@@ -9,15 +9,16 @@ The module has no files, clocks or threads; `attributions` calls it under its lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
 from binlane.live.port.group_numbers import GroupNumber, GroupSpan, Stream, point_of
+from binlane.live.port.heard_messages import HeardMessages
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.journal.record_log import RecordPlace
-from binlane.live.port.log_progress import LogProgress
+from binlane.live.port.log_progress import LogProgress, Watch
 from binlane.live.port.session_groups import (
     Arrival,
     Attribution,
@@ -28,6 +29,13 @@ from binlane.live.port.session_groups import (
     Wait,
 )
 from binlane.live.port.source_changes import SourceChanges
+from binlane.live.port.told_groups import (
+    FoundPlans,
+    RunArrays,
+    ToldGroups,
+    find_told,
+    messages_of,
+)
 from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan, TextPart
@@ -40,6 +48,8 @@ oldest are forgotten, so that they go as rows."""
 _KEPT_SESSIONS: Final = 1024
 _INSERT_ID_KIND: Final = b"\x02"
 _NOBODY: Final = frozenset[int]()
+NO_PLANS: Final = EncodedPlans.of(())
+"""Plans of a statement of which nothing was said before its reply."""
 
 
 class ReadGroup(NamedTuple):
@@ -75,8 +85,8 @@ class ReportedGroups(NamedTuple):
     is_bound: bool
 
 
-News = tuple[int, SentStatement, ReportedGroups | None]
-"""A session's thread, and its statement: about to be sent, or answered."""
+News = tuple[int, SentStatement, ReportedGroups | None] | HeardMessages
+"""A session's thread, and its statement: about to be sent, or answered; or what a kernel heard."""
 
 
 class Unsettled(NamedTuple):
@@ -126,6 +136,7 @@ class AttributionState:
             number of a thread before, with a minus.
         progress: Progress of reading the source's log.
         findings: Groups that were attributed, and those that turned out to be nobody's.
+        unsaved: Groups that were found together, and that the journal lacks.
     """
 
     def __init__(
@@ -146,6 +157,7 @@ class AttributionState:
         self.told: dict[tuple[Stream, int], int] = {}
         self.progress = LogProgress(flavor)
         self.findings = Findings()
+        self.unsaved: list[FoundPlans] = []
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
         self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
@@ -167,11 +179,33 @@ class AttributionState:
 
     def hear(self, news: Iterable[News]) -> None:
         """Take in which statements sessions have sent, and which were answered."""
-        for thread_id, statement, answer in news:
+        for each in news:
+            if isinstance(each, HeardMessages):
+                self._hear_messages(each)
+                continue
+            thread_id, statement, answer = each
             if answer is None:
                 self._intend(thread_id, statement)
             else:
                 self._answer(thread_id, statement, answer)
+
+    def _hear_messages(self, heard: HeardMessages) -> None:
+        for message in heard.messages():
+            thread_id, number, plans, place, told = message
+            if told is None:
+                self._intend(thread_id, heard.statement(message))
+                continue
+            statement = self._session(thread_id).unanswered.get(number)
+            if statement is None:
+                # Nothing was said of it before.
+                statement = heard.statement(message)
+                statement.count, statement.plans, statement.place = 0, NO_PLANS, None
+                statement.is_answered, plans = True, plans or NO_PLANS
+            if statement.count and (plans is None or len(plans)):
+                statement.answered = heard.last
+            # As `ReportedGroups(…)`, in a third of the time.
+            answer = tuple.__new__(ReportedGroups, ((told,), plans, place, True, False))
+            self._answer(thread_id, statement, answer)
 
     def _answer(self, thread_id: int, statement: SentStatement, answer: ReportedGroups) -> None:
         spans, plans, place, is_known, is_bound = answer
@@ -208,7 +242,67 @@ class AttributionState:
         self.sessions[thread_id] = SessionGroups(start=dict(start), run=run, is_taken=True)
         return self._forget_over() if len(self.sessions) > _KEPT_SESSIONS else []
 
+    def watched(self, news: Sequence[News]) -> Watch:
+        """Say which groups `arrive` is to be given.
+
+        Args:
+            news: What sessions have said that is not heard yet.
+        """
+        threads = set(self.sessions)
+        for each in news:
+            threads |= each.threads() if isinstance(each, HeardMessages) else {each[0]}
+        return Watch(threads, bool(news) or self._is_any_open())
+
     # What the routing thread reads.
+
+    def find_told(self, run: RunArrays, news: Sequence[News]) -> ToldGroups | None:
+        """Find groups of a run by what sessions have said of usual statements; nothing changes.
+
+        Args:
+            run: The next groups of the log.
+            news: What sessions have said that is not heard yet, in order.
+        """
+        heard: list[HeardMessages] = []
+        threads: set[int] = set()
+        others: set[int] = set()
+        for each in news:
+            if isinstance(each, HeardMessages):
+                heard.append(each)
+                threads |= each.threads()
+            else:
+                others.add(each[0])
+        sessions: dict[int, SessionGroups] = {}
+        open_: list[tuple[int, SentStatement]] = []
+        for thread_id in threads - others:
+            groups = self.sessions.get(thread_id)
+            statement = groups is not None and groups.open_usual(self._changes.last)
+            if groups is not None and statement is not False:
+                sessions[thread_id] = groups
+                if statement is not True:
+                    open_.append((thread_id, statement))
+        if not sessions:
+            return None
+        before = messages_of(open_)
+        read, last_change = self.progress.read, self._changes.last
+        return find_told(run, (before, heard), sessions, read, last_change)
+
+    def take_told(self, found: ToldGroups) -> None:
+        """Take in groups that `find_told` has found, and forget what was said of their statements."""
+        found.drop_messages()
+        if not found.numbers:
+            return
+        for thread_id, told in found.ends_told:
+            groups = self.sessions[thread_id]
+            if groups.statements:
+                for point in groups.statements[0].told():
+                    self.told.pop(point, None)
+                groups.end_open()
+            groups.told.update(told)
+            groups.has_strangers = False
+        self._order += len(found.numbers)
+        for plans in found.plans():
+            self.findings.keep_plans(plans)
+            self.unsaved.append(plans)
 
     def arrive(self, group: ReadGroup) -> int:
         """Take in that a group was read; its thread if that is a session's to be settled, else 0."""
@@ -468,7 +562,7 @@ class AttributionState:
         waiting = self._waiting.get(point)
         return _NOBODY if waiting is None else frozenset(each for each, _ in waiting.statements)
 
-    def is_any_open(self) -> bool:
+    def _is_any_open(self) -> bool:
         """True if a statement of any session may make a group of which the log names no thread."""
         return any(
             one.is_split or _may_have_made(one)
@@ -491,10 +585,34 @@ class AttributionState:
             for each in statements
         )
 
+    def without_doubt(self, threads: Iterable[int]) -> list[int]:
+        """Give those of some sessions that have no statement without a reply of which no group is planned."""
+        return [
+            thread_id
+            for thread_id in threads
+            if all(one.doubt is None for one in self._session(thread_id).unanswered.values())
+        ]
+
     def with_older(self) -> list[int]:
         """Give the threads of sessions with groups, or statements without more groups, that are to be written down."""
-        sessions = tuple(self.sessions.items())  # in one step: another thread may change them
-        return [thread_id for thread_id, each in sessions if each.arrivals or each.gone]
+        # In one step: another thread may change them.
+        sessions, unsaved = tuple(self.sessions.items()), tuple(self.unsaved)
+        older = [thread_id for thread_id, each in sessions if each.arrivals or each.gone]
+        for plans in unsaved:
+            older += plans.threads()
+        return older
+
+    def has_older(self, thread_id: int) -> bool:
+        """True if a session has groups, or statements without more groups, that are to be written down."""
+        groups = self.sessions.get(thread_id)
+        return groups is not None and bool(groups.arrivals or groups.gone)
+
+    def under_way(self) -> list[tuple[int, SentStatement]]:
+        """Give the statements that the journal is to know, each behind its session's thread."""
+        found = [each for plans in self.unsaved for each in plans.statements()]
+        for thread_id, groups in self.sessions.items():
+            found += [(thread_id, each) for each in (*groups.gone, *groups.statements)]
+        return found
 
     def unsettled(self) -> Unsettled:
         """Give what is not done with."""
@@ -538,6 +656,7 @@ class AttributionState:
         for points in (self.open, self._waiting, self.told):
             points.clear()
         self.findings.clear()
+        self.unsaved.clear()
         self.progress.clear()
 
     def _session(self, thread_id: int) -> SessionGroups:

@@ -20,6 +20,7 @@ from typing import Final
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_state import (
+    NO_PLANS,
     AttributionState,
     News,
     ReadGroup,
@@ -27,15 +28,17 @@ from binlane.live.port.attribution_state import (
     Unsettled,
 )
 from binlane.live.port.group_numbers import GroupNumber, Stream, ends_of, point_of
+from binlane.live.port.heard_messages import HeardMessages
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.journal.statement_journal import Present
-from binlane.live.port.kernel_hearing import KernelHearing, StatementNews, unintended
+from binlane.live.port.kernel_hearing import KernelHearing, StatementNews
 from binlane.live.port.log_progress import Watch
 from binlane.live.port.patience import Patience
 from binlane.live.port.session_groups import RowsReason, SentStatement, Unattributed, told_of
 from binlane.live.port.source_changes import SourceChanges
+from binlane.live.port.told_groups import RunArrays, ToldGroups
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
@@ -45,6 +48,10 @@ JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
 
 _LOCAL_DISK: Final = LocalDisk()
+_REPLY_S: Final = 0.001
+"""Seconds from a group's arrival until its session has usually told of it."""
+_NEWS_MOST: Final = 64
+"""Sayings that are kept unheard while no group comes that they may be about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +142,7 @@ class Attributions:
         self._findings = self._state.findings
         self.by_kernel: KernelHearing | None = None
         if journal is not None and flavor is Flavor.MARIADB and KernelHearing.is_possible():
-            said = StatementNews(self._news, self._last_sent, self._unanswered, self._wake_waiting)
+            said = StatementNews(self._news, self._last_sent, self._wake_waiting)
             self.by_kernel = KernelHearing(journal.statements, self._state, self.changes, said)
         recovered = None if journal is None else journal.recovered()
         if recovered is not None:
@@ -178,8 +185,7 @@ class Attributions:
             statement.is_split, statement.is_for_all = is_split, is_for_all
         journal = self._journal
         if journal is not None:
-            groups = self._state.sessions.get(thread_id)
-            has_older = groups is not None and bool(groups.arrivals or groups.gone)
+            has_older = self._state.has_older(thread_id)
             bits = has_older * records.HAS_OLDER | is_split * records.IS_SPLIT
             bits |= is_for_all * records.IS_FOR_ALL
             body = records.statement_body(thread_id, number, bits, "", encoded.encoded)
@@ -222,7 +228,10 @@ class Attributions:
             return
         encoded: EncodedPlans | None = None
         if statement is None:
-            statement = unintended(self.changes, thread_id, number)
+            # Nothing was said of it before.
+            statement = SentStatement(number, 0, NO_PLANS)
+            self.changes.note_sent(thread_id, statement)
+            statement.is_answered = True
             encoded = EncodedPlans.of(plans or ())
         elif isinstance(plans, EncodedPlans):
             encoded = plans
@@ -255,11 +264,20 @@ class Attributions:
         if news:
             # More may be said meanwhile.
             heard = [news.popleft() for _ in range(len(news))]
-            self._state.hear(heard)
             if self._patience.seconds:
-                for thread_id, statement, answer in heard:
-                    if answer is not None and statement.doubt is None:
-                        self._patience.regain(thread_id)
+                self._regain_patience(heard)
+            self._state.hear(heard)
+
+    def _regain_patience(self, heard: Iterable[News]) -> None:
+        """Wait for the sessions again that have answered in time."""
+        for each in heard:
+            if isinstance(each, HeardMessages):
+                for thread_id in self._state.without_doubt(each.answered()):
+                    self._patience.regain(thread_id)
+                continue
+            thread_id, statement, answer = each
+            if answer is not None and statement.doubt is None:
+                self._patience.regain(thread_id)
 
     def lost(self, thread_id: int) -> None:
         """Say that a session ended with a statement under way: it gets no reply."""
@@ -340,8 +358,9 @@ class Attributions:
         """Say that groups were read, and be told of which `read` is to know."""
         self.hear()
         with self._lock:
-            self._hear_news()
-            return Watch(frozenset(self._state.sessions), self._state.is_any_open())
+            if self.by_kernel is None:
+                self._hear_news()
+            return self._state.watched(tuple(self._news))
 
     def wants(self, group: ReadGroup, watch: Watch) -> bool:
         """True if `read` is to be given a group."""
@@ -363,7 +382,6 @@ class Attributions:
         """
         state = self._state
         with self._lock:
-            self._hear_news()
             found = {
                 number
                 for points in (state.told, state.open)
@@ -375,17 +393,51 @@ class Attributions:
             found |= self._journal.groups.numbers(first, last)
         return found
 
-    def read(self, groups: Iterable[ReadGroup], after: Position | None) -> None:
+    def read_told(self, run: RunArrays, *, is_late: bool) -> ToldGroups | None:
+        """Find the groups that come next in the log by what replies have told, before the others are `read`.
+
+        Args:
+            run: The groups.
+            is_late: True if they are not new, so that the replies to their statements are not under way.
+
+        Returns:
+            The groups that were found; None if all are to be looked at one by one.
+        """
+        if self.by_kernel is None:
+            return None
+        self.hear()
+        news, state = self._news, self._state
+        if not is_late:
+            with self._lock:
+                found = state.find_told(run, tuple(news))
+            if found is not None and found.is_awaited:
+                # A group is in the log some time before its session has said so, and is soon done with then.
+                time.sleep(_REPLY_S)
+                self.hear()
+        with self._lock:
+            told = tuple(news)
+            found = state.find_told(run, told)
+            if found is not None:
+                state.take_told(found)
+                for _ in told:
+                    news.popleft()
+                left = [each for each in told if not isinstance(each, HeardMessages) or len(each)]
+                news.extendleft(reversed(left))
+        return found
+
+    def read(self, groups: Sequence[ReadGroup], after: Position | None) -> None:
         """Say which groups come next in the log, before any of them is asked for.
 
         Args:
-            groups: Groups that `watch` wants, in the order of the log.
+            groups: Groups that `watch` wants, in the order of the log, without those that `read_told` has found.
             after: Position up to which everything is read, with these groups.
         """
-        self.hear()
+        if groups:
+            self.hear()
         state = self._state
         with self._lock:
-            self._hear_news()
+            if groups or len(self._news) > _NEWS_MOST:
+                self._hear_news()
             touched = {thread_id for group in groups if (thread_id := state.arrive(group))}
             state.progress.advance(after)
             state.settle(touched)
@@ -401,7 +453,7 @@ class Attributions:
         point, findings = point_of(group.gtid), self._findings
         known = findings.get(point)
         if known is not None:
-            if findings.news:
+            if findings.has_news:
                 self._save()
             return known.plan if isinstance(known, EncodedPlan) else known
         self.hear()
@@ -474,9 +526,9 @@ class Attributions:
         """True if more must be read or said before the statement of a group that was read is known."""
         point = point_of(gtid)
         with self._lock:
-            self._hear_news()
             if self._is_closed or point not in self._state.open:
                 return False
+            self._hear_news()
             self._state.settle_around(point)
             return point in self._state.open
 
@@ -490,13 +542,17 @@ class Attributions:
         if self._journal is None:
             return
         with self._lock:
-            self._hear_news()
             held = {
-                statement.place.file
+                place.file
                 for groups in self._state.sessions.values()
                 for statement in groups.statements
-                if statement.place is not None
+                if (place := statement.place) is not None
             }
+            for each in self._news:
+                if isinstance(each, HeardMessages):
+                    held.add(each.file)
+                elif each[1].place is not None:
+                    held.add(each[1].place.file)
         self._journal.passed(ends_of(position), held, self._settings.journal_max_bytes)
 
     def close(self) -> None:
@@ -545,27 +601,26 @@ class Attributions:
             return Present(
                 records.sessions_body(state.progress.epoch, ends, state.sessions),
                 ends,
-                [
-                    (thread_id, statement)
-                    for thread_id, groups in state.sessions.items()
-                    for statement in (*groups.gone, *groups.statements)
-                ],
+                state.under_way(),
             )
 
     def _save(self) -> None:
         """Write which groups were read and found out; called by the routing thread only."""
         journal = self._journal
         with self._lock:
-            found, open_ = self._state.findings.take_news(), self._state.unsettled()
+            state = self._state
+            found, open_ = state.findings.take_news(), state.unsettled()
             progress = None if journal is None else self._record(journal, found, open_)
             if progress is None:
+                state.unsaved.clear()
                 for statements, _ in open_.gone:
                     statements.clear()
         if journal is None or progress is None:
             return
         journal.groups.write(progress)
-        if open_.gone:
+        if open_.gone or state.unsaved:
             with self._lock:
+                state.unsaved.clear()
                 for statements, count in open_.gone:
                     del statements[:count]
 

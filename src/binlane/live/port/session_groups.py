@@ -195,6 +195,38 @@ class SessionGroups:
         """Nothing was told yet."""
         self.told = self.start.copy()
 
+    def open_usual(self, last_change: int) -> SentStatement | bool:
+        """Give the only statement that is open, if nothing is unusual about it and the session.
+
+        Args:
+            last_change: Number of the last change of the source's objects.
+
+        Returns:
+            The statement; True if none is open, and False where one by one has to be looked at what comes.
+        """
+        statements = self.statements
+        if self.arrivals or self.has_untold or self.is_missed or len(statements) > 1:
+            return False
+        if not statements:
+            return True
+        first = statements[0]
+        is_usual = (
+            first.count == 1
+            and first.plans is not None
+            and first.place is not None
+            and first.doubt is None
+            and first.heard >= last_change
+            and not (first.is_lost or first.is_split or first.is_for_all or first.is_bound)
+            and (len(first.last) == 1 and not first.last[0].first if first.is_answered else True)
+        )
+        return first if is_usual else False
+
+    def end_open(self) -> None:
+        """Let go of the only statement that is open: its group was found."""
+        first = self.statements.popleft()
+        self.unanswered.pop(first.number, None)
+        self.several.discard(first)
+
     def add(self, statement: SentStatement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
         if statement.is_answered and self.has_strangers:

@@ -11,7 +11,7 @@ The module is pure but for a lock: the routing thread and those who hear session
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -142,6 +142,18 @@ class SourceChanges:
         """Note that a session is over."""
         self._before.pop(thread_id, None)
 
+    @property
+    def known(self) -> tuple[HearingProcess, int, int]:
+        """The speaking process, the last change of which it has heard all, and the last one that there was."""
+        speaking = self.speaking
+        return speaking, speaking.heard, self.last
+
+    def note_intended(self, threads: Iterable[int]) -> None:
+        """Note that sessions of the speaking process are about to send statements."""
+        heard = self.speaking.heard
+        for thread_id in threads:
+            self._before[thread_id] = heard
+
     def note_sent(
         self, thread_id: int, statement: SentStatement, *, is_outdated: bool = False
     ) -> None:
@@ -152,11 +164,10 @@ class SourceChanges:
             statement: The statement that is about to be sent.
             is_outdated: True if its transaction was judged before changes that were heard of since.
         """
-        speaking = self.speaking
-        statement.hearer, statement.heard, statement.begun = speaking, speaking.heard, self.last
+        statement.hearer, statement.heard, statement.begun = self.known
         if is_outdated:
             statement.heard = statement.begun = self._before.get(thread_id, 0)
-        self._before[thread_id] = speaking.heard
+        self._before[thread_id] = self.speaking.heard
 
     def note_maker(self, point: GroupNumber, statement: SentStatement) -> None:
         """Note whose statement a group is, which may be one of a change."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.binlogs.routing.planned_spans import PlannedForms, PlanReader
+from binlane.binlogs.routing.planned_spans import PlannedForms, PlanReader, RunPlans
 from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.store.binlog import Binlog
 from binlane.log.codec.types import EventType
@@ -45,7 +45,7 @@ def planned(tmp_path: Path) -> Iterator[tuple[RunGroups, Binlog, dict[int, Group
 
 def forms_of(groups: RunGroups, binlog: Binlog, plans: dict[int, EncodedPlans]) -> PlannedForms:
     known = {number: EncodedPlan(one, 0) for number, one in plans.items()}
-    return PlanReader().read(groups, known).forms_in(binlog, sorted(plans))
+    return PlanReader().read(groups, RunPlans(known)).forms_in(binlog, sorted(plans))
 
 
 def test_texts_are_found_in_the_bytes_of_plans(
@@ -66,10 +66,10 @@ def test_a_plan_among_those_of_its_statement_is_found(
     numbers = [number for number in plans if groups.pieces(number)]
     all_ = EncodedPlans.of([plans[number] for number in numbers])
     known = {number: EncodedPlan(all_, place) for place, number in enumerate(numbers)}
-    forms = PlanReader().read(groups, known).forms_in(binlog, numbers)
+    forms = PlanReader().read(groups, RunPlans(known)).forms_in(binlog, numbers)
     assert not forms.stops
     other = {numbers[0]: EncodedPlan(all_, 0), numbers[1]: EncodedPlan(all_, 0)}
-    forms = PlanReader().read(groups, other).forms_in(binlog, numbers[:2])
+    forms = PlanReader().read(groups, RunPlans(other)).forms_in(binlog, numbers[:2])
     is_same = plans[numbers[0]].sections == plans[numbers[1]].sections
     assert forms.is_text(numbers[1]) is is_same
 
@@ -96,7 +96,8 @@ def test_any_bytes_are_a_plan_or_for_the_reference(
         encoded = bytearray(EncodedPlans.of([_with_id(plans[number], 0)]).encoded)
         for _ in range(chance.choice((1, 1, 2, 9))):
             encoded[chance.randrange(len(encoded))] = chance.choice((0, 1, 127, 255))
-        forms = PlanReader().read(groups, {number: EncodedPlan(EncodedPlans(bytes(encoded), 1), 0)})
+        plan = EncodedPlan(EncodedPlans(bytes(encoded), 1), 0)
+        forms = PlanReader().read(groups, RunPlans({number: plan}))
         assert set(forms.forms_in(binlog, [number]).stops) <= {number}
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from binlane.binlogs.routing.cut_group import MARKS, CutGroup, cut_group
 from binlane.binlogs.routing.makers import thread_of_raw
+from binlane.binlogs.routing.planned_spans import RunPlans
 from binlane.binlogs.routing.row_images import ImageCutter
 from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.store.live import LiveBinlog
@@ -352,7 +353,7 @@ class ByReference(Substitution):
     """Makes every group by the reference."""
 
     def read_run(self, groups: RunGroups, after: Position | None) -> OwnedGroups:
-        return replace(super().read_run(groups, after), plans={})
+        return replace(super().read_run(groups, after), plans=RunPlans())
 
     def plans_now(self, gtids: Sequence[AnyGtid | None]) -> list[EncodedPlan | None]:
         return [None] * len(gtids)

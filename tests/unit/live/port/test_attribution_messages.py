@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from binlane.live.port import attribution_messages
 from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
@@ -66,7 +65,6 @@ def test_a_group_is_not_looked_at_before_what_was_said_is_heard() -> None:
 def test_what_a_kernel_hears_is_what_is_heard_without_it(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attribution_messages, "_FEW_BYTES", 0)
     monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
     monkeypatch.setattr(secrets, "randbits", lambda _: 1)  # else journals have different epochs
     for seed in range(12):

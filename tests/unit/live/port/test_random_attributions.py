@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from struct import Struct
 
+import numpy as np
 import pytest
 
-from binlane.live.port import attribution_messages
 from binlane.live.port.attribution_messages import (
     AttributionListener,
     AttributionReceiver,
@@ -26,8 +27,13 @@ from binlane.live.port.attribution_messages import (
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions, AttributionSettings
 from binlane.live.port.journal import statement_journal
+from binlane.live.port.kernel_hearing import KernelHearing
 from binlane.live.port.session_groups import RowsReason, Unattributed
-from binlane.log.codec.types import Flavor
+from binlane.live.port.told_groups import RunArrays
+from binlane.log.codec.format import HEADER_LENGTH
+from binlane.log.codec.types import EventType, Flavor
+from binlane.log.grouping.window import PADDING
+from binlane.log.kernels import layout
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, MysqlGtid, Position
 from binlane.statements.session.group_plan import EncodedEvent, GroupPlan, TextPart
 
@@ -122,7 +128,8 @@ class Session:
 class World:
     """A source, its sessions, and binlane between them.
 
-    With `is_relayed` sessions speak from another process, and nobody hears them but when it matters.
+    With `is_relayed` sessions speak from another process, and nobody hears them but when it matters. With `is_usual`
+    nearly all statements make one group, and many groups are read together.
     """
 
     def __init__(
@@ -133,13 +140,14 @@ class World:
         monkeypatch: pytest.MonkeyPatch,
         *,
         is_relayed: bool = False,
+        is_usual: bool = False,
     ) -> None:
         self.monkeypatch = monkeypatch
-        if is_relayed and seed % 2:
-            monkeypatch.setattr(attribution_messages, "_FEW_BYTES", 0)  # else few go by the kernel
+        self.is_usual = is_usual
         self.is_relayed = is_relayed
-        self.settings = replace(SETTINGS, is_relayed=is_relayed)
-        self.random = random.Random(seed)
+        file_bytes = 20_000 if is_usual else SETTINGS.file_bytes
+        self.settings = replace(SETTINGS, is_relayed=is_relayed, file_bytes=file_bytes)
+        self.random, self.lateness = random.Random(seed), random.Random(seed)
         self.folder = folder
         self.kind = log
         self.flavor = log.flavor
@@ -151,7 +159,7 @@ class World:
         # Before which groups the source was started anew.
         self.starts: list[int] = []
         self.statements = 0
-        self.plans = 0
+        self.plans = self.found_together = 0
         self.found: dict[AnyGtid, GroupPlan] = {}
         self.has_failed = False
         self.feeds = [0]
@@ -232,6 +240,9 @@ class World:
             makes = min(makes, planned)
         texts = tuple(self.random.randrange(TEXTS) for _ in range(planned))
         is_intended = self.random.random() < 0.9
+        if self.is_usual and self.random.random() < 0.98:
+            planned = makes = 1
+            is_intended = True
         session.running = Running(
             session.thread_id, self.statements, session.number, texts, makes, is_intended
         )
@@ -257,6 +268,8 @@ class World:
             return
         session.running = None
         thread_id, kind = session.thread_id, self.random.random()
+        if self.is_usual and self.random.random() < 0.95:
+            kind = 0.27 if kind < 0.1 and running.texts else 1.0
         if kind < 0.1 and running.makes:
             # An error, or rows without a place for it: nothing is told.
             if self.flavor is Flavor.MYSQL and self.random.random() < 0.5:
@@ -317,12 +330,26 @@ class World:
         """Let a feed read on, and ask for what is known; sometimes also for what is not."""
         number = self.random.randrange(len(self.feeds))
         start = self.feeds[number]
-        end = min(len(self.log), start + self.random.randrange(1, 5))
+        end = min(len(self.log), start + self.random.randrange(1, 50 if self.is_usual else 5))
         if start in self.starts:
             self.attributions.source_started(self.position(start))
         end = min(end, *(each for each in self.starts if start < each), len(self.log))
-        item, watch = self.log[start:end], self.attributions.watch()
-        groups = [each.read(self.kind) for each in item]
+        if self.is_usual and self.lateness.random() < 0.8:
+            # Most groups come behind the replies to their statements.
+            running = {
+                one.running.statement for one in self.sessions.values() if one and one.running
+            }
+            untold = (at for at in range(start, end) if self.log[at].statement in running)
+            end = next(untold, end)
+        item, found = self.log[start:end], None
+        if self.flavor is Flavor.MARIADB and item:
+            gtids = [each.gtid for each in item]
+            is_late = self.lateness.random() < 0.5
+            found = self.attributions.read_told(arrays_of(gtids), is_late=is_late)
+        told = set() if found is None else set(found.numbers)
+        self.found_together += len(told)
+        watch = self.attributions.watch()
+        groups = [each.read(self.kind) for number, each in enumerate(item) if number not in told]
         wanted = [each for each in groups if self.attributions.wants(each, watch)]
         self.attributions.read(wanted, self.position(end))
         self.feeds[number] = end
@@ -404,6 +431,9 @@ class World:
             "restart": 1,
             "start_source": 1,
         }
+        if self.is_usual:
+            usual = {"send": 60, "execute": 80, "reply": 60, "bypass": 1, "feed": 6, "ask_again": 1}
+            weights |= usual
         yield from self.random.choices(list(weights), list(weights.values()), k=count)
 
     def run(self, count: int) -> None:
@@ -413,6 +443,19 @@ class World:
             self.check(group, self.attributions.find(group.read(self.kind), wait_s=0.0))
 
 
+def arrays_of(gtids: Sequence[AnyGtid]) -> RunArrays:
+    """A run of MariaDB's groups, of each of which nothing is there but its GTID event."""
+    data = bytearray()
+    events = np.zeros((layout.EVENT_SIZE, len(gtids)), np.int32)
+    groups = np.zeros((layout.GROUP_SIZE, len(gtids)), np.int64)
+    for number, gtid in enumerate(gtids):
+        assert isinstance(gtid, Gtid)
+        events[[layout.EVENT_OFFSET, layout.EVENT_TYPE], number] = len(data), EventType.GTID
+        groups[[layout.GROUP_FIRST, layout.GROUP_END], number] = number, number + 1
+        data += bytes(HEADER_LENGTH) + Struct("<QI").pack(gtid.sequence, gtid.domain_id)
+    return np.frombuffer(bytes(data) + bytes(PADDING), np.uint8).copy(), events, groups
+
+
 def play(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -420,12 +463,13 @@ def play(
     steps: int,
     *,
     is_relayed: bool = False,
+    is_usual: bool = False,
 ) -> int:
-    plans = 0
+    plans = told = 0
     for seed in seeds:
         log = tuple(Log)[seed % 3]
         folder = tmp_path / str(seed) if seed % 4 else None
-        world = World(seed, folder, log, monkeypatch, is_relayed=is_relayed)
+        world = World(seed, folder, log, monkeypatch, is_relayed=is_relayed, is_usual=is_usual)
         try:
             world.run(steps)
         except AssertionError as error:
@@ -433,6 +477,8 @@ def play(
         finally:
             world.close()
         plans += world.plans
+        told += world.found_together
+    assert told > 2 * len(seeds) or not (is_usual and KernelHearing.is_possible())
     return plans
 
 
@@ -444,6 +490,12 @@ def test_no_plan_of_another_statement_of_other_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert play(tmp_path, monkeypatch, range(120), 250, is_relayed=True) > 1000
+
+
+def test_no_plan_of_another_statement_among_many_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert play(tmp_path, monkeypatch, range(60), 600, is_relayed=True, is_usual=True) > 1000
 
 
 @pytest.mark.slow

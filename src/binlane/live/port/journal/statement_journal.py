@@ -104,7 +104,7 @@ class StatementJournal:
 
     def write_messages(
         self, said: Any, start: int, older: Sequence[int], most: int
-    ) -> tuple[Sequence[Sequence[int]], int, int]:
+    ) -> tuple[Any, int, int]:
         """Write messages of the most usual kinds, one after another, by a kernel.
 
         Args:
@@ -114,15 +114,15 @@ class StatementJournal:
             most: The number of messages that are written at most.
 
         Returns:
-            The `MESSAGE_FIELDS` numbers of each message that was written, the number of the file, and the file's
-            offset to which their places are to be added. None are written where `write` has to go on.
+            An array of the `MESSAGE_FIELDS` numbers of each message that was written, the number of the file, and
+            the file's offset to which their places are to be added. None are written where `write` has to go on.
         """
         import numpy as np  # noqa: PLC0415 - only kernels need it
 
         found = np.empty((most, MESSAGE_FIELDS), np.int64)
         threads = np.array(older, np.int64)
         count, offset = self._log.append_messages(said, start, threads, found.reshape(-1))
-        return found[:count].tolist(), self._log.number, offset
+        return found[:count].copy(), self._log.number, offset
 
     def _begin_file(self) -> None:
         log = self._log

@@ -1,0 +1,109 @@
+"""Messages of sessions on their statements, as a kernel has heard them: numbers and bytes, no objects yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from binlane.live.port.group_numbers import GroupSpan, stream_of
+from binlane.live.port.journal import journal_records as records
+from binlane.live.port.journal.record_log import RecordPlace
+from binlane.live.port.session_groups import SentStatement
+from binlane.statements.session.plan_bytes import EncodedPlans
+
+_KIND: Final = 0
+_THREAD: Final = 1
+_END: Final = 6
+"""Fields of a message, as of `MESSAGE_FIELDS`."""
+
+
+class HeardMessage(NamedTuple):
+    """A message that a statement is about to be sent, or that its reply has told one group.
+
+    Attributes:
+        thread_id: Thread of the statement's session at the source.
+        number: Number of the statement in its session.
+        plans: Plans of the statement's groups; None in an answer if those that were intended hold.
+        place: Place of the record in the journal.
+        told: The group that the reply told; None where the statement is about to be sent.
+    """
+
+    thread_id: int
+    number: int
+    plans: EncodedPlans | None
+    place: RecordPlace
+    told: GroupSpan | None
+
+
+class HeardMessages:
+    """Messages that were heard together, one after another.
+
+    Attributes:
+        rows: The messages, a row of `MESSAGE_FIELDS` numbers each.
+        data: Bytes that hold their plans.
+        file: Number of the journal's file that holds them.
+        offset: Offset in the file to which the places in `rows` are to be added.
+        hearer: Process that said them, as of `SourceChanges`.
+        heard: Number of the last change of the source's objects of which that process had heard all.
+        last: Number of the last change that there was.
+    """
+
+    __slots__ = ("data", "file", "heard", "hearer", "last", "offset", "rows")
+
+    def __init__(
+        self, rows: Any, data: bytes, place: Sequence[int], changes: tuple[object, int, int]
+    ) -> None:
+        """Keep what a kernel gave.
+
+        Args:
+            rows: The messages; an array that nobody else changes.
+            data: Bytes that hold their plans.
+            place: `file` and `offset`.
+            changes: `hearer`, `heard` and `last`, as of `SourceChanges.known`.
+        """
+        self.rows = rows
+        self.data = data
+        self.file, self.offset = place
+        self.hearer, self.heard, self.last = changes
+
+    def threads(self) -> set[int]:
+        """The threads of the sessions that said something."""
+        return set(self.rows[:, _THREAD].tolist())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def end(self) -> int:
+        """Place behind the last message."""
+        return int(self.rows[-1, _END])
+
+    def intended(self) -> set[int]:
+        """The threads of the sessions that are about to send a statement."""
+        return set(self.rows[self.rows[:, _KIND] == records.INTENT, _THREAD].tolist())
+
+    def answered(self) -> set[int]:
+        """The threads of the sessions of which a statement was answered."""
+        return set(self.rows[self.rows[:, _KIND] == records.ANSWER, _THREAD].tolist())
+
+    def messages(self) -> Iterator[HeardMessage]:
+        """Give the messages one by one."""
+        file, offset, data = self.file, self.offset, self.data
+        for row in self.rows.tolist():
+            kind, thread_id, number, at, checksum, begin, end, count, domain, sequence = row
+            place = tuple.__new__(RecordPlace, (file, offset + at, checksum))
+            plans = None if count < 0 else EncodedPlans(data[begin:end], count)
+            told = None
+            if kind == records.ANSWER:
+                told = tuple.__new__(GroupSpan, (stream_of(domain), 0, sequence))
+            # As the class' own call, in a third of the time.
+            yield tuple.__new__(HeardMessage, (thread_id, number, plans, place, told))
+
+    def statement(self, message: HeardMessage) -> SentStatement:
+        """Give the statement of a message that it is about to be sent."""
+        plans = message.plans
+        statement = SentStatement(
+            message.number, 0 if plans is None else len(plans), plans, message.place
+        )
+        statement.hearer, statement.heard, statement.begun = self.hearer, self.heard, self.last
+        return statement

@@ -1,0 +1,231 @@
+"""Groups of a run of the source and what sessions said of their statements → whose groups they are.
+
+A reply to a session names the group of its statement by its GTID. Nearly all statements are alike: they are to make
+one group, and their replies name one. These are found here, with the places of their plans; all others are for the
+reference, which is `AttributionState`.
+
+Sessions and groups are found by tables of places, in which an entry that is taken sends on to the next one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from binlane.log.kernels import layout
+from binlane.log.kernels.memory import Bytes, load_i64, load_u32
+from binlane.log.kernels.statement_messages import MESSAGE_FIELDS
+
+Numbers = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+
+CHUNK_END: Final = 0
+CHUNK_IS_CURRENT: Final = 1
+CHUNK_FILE: Final = 2
+CHUNK_OFFSET: Final = 3
+CHUNK_SIZE: Final = 4
+"""Rows of the messages that were heard together: the number of the first message behind them, 1 if their process
+knew all changes of objects, and the journal's file and the offset in it to which their places are to be added."""
+SESSION_THREAD: Final = 0
+SESSION_ENDS: Final = 1
+SESSION_ENDS_END: Final = 2
+SESSION_OPEN: Final = 3
+SESSION_IS_OVER: Final = 4
+SESSION_FOUND: Final = 5
+SESSION_SIZE: Final = 6
+"""Rows of the sessions: the thread, the first of its ends and the one behind the last, the message of its statement
+that is not answered yet, or -1, 1 if no more of its statements are looked at, and how many were found."""
+TOLD_THREAD: Final = 0
+TOLD_SEQUENCE: Final = 1
+TOLD_FILE: Final = 2
+TOLD_PLACE: Final = 3
+TOLD_CHECKSUM: Final = 4
+TOLD_PLAN: Final = 5
+TOLD_GROUP: Final = 6
+TOLD_CHUNK: Final = 7
+TOLD_BEGIN: Final = 8
+TOLD_END: Final = 9
+TOLD_DOMAIN: Final = 10
+TOLD_SIZE: Final = 11
+"""Fields of a group that was found: those of a `FoundGroup`, the group's number in the run, the messages that hold
+its plans, beginning and end of them there, and the group's domain."""
+_SPREAD: Final = 0x9E3779B1
+_GTID: Final = 162
+_DOMAIN_AT: Final = 27
+_SEQUENCE_AT: Final = 19
+_INTENT: Final = 2
+_KIND, _THREAD, _NUMBER, _PLACE, _CHECKSUM, _BEGIN, _END, _COUNT, _DOMAIN, _SEQUENCE = range(
+    MESSAGE_FIELDS
+)
+"""Fields of a message, as of `MESSAGE_FIELDS`."""
+
+
+def find_told(
+    run: tuple[Bytes, Small, Numbers],
+    reads: Numbers,
+    said: tuple[Numbers, Numbers],
+    known: tuple[Numbers, Numbers],
+    tables: tuple[Numbers, Numbers, Numbers],
+    found: Numbers,
+) -> int:
+    """Find the groups of statements of which all is usual.
+
+    Args:
+        run: Bytes, events and groups of a run of MariaDB.
+        reads: Domains, and the sequence up to which each was read before the run.
+        said: The messages, a row each, and what is known of those that were heard together.
+        known: The sessions of which nothing is open but what the messages say, and their ends: domains, and the last
+            sequence there that the session was told of. What the messages say is noted in both.
+        tables: Entries for the groups and for the sessions, of powers of two, all of them -1; and two rows for
+            each group, which get the messages of its statement and of the reply, or -1.
+        found: Gets what is found, a row for each group in their order, as `TOLD_SIZE` says.
+
+    Returns:
+        The number of the groups that were found.
+    """
+    data, events, groups = run
+    messages, chunks = said
+    by_group, by_thread, makers = tables
+    sessions, ends = known
+    for number in range(groups.shape[1]):
+        makers[0, number] = makers[1, number] = -1
+        domain, sequence = _gtid(data, events, groups, number)
+        if sequence > _read(reads, domain):
+            entry = _first_entry(domain ^ (sequence << 8), len(by_group))
+            while by_group[entry] >= 0:
+                entry = (entry + 1) & (len(by_group) - 1)
+            by_group[entry] = number
+    for number in range(sessions.shape[1]):
+        entry = _first_entry(sessions[SESSION_THREAD, number], len(by_thread))
+        while by_thread[entry] >= 0:
+            entry = (entry + 1) & (len(by_thread) - 1)
+        by_thread[entry] = number
+    chunk = 0
+    for at in range(messages.shape[0]):
+        while at >= chunks[CHUNK_END, chunk]:
+            chunk += 1
+        session = _session(sessions, by_thread, messages[at, _THREAD])
+        if session < 0 or sessions[SESSION_IS_OVER, session]:
+            continue
+        is_open = sessions[SESSION_OPEN, session] >= 0
+        count = messages[at, _COUNT]
+        if messages[at, _KIND] == _INTENT:
+            if is_open or count != 1 or not chunks[CHUNK_IS_CURRENT, chunk]:
+                sessions[SESSION_IS_OVER, session] = 1
+            else:
+                sessions[SESSION_OPEN, session] = at
+            continue
+        sent = sessions[SESSION_OPEN, session]
+        group = -1
+        if (
+            is_open
+            and messages[sent, _NUMBER] == messages[at, _NUMBER]
+            and (count == 1 or count < 0)
+        ):
+            group = _told(
+                (data, events, groups), by_group, messages[at, _DOMAIN], messages[at, _SEQUENCE]
+            )
+        end = _end(sessions, ends, session, messages[at, _DOMAIN])
+        if group < 0 or makers[0, group] >= 0 or end < 0 or messages[at, _SEQUENCE] <= ends[1, end]:
+            sessions[SESSION_IS_OVER, session] = 1
+            continue
+        makers[0, group] = sent
+        makers[1, group] = at
+        ends[1, end] = messages[at, _SEQUENCE]
+        sessions[SESSION_OPEN, session] = -1
+        sessions[SESSION_FOUND, session] += 1
+    done = 0
+    for number in range(groups.shape[1]):
+        sent = makers[0, number]
+        if sent < 0:
+            continue
+        at = makers[1, number]
+        planned = at if messages[at, _COUNT] >= 0 else sent
+        chunk = 0
+        while planned >= chunks[CHUNK_END, chunk]:
+            chunk += 1
+        found[done, TOLD_THREAD] = messages[at, _THREAD]
+        found[done, TOLD_SEQUENCE] = messages[at, _SEQUENCE]
+        found[done, TOLD_FILE] = chunks[CHUNK_FILE, chunk]
+        found[done, TOLD_PLACE] = chunks[CHUNK_OFFSET, chunk] + messages[planned, _PLACE]
+        found[done, TOLD_CHECKSUM] = messages[planned, _CHECKSUM]
+        found[done, TOLD_PLAN] = 0
+        found[done, TOLD_GROUP] = number
+        found[done, TOLD_CHUNK] = chunk
+        found[done, TOLD_BEGIN] = messages[planned, _BEGIN]
+        found[done, TOLD_END] = messages[planned, _END]
+        found[done, TOLD_DOMAIN] = messages[at, _DOMAIN]
+        done += 1
+    return done
+
+
+@register_jitable
+def _gtid(data: Bytes, events: Small, groups: Numbers, number: int) -> tuple[int, int]:
+    """The domain and the sequence of a group; a sequence of 0 for one without a GTID of MariaDB."""
+    first = groups[layout.GROUP_FIRST, number]
+    if events[layout.EVENT_TYPE, first] != _GTID:
+        return 0, 0
+    start = int(events[layout.EVENT_OFFSET, first])
+    return int(load_u32(data, start + _DOMAIN_AT)), int(load_i64(data, start + _SEQUENCE_AT))
+
+
+@register_jitable
+def _first_entry(number: int, entries: int) -> int:
+    return ((int(number) * _SPREAD) >> 8) & (entries - 1)
+
+
+@register_jitable
+def _read(reads: Numbers, domain: int) -> int:
+    """The sequence up to which a domain was read."""
+    for each in range(reads.shape[1]):
+        if reads[0, each] == domain:
+            return int(reads[1, each])
+    return 0
+
+
+@register_jitable
+def _session(sessions: Numbers, by_thread: Numbers, thread_id: int) -> int:
+    """The number of a thread's session; -1 for none."""
+    entry = _first_entry(thread_id, len(by_thread))
+    while by_thread[entry] >= 0:
+        if sessions[SESSION_THREAD, by_thread[entry]] == thread_id:
+            return int(by_thread[entry])
+        entry = (entry + 1) & (len(by_thread) - 1)
+    return -1
+
+
+@register_jitable
+def _end(sessions: Numbers, ends: Numbers, session: int, domain: int) -> int:
+    """The number of a session's end in a domain; -1 for none."""
+    for each in range(sessions[SESSION_ENDS, session], sessions[SESSION_ENDS_END, session]):
+        if ends[0, each] == domain:
+            return int(each)
+    return -1
+
+
+@register_jitable
+def _told(run: tuple[Bytes, Small, Numbers], by_group: Numbers, domain: int, sequence: int) -> int:
+    """The number of a new group of the run; -1 for none."""
+    data, events, groups = run
+    entry = _first_entry(domain ^ (sequence << 8), len(by_group))
+    while by_group[entry] >= 0:
+        number = int(by_group[entry])
+        if _gtid(data, events, groups, number) == (domain, sequence):
+            return number
+        entry = (entry + 1) & (len(by_group) - 1)
+    return -1
+
+
+EXPORTS: Final = (
+    (
+        find_told,
+        (
+            "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1])), int64[:, ::1], "
+            "UniTuple(int64[:, ::1], 2), UniTuple(int64[:, ::1], 2), "
+            "Tuple((int64[::1], int64[::1], int64[:, ::1])), int64[:, ::1])"
+        ),
+    ),
+)
