@@ -271,33 +271,32 @@ class AttributionState:
                 threads |= each.threads()
             else:
                 others.add(each[0])
-        sessions: dict[int, SessionGroups] = {}
-        open_: list[tuple[int, SentStatement]] = []
-        for thread_id in threads - others:
-            groups = self.sessions.get(thread_id)
-            statement = groups is not None and groups.open_usual(self._changes.last)
-            if groups is not None and statement is not False:
-                sessions[thread_id] = groups
-                if statement is not True:
-                    open_.append((thread_id, statement))
+        last_change = self._changes.last
+        sessions = {
+            thread_id: groups
+            for thread_id in threads - others
+            if (groups := self.sessions.get(thread_id)) is not None and groups.is_usual(last_change)
+        }
         if not sessions:
             return None
-        before = messages_of(open_)
-        read, last_change = self.progress.read, self._changes.last
-        return find_told(run, (before, heard), sessions, read, last_change)
+        open_ = [(each, one) for each, groups in sessions.items() for one in groups.statements]
+        said = messages_of(open_), heard
+        return find_told(run, said, sessions, self.progress.read, last_change)
 
     def take_told(self, found: ToldGroups) -> None:
         """Take in groups that `find_told` has found, and forget what was said of their statements."""
         found.drop_messages()
         if not found.numbers:
             return
-        for thread_id, told in found.ends_told:
+        for thread_id, count, told in found.makers():
             groups = self.sessions[thread_id]
-            if groups.statements:
-                for point in groups.statements[0].told():
+            for _ in range(min(count, len(groups.statements))):
+                first = groups.end_first()
+                groups.unanswered.pop(first.number, None)
+                for point in first.told():
                     self.told.pop(point, None)
-                groups.end_open()
-            groups.told.update(told)
+            for stream, last in told.items():
+                groups.told[stream] = max(last, groups.told[stream])
             groups.has_strangers = False
         self._order += len(found.numbers)
         for plans in found.plans():

@@ -50,6 +50,7 @@ JOURNAL_DIRECTORY: Final = "port"
 _LOCAL_DISK: Final = LocalDisk()
 _REPLY_S: Final = 0.001
 """Seconds from a group's arrival until its session has usually told of it."""
+_TRIES_MOST: Final = 5
 _NEWS_MOST: Final = 64
 """Sayings that are kept unheard while no group comes that they may be about."""
 
@@ -127,6 +128,7 @@ class Attributions:
         self._last_sent: dict[int, SentStatement] = {}
         self._patience = Patience(settings.wait_s)
         self._must_save = False
+        self._tries = _TRIES_MOST
         self._doubts: list[tuple[int, int]] = []
         self._journal: PortJournal | None = None
         if folder is not None:
@@ -406,24 +408,30 @@ class Attributions:
         if self.by_kernel is None:
             return None
         self.hear()
-        news, state = self._news, self._state
-        if not is_late:
+        tries = 0 if is_late else self._tries
+        while True:
             with self._lock:
-                found = state.find_told(run, tuple(news))
-            if found is not None and found.is_awaited:
-                # A group is in the log some time before its session has said so, and is soon done with then.
-                time.sleep(_REPLY_S)
-                self.hear()
-        with self._lock:
-            told = tuple(news)
-            found = state.find_told(run, told)
-            if found is not None:
-                state.take_told(found)
-                for _ in told:
-                    news.popleft()
-                left = [each for each in told if not isinstance(each, HeardMessages) or len(each)]
-                news.extendleft(reversed(left))
-        return found
+                news = tuple(self._news)
+                found = self._state.find_told(run, news)
+                is_awaited = found is not None and found.is_awaited
+                if not (is_awaited and tries):
+                    if found is not None:
+                        self._take_told(found, news)
+                    if not is_late:
+                        self._tries = max(1, self._tries // 2) if is_awaited else _TRIES_MOST
+                    return found
+            # A group is in the log some time before its session says so, and is looked at by itself until then.
+            time.sleep(_REPLY_S)
+            self.hear()
+            tries -= 1
+
+    def _take_told(self, found: ToldGroups, news: Sequence[News]) -> None:
+        """Take in groups that were found by some news; the caller holds the lock."""
+        self._state.take_told(found)
+        for _ in news:
+            self._news.popleft()
+        left = [each for each in news if not isinstance(each, HeardMessages) or len(each)]
+        self._news.extendleft(reversed(left))
 
     def read(self, groups: Sequence[ReadGroup], after: Position | None) -> None:
         """Say which groups come next in the log, before any of them is asked for.

@@ -195,37 +195,24 @@ class SessionGroups:
         """Nothing was told yet."""
         self.told = self.start.copy()
 
-    def open_usual(self, last_change: int) -> SentStatement | bool:
-        """Give the only statement that is open, if nothing is unusual about it and the session.
+    def is_usual(self, last_change: int) -> bool:
+        """True if nothing is unusual about the session and its statements that are open, of one group each.
 
         Args:
             last_change: Number of the last change of the source's objects.
-
-        Returns:
-            The statement; True if none is open, and False where one by one has to be looked at what comes.
         """
-        statements = self.statements
-        if self.arrivals or self.has_untold or self.is_missed or len(statements) > 1:
+        if self.arrivals or self.has_untold or self.is_missed:
             return False
-        if not statements:
-            return True
-        first = statements[0]
-        is_usual = (
-            first.count == 1
-            and first.plans is not None
-            and first.place is not None
-            and first.doubt is None
-            and first.heard >= last_change
-            and not (first.is_lost or first.is_split or first.is_for_all or first.is_bound)
-            and (len(first.last) == 1 and not first.last[0].first if first.is_answered else True)
+        return all(
+            one.count == 1
+            and one.plans is not None
+            and one.place is not None
+            and one.doubt is None
+            and one.heard >= last_change
+            and not (one.is_lost or one.is_split or one.is_for_all or one.is_bound)
+            and (not one.is_answered or (len(one.last) == 1 and not one.last[0].first))
+            for one in self.statements
         )
-        return first if is_usual else False
-
-    def end_open(self) -> None:
-        """Let go of the only statement that is open: its group was found."""
-        first = self.statements.popleft()
-        self.unanswered.pop(first.number, None)
-        self.several.discard(first)
 
     def add(self, statement: SentStatement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
@@ -334,11 +321,20 @@ class SessionGroups:
             return list(self.unanswered.values())
         return [*self.unanswered.values(), *self.several]
 
-    def end_first(self) -> None:
+    def told_before(self) -> Mapping[Stream, int]:
+        """Give `told` as it was before the statements that are open."""
+        before = self.told
+        for one in self.statements:
+            for stream, first, last in one.last:
+                before = {**before, stream: min(before[stream], (first or last) - 1)}
+        return before
+
+    def end_first(self) -> SentStatement:
         """Let go of the first statement: it makes no more groups."""
         first = self.statements.popleft()
         if self.several:
             self.several.discard(first)
+        return first
 
     def clear(self) -> None:
         """Let go of all statements and groups."""

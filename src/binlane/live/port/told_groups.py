@@ -91,7 +91,6 @@ class ToldGroups:
         numbers: Numbers of the groups in the run.
         encoded: Bytes of their plans, one behind the other.
         ends: The end of each plan there.
-        ends_told: The last group that each of their sessions was told of, by threads and streams.
         is_awaited: True if a statement of a session is not answered yet that may have made another group of the run.
     """
 
@@ -117,21 +116,18 @@ class ToldGroups:
         self.encoded = b"".join(pieces)
         lengths = rows[:, told.TOLD_END] - rows[:, told.TOLD_BEGIN]
         self.ends: list[int] = np.cumsum(lengths).tolist()
-        table, ends = sessions
+        table = sessions[0]
         is_open = (table[told.SESSION_OPEN] >= 0) & (table[told.SESSION_IS_OVER] == 0)
         self.is_awaited = makers.shape[1] > len(rows) and bool(is_open.any())
-        self.ends_told: list[tuple[int, dict[Stream, int]]] = [
-            (
-                int(table[told.SESSION_THREAD, each]),
-                {
-                    stream_of(domain): last
-                    for domain, last in ends[
-                        :, table[told.SESSION_ENDS, each] : table[told.SESSION_ENDS_END, each]
-                    ].T.tolist()
-                },
-            )
-            for each in np.flatnonzero(table[told.SESSION_FOUND]).tolist()
-        ]
+        self._sessions = sessions
+
+    def makers(self) -> Iterator[tuple[int, int, dict[Stream, int]]]:
+        """Give the threads of the groups' sessions, the number of the groups of each, and its last one by stream."""
+        table, ends = self._sessions
+        for place in np.flatnonzero(table[told.SESSION_FOUND]).tolist():
+            thread_id, first, behind, _, _, count = table[:, place].tolist()
+            told_ = {stream_of(domain): last for domain, last in ends[:, first:behind].T.tolist()}
+            yield thread_id, count, told_
 
     def plans(self) -> list[FoundPlans]:
         """Give the plans of the groups by their streams."""
@@ -214,11 +210,9 @@ def find_told(
     table = np.zeros((told.SESSION_SIZE, len(sessions)), np.int64)
     ends: list[tuple[int, int]] = []
     for place, (thread_id, groups) in enumerate(sessions.items()):
-        table[: told.SESSION_ENDS_END + 1, place] = (
-            *(thread_id, len(ends)),
-            len(ends) + len(groups.told),
-        )
-        ends += [(int(stream), number) for stream, number in groups.told.items()]
+        first = len(ends)
+        ends += [(int(stream), number) for stream, number in groups.told_before().items()]
+        table[: told.SESSION_ENDS_END + 1, place] = thread_id, first, len(ends)
     table[told.SESSION_OPEN] = -1
     rows = [each.rows for each in heard]
     chunks = np.array(

@@ -206,11 +206,21 @@ class RecordLog:
 
         Returns:
             The number of the records that were written, and the file's offset of the mapped part. None are
-            written where the room or the file is at its end: then `append` has to go on.
+            written where the file is at its end, or the first record is another one: then `append` has to go on.
+
+        Raises:
+            StoreError: If there is no room for them.
         """
+        if self._file is None or self.current_bytes >= self.due_bytes:
+            return 0, self._memory_offset
+        # Each record gets a checksum.
+        wanted = self.current_bytes + min(2 * (len(said) - start), _ROOM_BYTES // 2)
+        if wanted > self._room_end:
+            try:
+                self._make_room(wanted)
+            except OSError as error:
+                raise unusable(error, self.path(self._number)) from error
         offset = self._memory_offset
-        if self._file is None or self.current_bytes >= min(self.due_bytes, self._room_end):
-            return 0, offset
         import numpy as np  # noqa: PLC0415 - only kernels need it
 
         if self._array is None:

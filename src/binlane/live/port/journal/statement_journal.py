@@ -91,16 +91,24 @@ class StatementJournal:
 
     def write(self, kind: int, body: bytes) -> RecordPlace | None:
         """Write a record; None if that fails, which `failure` then tells."""
-        log = self._log
         try:
-            if log.current_bytes >= log.due_bytes:
-                if self._is_closed or (self.failure and time.monotonic() < self._retry_s):
-                    return None
-                self._begin_file()
-            return log.append(kind, body)
+            return self._log.append(kind, body) if self._is_begun() else None
         except StoreError as error:
             self._fail(error)
             return None
+
+    def _is_begun(self) -> bool:
+        """Have a file with room for records, if that is possible now.
+
+        Raises:
+            StoreError: If it is not.
+        """
+        log = self._log
+        if log.current_bytes >= log.due_bytes:
+            if self._is_closed or (self.failure and time.monotonic() < self._retry_s):
+                return False
+            self._begin_file()
+        return True
 
     def write_messages(
         self, said: Any, start: int, older: Sequence[int], most: int
@@ -120,8 +128,13 @@ class StatementJournal:
         import numpy as np  # noqa: PLC0415 - only kernels need it
 
         found = np.empty((most, MESSAGE_FIELDS), np.int64)
-        threads = np.array(older, np.int64)
-        count, offset = self._log.append_messages(said, start, threads, found.reshape(-1))
+        threads, count, offset = np.array(older, np.int64), 0, 0
+        try:
+            if self._is_begun():
+                written = found.reshape(-1)
+                count, offset = self._log.append_messages(said, start, threads, written)
+        except StoreError as error:
+            self._fail(error)
         return found[:count].copy(), self._log.number, offset
 
     def _begin_file(self) -> None:
