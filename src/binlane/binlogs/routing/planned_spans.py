@@ -35,6 +35,7 @@ from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import layout
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
+from binlane.log.kernels.planned_forms import ABSENT
 from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
@@ -85,15 +86,13 @@ _NO_TEXTS: Final = (
 _NO_BODIES: Final = np.zeros((lay.BODY_SIZE, 0), np.int64)
 _NO_ARENA: Final = np.zeros(PADDING, np.uint8)
 NO_PLANS: Final[Planned] = _NO_FORMS, _NO_BODIES, _NO_ARENA
-_REFERENCE: Final = lay.BY_ROUTE, 0
-_OWN: Final = lay.OWN_BYTES, lay.PLANNED
-_ABSENT: Final = -1
-"""In the place of the number of a list: the plan does not name the binlog."""
+_NO_INDEX: Final = np.zeros((lay.PLAN_SIZE, 0), np.int64)
+_NO_BLOCKS: Final = np.zeros((2, 0), np.int64)
 _LISTS_KEPT: Final = 1024
 _List = tuple[int, bool]
 
 Form = tuple[int, int]
-"""The first event of a group's texts and how many there are, or `OWN_BYTES`, or `BY_ROUTE`."""
+"""The first event of a group's texts and how many there are."""
 _Statements = Sequence[tuple[QueryEvent, TextNames]]
 
 
@@ -167,7 +166,7 @@ class PlanReader:
         if known is None:
             numbers, bases = named_in(names)
             name = definition.name
-            known = numbers.get(name, _ABSENT), bases.get(name) == basis_of(definition)
+            known = numbers.get(name, ABSENT), bases.get(name) == basis_of(definition)
             if len(self._lists) >= _LISTS_KEPT:
                 self._lists.clear()
             self._lists[definition, names] = known
@@ -218,9 +217,9 @@ class RunTexts:
     def __init__(self, groups: RunGroups, plans: RunPlans, reader: PlanReader) -> None:
         self.groups = groups
         self._reader = reader
-        self._plans: dict[int, tuple[int, int, bool]] = {}
-        self._blocks: list[bytes] = []
-        self._forms: list[Form] = []
+        # The plans, the numbers of the names of binlogs in them, and their forms, as kernels take them.
+        self._index, self._blocks, self._forms = _NO_INDEX, _NO_BLOCKS, _NO_FORMS
+        self._names: list[bytes] = []
         self._bodies, self._arena = _NO_BODIES, _NO_ARENA
         self._known: dict[tuple[tuple[_List, ...], bool, tuple[int, ...]], PlannedForms] = {}
         self._statements: dict[Form, _Statements] = {}
@@ -264,14 +263,13 @@ class RunTexts:
             events, self.groups.looked_at, (arena, index), widths, (bodies, forms), state
         )
         self._bodies, self._arena = bodies, arena
-        self._forms = list(zip(*forms[:, : state[lay.PLANS_FORMS]].tolist(), strict=True))
-        blocks: dict[bytes, int] = {}
+        self._index, self._forms = index, forms
+        self._blocks = np.empty((2, index.shape[1]), np.int64)
+        count = kernels().name_blocks(arena, index, self._blocks)
         text = arena.data
-        for number, _, _, _, names, names_end, form, is_full in zip(*index.tolist(), strict=True):
-            if form >= 0:
-                block = blocks.setdefault(bytes(text[names:names_end]), len(blocks))
-                self._plans[number] = form, block, bool(is_full)
-        self._blocks = list(blocks)
+        for plan in self._blocks[1, :count].tolist():
+            names, end = index[lay.PLAN_NAMES : lay.PLAN_NAMES_END + 1, plan].tolist()
+            self._names.append(bytes(text[names:end]))
 
     def forms_in(self, binlog: RoutedBinlog, numbers: Sequence[int]) -> PlannedForms:
         """The forms of groups in a binlog, by their plans.
@@ -283,38 +281,34 @@ class RunTexts:
         definition = binlog.definition
         has_texts = not (binlog.memory.left_out or binlog.may_have_tables_info)
         list_of, is_unscoped = self._reader.list_of, definition.scope.is_unscoped
-        lists = tuple([list_of(definition, block) for block in self._blocks])
+        lists = tuple([list_of(definition, names) for names in self._names])
         key = lists, has_texts, tuple(numbers)
         if is_unscoped and key in self._known:
             return self._known[key]
         forms = np.zeros((lay.FORM_SIZE, self.groups.run.count), np.int32)
-        stops: list[int] = []
-        for number in numbers:
-            plan = self._plans.get(number)
-            form = _REFERENCE
-            if plan is not None:
-                first, block, is_full = plan
-                list_, is_made_for_it = lists[block]
-                if list_ == _ABSENT:
-                    form = _OWN if is_full else _REFERENCE
-                else:
-                    form = self._forms[first + list_]
-                is_text = form[0] >= 0
-                if is_text and not (
-                    has_texts
-                    and is_made_for_it
-                    and (is_unscoped or self._is_inside(form, number, binlog))
-                ):
-                    form = _REFERENCE
-            if form == _REFERENCE:
-                stops.append(number)
-            else:
-                forms[:, number] = form
-        stops.reverse()
+        wanted, stopped = np.array(numbers, np.int64), np.empty(len(numbers), np.int64)
+        plans = self._index, self._blocks, _pairs(lists), self._forms
+        count = kernels().choose_forms(wanted, plans, has_texts, forms, stopped)
+        stops: list[int] = stopped[:count].tolist()
+        if not is_unscoped:
+            outside = self._outside(forms, wanted, binlog)
+            forms[:, outside] = 0
+            stops = sorted((*stops, *outside), reverse=True)
         made = PlannedForms((forms, self._bodies, self._arena), stops)
         if is_unscoped:
             self._known[key] = made
         return made
+
+    def _outside(self, forms: Small, numbers: Numbers, binlog: RoutedBinlog) -> list[int]:
+        """Give the groups with texts that may not stand in a scoped binlog as they are."""
+        firsts, counts = forms[:, numbers]
+        return [
+            number
+            for number, *form in zip(
+                *(numbers.tolist(), firsts.tolist(), counts.tolist()), strict=True
+            )
+            if form[0] >= 0 and form[1] and not self._is_inside((form[0], form[1]), number, binlog)
+        ]
 
     def placed(self, forms: PlannedForms, numbers: range, binlog: RoutedBinlog) -> BinlogPart:
         """Groups with their planned texts as the next of a binlog, as far as its file has room.
@@ -382,6 +376,11 @@ class RunTexts:
                     found.append((one, names_in_statement(one) if is_plain else UNKNOWN_NAMES))
             known = self._statements[form] = found
         return known
+
+
+def _pairs(lists: Sequence[_List]) -> Numbers:
+    """Give the binlog's lists as two rows."""
+    return np.ascontiguousarray(np.array(lists, np.int64).reshape(-1, 2).T)
 
 
 def is_all_rows(plan: GroupPlan, name: str) -> bool:
