@@ -14,7 +14,13 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from binlane.live.port.group_findings import Findings
-from binlane.live.port.group_numbers import GroupNumber, GroupSpan, Stream, point_of
+from binlane.live.port.group_numbers import (
+    GroupNumber,
+    GroupSpan,
+    Stream,
+    StreamNumbers,
+    point_of,
+)
 from binlane.live.port.heard_messages import HeardMessages
 from binlane.live.port.journal.journal_replay import Recovery
 from binlane.live.port.journal.record_log import RecordPlace
@@ -135,6 +141,7 @@ class AttributionState:
         told: Groups that were told and not read yet, with their threads; those of sessions that had the
             number of a thread before, with a minus.
         progress: Progress of reading the source's log.
+        numbers: Numbers of streams, as kernels know them.
         findings: Groups that were attributed, and those that turned out to be nobody's.
         unsaved: Groups that were found together, and that the journal lacks.
     """
@@ -156,6 +163,7 @@ class AttributionState:
         self.open: dict[GroupNumber, int] = {}
         self.told: dict[tuple[Stream, int], int] = {}
         self.progress = LogProgress(flavor)
+        self.numbers = StreamNumbers(flavor)
         self.findings = Findings()
         self.unsaved: list[FoundPlans] = []
         self._is_told_all = flavor is Flavor.MYSQL
@@ -280,8 +288,9 @@ class AttributionState:
         if not sessions:
             return None
         open_ = [(each, one) for each, groups in sessions.items() for one in groups.statements]
-        said = messages_of(open_), heard
-        return find_told(run, said, sessions, self.progress.read, last_change)
+        said = messages_of(open_, self.numbers), heard
+        reading = self.progress.read, last_change
+        return find_told(run, said, sessions, reading, self.numbers)
 
     def take_told(self, found: ToldGroups) -> None:
         """Take in groups that `find_told` has found, and forget what was said of their statements."""

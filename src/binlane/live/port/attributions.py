@@ -143,7 +143,7 @@ class Attributions:
         )
         self._findings = self._state.findings
         self.by_kernel: KernelHearing | None = None
-        if journal is not None and flavor is Flavor.MARIADB and KernelHearing.is_possible():
+        if journal is not None and KernelHearing.is_possible():
             said = StatementNews(self._news, self._last_sent, self._wake_waiting)
             self.by_kernel = KernelHearing(journal.statements, self._state, self.changes, said)
         recovered = None if journal is None else journal.recovered()

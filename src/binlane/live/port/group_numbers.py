@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
+import numpy as np
+
+from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
 
+_UUID_BYTES: Final = 16
 Stream = str
 """Within it numbers only grow: a domain of MariaDB, a source with its tag of MySQL."""
 
@@ -48,6 +54,51 @@ def point_of(gtid: AnyGtid) -> GroupNumber:
         # As `GroupNumber(…)`, in a third of the time.
         return tuple.__new__(GroupNumber, (stream_of(gtid.domain_id), gtid.sequence))
     return GroupNumber(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)
+
+
+class StreamNumbers:
+    """Numbers of streams, by which kernels know them: MariaDB's domains; MySQL's sources in order of appearance.
+
+    Attributes:
+        sources: UUIDs of MySQL's sources, an array of their bytes, one after another; for MariaDB none.
+
+    Args:
+        flavor: Flavor of the source server.
+    """
+
+    def __init__(self, flavor: Flavor) -> None:
+        self._is_mysql = flavor is Flavor.MYSQL
+        # One that no server has: a kernel takes no sources for those of MariaDB.
+        self.sources: Any = np.zeros(_UUID_BYTES * self._is_mysql, np.uint8)
+        self._streams: list[Stream] = [""] if self._is_mysql else []
+        self._numbers: dict[Stream, int] = {}
+
+    def stream(self, number: int) -> Stream:
+        """Give the stream of a number that `number_of` or a kernel gave."""
+        return self._streams[number] if self._is_mysql else stream_of(number)
+
+    def number_of(self, stream: Stream) -> int | None:
+        """Give the number of a stream; None for one that kernels do not know, which has a tag."""
+        if not self._is_mysql:
+            return int(stream)
+        number = self._numbers.get(stream)
+        if number is None and stream.endswith(":"):
+            number = self._numbers[stream] = len(self._streams)
+            self._streams.append(stream)
+            added = np.frombuffer(UUID(stream[:-1]).bytes, np.uint8)
+            self.sources = np.concatenate([self.sources, added])
+        return number
+
+    def pairs(self, ends: Mapping[Stream, int]) -> list[tuple[int, int]]:
+        """Give numbers of streams with their ends, without those that kernels do not know."""
+        known = ((self.number_of(stream), end) for stream, end in ends.items())
+        return [(number, end) for number, end in known if number is not None]
+
+    def told(self, number: int, sequence: int) -> GroupSpan:
+        """Give the span of one group, as a reply tells it."""
+        span = self.stream(number), sequence * self._is_mysql, sequence
+        # As `GroupSpan(…)`, in a third of the time.
+        return tuple.__new__(GroupSpan, span)
 
 
 def ends_of(position: Position) -> dict[Stream, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from binlane.live.port.group_numbers import GroupSpan, stream_of
+from binlane.live.port.group_numbers import GroupSpan, StreamNumbers
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.session_groups import SentStatement
@@ -46,12 +46,18 @@ class HeardMessages:
         hearer: Process that said them, as of `SourceChanges`.
         heard: Number of the last change of the source's objects of which that process had heard all.
         last: Number of the last change that there was.
+        numbers: Streams by the numbers in `rows`.
     """
 
-    __slots__ = ("data", "file", "heard", "hearer", "last", "offset", "rows")
+    __slots__ = ("data", "file", "heard", "hearer", "last", "numbers", "offset", "rows")
 
     def __init__(
-        self, rows: Any, data: bytes, place: Sequence[int], changes: tuple[object, int, int]
+        self,
+        rows: Any,
+        data: bytes,
+        place: Sequence[int],
+        changes: tuple[object, int, int],
+        numbers: StreamNumbers,
     ) -> None:
         """Keep what a kernel gave.
 
@@ -60,8 +66,9 @@ class HeardMessages:
             data: Bytes that hold their plans.
             place: `file` and `offset`.
             changes: `hearer`, `heard` and `last`, as of `SourceChanges.known`.
+            numbers: Streams by the numbers in `rows`.
         """
-        self.rows = rows
+        self.rows, self.numbers = rows, numbers
         self.data = data
         self.file, self.offset = place
         self.hearer, self.heard, self.last = changes
@@ -95,7 +102,7 @@ class HeardMessages:
             plans = None if count < 0 else EncodedPlans(data[begin:end], count)
             told = None
             if kind == records.ANSWER:
-                told = tuple.__new__(GroupSpan, (stream_of(domain), 0, sequence))
+                told = self.numbers.told(domain, sequence)
             # As the class' own call, in a third of the time.
             yield tuple.__new__(HeardMessage, (thread_id, number, plans, place, told))
 

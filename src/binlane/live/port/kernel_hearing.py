@@ -72,11 +72,13 @@ class KernelHearing:
             The place behind the messages that were taken in: `start` if there are none.
         """
         older = self._state.with_older()
-        rows, *place = self._journal.write_messages(said, start, older, _TOGETHER_MOST)
+        numbers = self._state.numbers
+        what = said, start, numbers.sources
+        rows, *place = self._journal.write_messages(what, older, _TOGETHER_MOST)
         if not len(rows):
             return start
         news, last_sent, wake = self._news
-        heard = HeardMessages(rows, data, place, self._changes.known)
+        heard = HeardMessages(rows, data, place, self._changes.known, numbers)
         self._changes.note_intended(heard.intended())
         if last_sent:
             for thread_id in heard.threads():

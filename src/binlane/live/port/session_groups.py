@@ -210,7 +210,9 @@ class SessionGroups:
             and one.doubt is None
             and one.heard >= last_change
             and not (one.is_lost or one.is_split or one.is_for_all or one.is_bound)
-            and (not one.is_answered or (len(one.last) == 1 and not one.last[0].first))
+            and (
+                not one.is_answered or [span.first in {0, span.last} for span in one.last] == [True]
+            )
             for one in self.statements
         )
 

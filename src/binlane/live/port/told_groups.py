@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from binlane.live.port.group_numbers import GroupSpan, Stream, stream_of
+from binlane.live.port.group_numbers import GroupSpan, Stream, StreamNumbers
 from binlane.live.port.heard_messages import HeardMessages
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.journal_records import FOUND_FIELDS, FoundRun
@@ -24,6 +24,7 @@ from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
 RunArrays = tuple[Any, Any, Any]
 """Bytes, events and groups of a run, as of `RawRun`."""
 _LEAST_ENTRIES: Final = 16
+_UNKNOWN: Final = -1
 
 
 class FoundPlans:
@@ -80,7 +81,8 @@ class FoundPlans:
         for place, (thread_id, point, where, _) in enumerate(self.found.groups()):
             statement = SentStatement(0, 1, self.plan(place).plans, where)
             statement.is_answered = True
-            statement.last = (GroupSpan(point.stream, 0, point.number),)
+            first = point.number if ":" in point.stream else 0
+            statement.last = (GroupSpan(point.stream, first, point.number),)
             yield thread_id, statement
 
 
@@ -100,6 +102,7 @@ class ToldGroups:
         rows: Any,
         sessions: tuple[Any, Any],
         makers: Any,
+        numbers: StreamNumbers,
     ) -> None:
         """Take what a kernel found.
 
@@ -108,7 +111,9 @@ class ToldGroups:
             rows: A row of numbers for each group that was found.
             sessions: The sessions and their ends, behind the groups.
             makers: Two rows of numbers for each group of the run: of the messages on its statement, or -1.
+            numbers: Streams by their numbers.
         """
+        self._streams = numbers
         self._heard, self._rows, self._makers = heard, rows, makers
         self.numbers: list[int] = rows[:, told.TOLD_GROUP].tolist()
         places = rows[:, told.TOLD_CHUNK : told.TOLD_END + 1].tolist()
@@ -126,21 +131,24 @@ class ToldGroups:
         table, ends = self._sessions
         for place in np.flatnonzero(table[told.SESSION_FOUND]).tolist():
             thread_id, first, behind, _, _, count = table[:, place].tolist()
-            told_ = {stream_of(domain): last for domain, last in ends[:, first:behind].T.tolist()}
+            streams = ends[:, first:behind].T.tolist()
+            told_ = {self._streams.stream(number): last for number, last in streams}
             yield thread_id, count, told_
 
     def plans(self) -> list[FoundPlans]:
         """Give the plans of the groups by their streams."""
         rows, domains = self._rows, self._rows[:, told.TOLD_DOMAIN]
         if (domains == domains[0]).all():
-            return [FoundPlans(stream_of(int(domains[0])), rows, self.encoded, self.ends)]
+            stream = self._streams.stream(int(domains[0]))
+            return [FoundPlans(stream, rows, self.encoded, self.ends)]
         begins = [0, *self.ends]
         found = []
         for domain in np.unique(domains).tolist():
             places = np.flatnonzero(domains == domain)
             pieces = [self.encoded[begins[each] : self.ends[each]] for each in places.tolist()]
             ends = np.cumsum([len(piece) for piece in pieces]).tolist()
-            found.append(FoundPlans(stream_of(domain), rows[places], b"".join(pieces), ends))
+            stream = self._streams.stream(domain)
+            found.append(FoundPlans(stream, rows[places], b"".join(pieces), ends))
         return found
 
     def naming(self, binlog: str) -> list[int]:
@@ -163,16 +171,20 @@ class ToldGroups:
             begin = end
 
 
-def messages_of(open_: Sequence[tuple[int, SentStatement]]) -> list[HeardMessages]:
+def messages_of(
+    open_: Sequence[tuple[int, SentStatement]], numbers: StreamNumbers
+) -> list[HeardMessages]:
     """Give what was said of statements that are open, each of one group, behind their sessions' threads."""
     files: dict[int, list[tuple[int, SentStatement]]] = {}
     for thread_id, statement in open_:
         assert statement.place is not None, "it is in the journal"
         files.setdefault(statement.place.file, []).append((thread_id, statement))
-    return [_messages_in(file, statements) for file, statements in files.items()]
+    return [_messages_in(file, statements, numbers) for file, statements in files.items()]
 
 
-def _messages_in(file: int, statements: Sequence[tuple[int, SentStatement]]) -> HeardMessages:
+def _messages_in(
+    file: int, statements: Sequence[tuple[int, SentStatement]], numbers: StreamNumbers
+) -> HeardMessages:
     rows: list[tuple[int, ...]] = []
     pieces: list[bytes] = []
     end = 0
@@ -184,34 +196,40 @@ def _messages_in(file: int, statements: Sequence[tuple[int, SentStatement]]) -> 
         pieces.append(plans.encoded)
         head = thread_id, statement.number, place.offset, place.checksum
         rows.append((records.INTENT, *head, begin, end, 1, 0, 0))
-        for stream, _, number in statement.last:
-            rows.append((records.ANSWER, *head, begin, end, -1, int(stream), number))
+        for stream, _, sequence in statement.last:
+            number = numbers.number_of(stream)
+            # Nothing is found by a group that a kernel does not know.
+            told_ = (_UNKNOWN, 0) if number is None else (number, sequence)
+            rows.append((records.ANSWER, *head, begin, end, -1, *told_))
     never_unaware = None, sys.maxsize, 0
-    return HeardMessages(np.array(rows, np.int64), b"".join(pieces), (file, 0), never_unaware)
+    made = np.array(rows, np.int64)
+    return HeardMessages(made, b"".join(pieces), (file, 0), never_unaware, numbers)
 
 
 def find_told(
     run: RunArrays,
     said: tuple[Sequence[HeardMessages], Sequence[HeardMessages]],
     sessions: Mapping[int, SessionGroups],
-    read: Mapping[Stream, int],
-    last_change: int,
+    reading: tuple[Mapping[Stream, int], int],
+    numbers: StreamNumbers,
 ) -> ToldGroups:
-    """Find the groups of a run of MariaDB that sessions were told of.
+    """Find the groups of a run that sessions were told of.
 
     Args:
         run: The run.
         said: What sessions have said, in order: of the statements that are open, and what is not known yet.
         sessions: Those of the sessions of which nothing else is open, by their threads.
-        read: The number up to which each stream was read before the run.
-        last_change: Number of the last change of the source's objects.
+        reading: The number up to which each stream was read before the run, and that of the last change of the
+            source's objects.
+        numbers: Numbers of the streams.
     """
+    read, last_change = reading
     heard, count = [*said[0], *said[1]], run[2].shape[1]
     table = np.zeros((told.SESSION_SIZE, len(sessions)), np.int64)
     ends: list[tuple[int, int]] = []
     for place, (thread_id, groups) in enumerate(sessions.items()):
         first = len(ends)
-        ends += [(int(stream), number) for stream, number in groups.told_before().items()]
+        ends += numbers.pairs(groups.told_before())
         table[: told.SESSION_ENDS_END + 1, place] = thread_id, first, len(ends)
     table[told.SESSION_OPEN] = -1
     rows = [each.rows for each in heard]
@@ -224,10 +242,10 @@ def find_told(
     makers = np.empty((2, count), np.int64)
     tables = _entries(count), _entries(len(sessions)), makers
     found = np.empty((count, told.TOLD_SIZE), np.int64)
-    reads = _pairs([(int(stream), number) for stream, number in read.items()])
+    reads = _pairs(numbers.pairs(read)), numbers.sources
     messages = rows[0] if len(rows) == 1 else np.concatenate(rows)
     done = kernels().find_told(run, reads, (messages, chunks), known, tables, found)
-    return ToldGroups(heard, found[:done], known, makers)
+    return ToldGroups(heard, found[:done], known, makers, numbers)
 
 
 def _pairs(pairs: Sequence[tuple[int, int]]) -> Any:

@@ -1,7 +1,7 @@
 """Messages of another process on its sessions' statements → records of the port's journal.
 
 A message is a record without its checksum. Messages of nearly all statements are alike: a statement is about to be
-sent, of which nothing is special, or its reply has told one group of MariaDB. These are written here, one after
+sent, of which nothing is special, or its reply has told one group. These are written here, one after
 another; the others are for the reference, which is `AttributionListener`.
 """
 
@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 from binlane.log.kernels.memory import Bytes, crc32, load_i64, load_u32
 
@@ -19,7 +20,7 @@ Numbers = npt.NDArray[np.int64]
 MESSAGE_FIELDS: Final = 10
 """Numbers of a message that was written: kind, thread and number of the statement, place and checksum of the record,
 beginning and end of the plans in the messages, their number or -1 for none, domain and sequence of the group that
-was told."""
+was told; MySQL's source in the place of the domain, by its number."""
 _CHECKSUM: Final = 4
 _FRAME: Final = 5
 _STATEMENT: Final = 17
@@ -34,10 +35,14 @@ _DASH: Final = 0x2D
 _DIGIT_0: Final = 0x30
 _PARTS: Final = 3
 _DIGITS_MAX: Final = 18
+_COLON: Final = 0x3A
+_LETTERS: Final = 0x61 - 10
+_UUID: Final = 16
+_UUID_TEXT: Final = 36
 
 
 def write_messages(
-    messages: tuple[Bytes, int, int],
+    messages: tuple[Bytes, int, int, Bytes],
     target: tuple[Bytes, Numbers, int],
     older: Numbers,
     found: Numbers,
@@ -45,8 +50,8 @@ def write_messages(
     """Write messages as records, one after another, up to one that is not of the most usual kinds.
 
     Args:
-        messages: Bytes of the messages; the place of the first of them; and the place behind the last byte,
-            which may be in the middle of a message.
+        messages: Bytes of the messages; the place of the first of them; the place behind the last byte, which may be
+            in the middle of a message; and the UUIDs of MySQL's sources, or none for MariaDB.
         target: The part of the journal's file that is mapped; the place of the next record there, which is moved
             on, the place from which on no record may begin, and the end of the room; and the address of a C
             function for CRC32.
@@ -56,7 +61,7 @@ def write_messages(
     Returns:
         The number of the messages that were written.
     """
-    said, start, end = messages
+    said, start, end, sources = messages
     memory, room, function = target
     count = 0
     most = len(found) // MESSAGE_FIELDS
@@ -83,29 +88,14 @@ def write_messages(
         elif kind == _ANSWER:
             if said[start + _BITS] != _IS_KNOWN or plans > stop:
                 break
-            # `domain-server-sequence`.
-            part = 0
-            digits = 0
-            number = 0
-            is_gtid = True
-            for place in range(plans - text, plans):
-                byte = said[place]
-                if byte == _DASH and digits and part < _PARTS - 1:
-                    if part == 0:
-                        found[item + 8] = number
-                    part += 1
-                    digits = 0
-                    number = 0
-                elif _DIGIT_0 <= byte < _DIGIT_0 + 10 and digits < _DIGITS_MAX:
-                    # A number that begins with a zero is no number of a server's.
-                    is_gtid = is_gtid and not (digits and not number)
-                    number = 10 * number + int(byte) - _DIGIT_0
-                    digits += 1
-                else:
-                    is_gtid = False
-            if not is_gtid or part != _PARTS - 1 or not digits or not number:
+            place = plans - text
+            is_gtid = (
+                _read_mysql(said, place, plans, sources, found, item + 8)
+                if len(sources)
+                else _read_mariadb(said, place, plans, found, item + 8)
+            )
+            if not is_gtid:
                 break
-            found[item + 9] = number
         else:
             break
         has_plans = plans + 4 <= stop
@@ -134,6 +124,64 @@ def write_messages(
     return count
 
 
-_MESSAGES: Final = "Tuple((uint8[::1], int64, int64))"
+@register_jitable
+def _read_mariadb(said: Bytes, start: int, end: int, found: Numbers, at: int) -> bool:
+    """Read `domain-server-sequence`; False for anything else."""
+    part = 0
+    digits = 0
+    number = 0
+    for place in range(start, end):
+        byte = said[place]
+        if byte == _DASH and digits and part < _PARTS - 1:
+            if part == 0:
+                found[at] = number
+            part += 1
+            digits = 0
+            number = 0
+            continue
+        # A number that begins with a zero is no number of a server's.
+        if (
+            not (_DIGIT_0 <= byte < _DIGIT_0 + 10)
+            or digits == _DIGITS_MAX
+            or (digits and not number)
+        ):
+            return False
+        number = 10 * number + int(byte) - _DIGIT_0
+        digits += 1
+    found[at + 1] = number
+    return part == _PARTS - 1 and number > 0
+
+
+@register_jitable
+def _read_mysql(said: Bytes, start: int, end: int, sources: Bytes, found: Numbers, at: int) -> bool:
+    """Read `uuid:sequence` with the UUID of a source that is known; False for anything else."""
+    if end - start <= _UUID_TEXT + 1 or said[start + _UUID_TEXT] != _COLON:
+        return False
+    number = 0
+    for place in range(start + _UUID_TEXT + 1, end):
+        byte = said[place]
+        if not (_DIGIT_0 <= byte < _DIGIT_0 + 10) or place - start > _UUID_TEXT + _DIGITS_MAX:
+            return False
+        number = 10 * number + int(byte) - _DIGIT_0
+    found[at + 1] = number
+    for source in range(len(sources) // _UUID):
+        byte = 0
+        for place in range(_UUID_TEXT):
+            if place in (8, 13, 18, 23):
+                is_same = said[start + place] == _DASH
+            else:
+                value = int(sources[source * _UUID + byte // 2])
+                digit = value & 15 if byte & 1 else value >> 4
+                is_same = said[start + place] == digit + (_DIGIT_0 if digit < 10 else _LETTERS)
+                byte += 1
+            if not is_same:
+                break
+        else:
+            found[at] = source
+            return number > 0
+    return False
+
+
+_MESSAGES: Final = "Tuple((uint8[::1], int64, int64, uint8[::1]))"
 _TARGET: Final = "Tuple((uint8[::1], int64[::1], int64))"
 EXPORTS: Final = ((write_messages, f"int64({_MESSAGES}, {_TARGET}, int64[::1], int64[::1])"),)

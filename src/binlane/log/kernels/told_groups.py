@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.log.kernels import layout
-from binlane.log.kernels.memory import Bytes, load_i64, load_u32
+from binlane.log.kernels.memory import Bytes, is_equal, load_i64, load_u32
 from binlane.log.kernels.statement_messages import MESSAGE_FIELDS
 
 Numbers = npt.NDArray[np.int64]
@@ -56,6 +56,10 @@ _SPREAD: Final = 0x9E3779B1
 _GTID: Final = 162
 _DOMAIN_AT: Final = 27
 _SEQUENCE_AT: Final = 19
+_MYSQL_GTID: Final = 33
+_UUID: Final = 16
+_UUID_AT: Final = 20
+_MYSQL_SEQUENCE_AT: Final = 36
 _INTENT: Final = 2
 _KIND, _THREAD, _NUMBER, _PLACE, _CHECKSUM, _BEGIN, _END, _COUNT, _DOMAIN, _SEQUENCE = range(
     MESSAGE_FIELDS
@@ -65,7 +69,7 @@ _KIND, _THREAD, _NUMBER, _PLACE, _CHECKSUM, _BEGIN, _END, _COUNT, _DOMAIN, _SEQU
 
 def find_told(
     run: tuple[Bytes, Small, Numbers],
-    reads: Numbers,
+    reads: tuple[Numbers, Bytes],
     said: tuple[Numbers, Numbers],
     known: tuple[Numbers, Numbers],
     tables: tuple[Numbers, Numbers, Numbers],
@@ -74,8 +78,9 @@ def find_told(
     """Find the groups of statements of which all is usual.
 
     Args:
-        run: Bytes, events and groups of a run of MariaDB.
-        reads: Domains, and the sequence up to which each was read before the run.
+        run: Bytes, events and groups of a run.
+        reads: Domains, and the sequence up to which each was read before the run; and the UUIDs of MySQL's sources, or
+            none for MariaDB: a source's number is then the domain.
         said: The messages, a row each, and what is known of those that were heard together.
         known: The sessions of which nothing is open but what the messages say, and their ends: domains, and the last
             sequence there that the session was told of. What the messages say is noted in both.
@@ -86,14 +91,15 @@ def find_told(
     Returns:
         The number of the groups that were found.
     """
-    data, events, groups = run
+    groups = run[2]
     messages, chunks = said
     by_group, by_thread, makers = tables
     sessions, ends = known
+    read, sources = reads
     for number in range(groups.shape[1]):
         makers[0, number] = makers[1, number] = -1
-        domain, sequence = _gtid(data, events, groups, number)
-        if sequence > _read(reads, domain):
+        domain, sequence = _gtid(run, sources, number)
+        if sequence > _read(read, domain):
             entry = _first_entry(domain ^ (sequence << 8), len(by_group))
             while by_group[entry] >= 0:
                 entry = (entry + 1) & (len(by_group) - 1)
@@ -125,9 +131,7 @@ def find_told(
             and messages[sent, _NUMBER] == messages[at, _NUMBER]
             and (count == 1 or count < 0)
         ):
-            group = _told(
-                (data, events, groups), by_group, messages[at, _DOMAIN], messages[at, _SEQUENCE]
-            )
+            group = _told(run, sources, by_group, messages[at, _DOMAIN], messages[at, _SEQUENCE])
         end = _end(sessions, ends, session, messages[at, _DOMAIN])
         if group < 0 or makers[0, group] >= 0 or end < 0 or messages[at, _SEQUENCE] <= ends[1, end]:
             sessions[SESSION_IS_OVER, session] = 1
@@ -163,13 +167,19 @@ def find_told(
 
 
 @register_jitable
-def _gtid(data: Bytes, events: Small, groups: Numbers, number: int) -> tuple[int, int]:
-    """The domain and the sequence of a group; a sequence of 0 for one without a GTID of MariaDB."""
+def _gtid(run: tuple[Bytes, Small, Numbers], sources: Bytes, number: int) -> tuple[int, int]:
+    """The domain and the sequence of a group; a sequence of 0 for a GTID that is not known."""
+    data, events, groups = run
     first = groups[layout.GROUP_FIRST, number]
-    if events[layout.EVENT_TYPE, first] != _GTID:
-        return 0, 0
+    kind = events[layout.EVENT_TYPE, first]
     start = int(events[layout.EVENT_OFFSET, first])
-    return int(load_u32(data, start + _DOMAIN_AT)), int(load_i64(data, start + _SEQUENCE_AT))
+    if kind == _GTID and not len(sources):
+        return int(load_u32(data, start + _DOMAIN_AT)), int(load_i64(data, start + _SEQUENCE_AT))
+    if kind == _MYSQL_GTID:
+        for source in range(len(sources) // _UUID):
+            if is_equal(sources, source * _UUID, data, start + _UUID_AT, _UUID):
+                return source, int(load_i64(data, start + _MYSQL_SEQUENCE_AT))
+    return 0, 0
 
 
 @register_jitable
@@ -207,13 +217,14 @@ def _end(sessions: Numbers, ends: Numbers, session: int, domain: int) -> int:
 
 
 @register_jitable
-def _told(run: tuple[Bytes, Small, Numbers], by_group: Numbers, domain: int, sequence: int) -> int:
+def _told(
+    run: tuple[Bytes, Small, Numbers], sources: Bytes, by_group: Numbers, domain: int, sequence: int
+) -> int:
     """The number of a new group of the run; -1 for none."""
-    data, events, groups = run
     entry = _first_entry(domain ^ (sequence << 8), len(by_group))
     while by_group[entry] >= 0:
         number = int(by_group[entry])
-        if _gtid(data, events, groups, number) == (domain, sequence):
+        if _gtid(run, sources, number) == (domain, sequence):
             return number
         entry = (entry + 1) & (len(by_group) - 1)
     return -1
@@ -223,7 +234,8 @@ EXPORTS: Final = (
     (
         find_told,
         (
-            "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1])), int64[:, ::1], "
+            "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1])), "
+            "Tuple((int64[:, ::1], uint8[::1])), "
             "UniTuple(int64[:, ::1], 2), UniTuple(int64[:, ::1], 2), "
             "Tuple((int64[::1], int64[::1], int64[:, ::1])), int64[:, ::1])"
         ),

@@ -123,8 +123,15 @@ class Recovery:
             self._replay_answer(records.read_statement(body), record.place)
         elif kind == records.TAKEN:
             thread_id, run, start = records.load(body)
-            self.unknown |= {one.point: one for one in self._session(thread_id).arrivals}
-            self.sessions[thread_id] = SessionGroups(start=start, run=run, is_taken=True)
+            groups = SessionGroups(start=start, run=run, is_taken=True)
+            for each in self._session(thread_id).arrivals:
+                if start and start.get(each.point.stream, 0) < each.point.number:
+                    groups.arrivals.append(
+                        each
+                    )  # the thread is named in the log since the session began
+                else:
+                    self.unknown[each.point] = each
+            self.sessions[thread_id] = groups
         elif kind == records.GIVEN:
             self._session(records.load(body)).give()
         elif kind == records.LOST:

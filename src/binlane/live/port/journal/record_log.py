@@ -195,12 +195,14 @@ class RecordLog:
         # The same as `RecordPlace(number, offset, checksum)`, in a third of the time.
         return tuple.__new__(RecordPlace, (number, offset, checksum))
 
-    def append_messages(self, said: Any, start: int, older: Any, found: Any) -> tuple[int, int]:
+    def append_messages(
+        self, said: tuple[Any, int, Any], older: Any, found: Any
+    ) -> tuple[int, int]:
         """Write records that stand one after another behind their lengths and kinds, by `kernels.write_messages`.
 
         Args:
-            said: The bytes, as an array that the kernel may change.
-            start: Place of the first record among them.
+            said: The bytes, as an array that the kernel may change, the place of the first record among them, and
+                the UUIDs of sources, as in the kernel.
             older: Threads, as in the kernel.
             found: Gets the numbers of the records, with places in the mapped part of the file.
 
@@ -213,8 +215,9 @@ class RecordLog:
         """
         if self._file is None or self.current_bytes >= self.due_bytes:
             return 0, self._memory_offset
+        data, start, sources = said
         # Each record gets a checksum.
-        wanted = self.current_bytes + min(2 * (len(said) - start), _ROOM_BYTES // 2)
+        wanted = self.current_bytes + min(2 * (len(data) - start), _ROOM_BYTES // 2)
         if wanted > self._room_end:
             try:
                 self._make_room(wanted)
@@ -227,8 +230,9 @@ class RecordLog:
             self._array = np.frombuffer(self._memory, np.uint8)
         ends = (self.current_bytes, self.due_bytes, self._room_end)
         room = np.array([each - offset for each in ends], np.int64)
+        messages = data, start, len(data), sources
         count: int = kernels().write_messages(
-            *((said, start, len(said)), (self._array, room, crc32_address()), older, found)
+            messages, (self._array, room, crc32_address()), older, found
         )
         self.current_bytes = offset + int(room[0])
         return count, offset

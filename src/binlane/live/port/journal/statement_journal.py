@@ -111,13 +111,13 @@ class StatementJournal:
         return True
 
     def write_messages(
-        self, said: Any, start: int, older: Sequence[int], most: int
+        self, said: tuple[Any, int, Any], older: Sequence[int], most: int
     ) -> tuple[Any, int, int]:
         """Write messages of the most usual kinds, one after another, by a kernel.
 
         Args:
-            said: Messages of another process, as an array that is changed.
-            start: Place of the first one.
+            said: Messages of another process, as an array that is changed, the place of the first one, and the
+                UUIDs of the sources that are known; none for MariaDB.
             older: Threads of sessions with groups of older statements, as of `HAS_OLDER`.
             most: The number of messages that are written at most.
 
@@ -132,7 +132,7 @@ class StatementJournal:
         try:
             if self._is_begun():
                 written = found.reshape(-1)
-                count, offset = self._log.append_messages(said, start, threads, written)
+                count, offset = self._log.append_messages(said, threads, written)
         except StoreError as error:
             self._fail(error)
         return found[:count].copy(), self._log.number, offset
