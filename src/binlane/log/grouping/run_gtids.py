@@ -68,8 +68,12 @@ def mysql_gtids(data: _Bytes, events: _Events, first: _Places) -> tuple[list[Gti
         names = np.concatenate([names, its_names])
         sequences = np.concatenate([sequences, its_sequences])
         unread = tagged[its_sequences.shape[0] :].tolist()
-    found, owners = np.unique(names, axis=0, return_inverse=True)
-    owners = owners.reshape(-1)
+    if names.shape[0] and (names == names[0]).all():
+        # The case of nearly all runs, in a fraction of the time.
+        found, owners = names[:1], np.zeros(names.shape[0], np.int64)
+    else:
+        found, owners = np.unique(names, axis=0, return_inverse=True)
+        owners = owners.reshape(-1)
     runs = [
         GtidRun(
             uuid_text(name[: layout.UUID_SIZE].hex()),

@@ -15,6 +15,7 @@ from numba.extending import register_jitable
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.layout import EVENT_END, EVENT_MAP, EVENT_OFFSET, EVENT_TYPE
 from binlane.log.kernels.memory import Bytes, is_equal, load_i64, load_le, load_u16, load_u32
+from binlane.log.kernels.status_variables import following, may_have_xid, step_of
 
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
@@ -34,7 +35,6 @@ _MAP: Final = 19
 _INSERT: Final = 23
 _INSERT_WITH_EXTRA: Final = 30
 _ANNOTATE: Final = 160
-_DDL_LOGGED_WITH_XID: Final = 17
 _INSERT_ID: Final = 2
 _INTVAR_BYTES: Final = 9
 _STATUS_AT: Final = 13
@@ -48,9 +48,6 @@ _HAS_SECTION: Final = 2
 _HAS_GENERATED: Final = 4
 _HAS_TABLES: Final = 8
 _IS_AS_SENT: Final = 32
-_AUTO_INCREMENT: Final = 3
-_STATUS_TEXTS: Final = (5, 6)
-"""Status variables that are a byte of length and a text."""
 
 
 @register_jitable
@@ -226,43 +223,6 @@ def _is_all_rows(text: Bytes, at: int, sections: int) -> bool:
 
 
 @register_jitable
-def _step(text: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The step by which values grow, and their beginning; -1 if that is not plainly told."""
-    while at < end:
-        code = int(text[at])
-        at += 1
-        if code == _AUTO_INCREMENT:
-            return (load_u16(text, at), load_u16(text, at + 2)) if at + 4 <= end else (-1, -1)
-        if code in _STATUS_TEXTS:
-            if at >= end:
-                return -1, -1
-            at += 1 + int(text[at])
-        elif code == 0:
-            at += 4
-        elif code in (1, 9):
-            at += 8
-        elif code == 4:
-            at += 6
-        elif code in (7, 8):
-            at += 2
-        elif code in (13, 128):
-            at += 3
-        else:
-            return -1, -1
-    return (1, 1) if at == end else (-1, -1)
-
-
-@register_jitable
-def _following(value: int, increment: int, offset: int) -> int:
-    """The value that a server chooses behind another one."""
-    if increment <= 1:
-        return value + 1
-    if value < offset:
-        return offset
-    return (value - offset + increment) // increment * increment + offset
-
-
-@register_jitable
 def _value_at(
     data: Bytes, span: tuple[int, int], widths: Small, columns: tuple[int, int], column: int
 ) -> tuple[int, int]:
@@ -351,7 +311,7 @@ def _chosen(
             if first:
                 if value != expected:
                     return -1
-                expected = _following(value, increment, offset)
+                expected = following(value, increment, offset)
     return first or -1
 
 
@@ -385,9 +345,8 @@ def _add_text(
     statement = status_end + int(text[body + 8]) + 1
     if statement > stop or text[statement - 1] != 0:
         return -1
-    for place in range(status, status_end):
-        if is_mysql and text[place] == _DDL_LOGGED_WITH_XID:
-            return -1  # perhaps the variable, into which the transaction's number is to be put
+    if is_mysql and may_have_xid(text, status, status_end):
+        return -1
     begin, length = int(pieces[lay.PIECE_TEXT, first_piece]), 0
     if begin and kind & _IS_AS_SENT:
         length = int(pieces[lay.PIECE_TEXT_END, first_piece]) - begin
@@ -408,7 +367,7 @@ def _add_text(
                 return -1
             name = at + _PART_HEAD
             column = load_u32(text, _strings_end(text, name, end, 2))
-            increment, offset = _step(text, status, status_end)
+            increment, offset = step_of(text, status, status_end)
             expected = load_i64(text, body + 1)
             number = _table_number(run, span, name_at, text, name)
             if increment < 0 or expected < 0 or number < 0:

@@ -112,6 +112,42 @@ def test_a_value_beyond_the_numbers_of_the_kernel_is_for_the_reference(
     assert forms_of(groups, binlog, {number: beyond}).stops == [number]
 
 
+@pytest.mark.parametrize(
+    ("status", "is_plain"),
+    [
+        (b"", True),
+        (b"\x00\x00\x00\xa0\x45\x01" + bytes(8), True),
+        (b"\x06\x03std\x04\xff\x00\xff\x00\xff\x00\x0c\x01bench\x00\x12\xff\x00\x15\x00", True),
+        (b"\x05\x06SYSTEM\x07\x00\x00\x08\x00\x00\x09" + bytes(8) + b"\x0d\x11\x11\x11", True),
+        (b"\x0c\xfe\x10\x01\x13\x00\x14\x00\x80\x01\x02\x03", True),
+        (b"\x0c\x02a\x00b\x00\x03\x01\x00\x01\x00", True),
+        (b"\x0c\x02a\x00b", False),
+        (b"\x12\xff", False),
+        (b"\x63\x00", False),
+    ],
+)
+def test_status_variables_say_how_values_grow(
+    planned: tuple[RunGroups, Binlog, dict[int, GroupPlan]], status: bytes, *, is_plain: bool
+) -> None:
+    groups, binlog, plans = planned
+    number = next(filter(groups.pieces, plans))
+    plan = _with_status(_with_id(plans[number], 0), status)
+    assert (forms_of(groups, binlog, {number: EncodedPlans.of([plan])}).stops == []) is is_plain
+
+
+def _with_status(plan: GroupPlan, status: bytes) -> GroupPlan:
+    """A plan whose first statement has other status variables."""
+    binlogs = {}
+    for name, (first, *others) in plan.binlogs.items():
+        assert isinstance(first, TextPart)
+        *before, query = first.events
+        length = int.from_bytes(query.body[11:13], "little")
+        size = len(status).to_bytes(2, "little")
+        body = query.body[:11] + size + status + query.body[13 + length :]
+        binlogs[name] = (first._replace(events=(*before, query._replace(body=body))), *others)
+    return replace(plan, binlogs=binlogs)
+
+
 def _with_id(plan: GroupPlan, value: int) -> GroupPlan:
     """A plan whose first statement has the server choose the values of its table's first column."""
     intvar = EncodedEvent(EventType.INTVAR, b"\x02" + value.to_bytes(8, "little"))
