@@ -16,15 +16,13 @@ from typing import Final, NamedTuple
 from binlane.live.port.group_findings import Findings
 from binlane.live.port.group_numbers import (
     GroupNumber,
-    GroupSpan,
     Stream,
     StreamNumbers,
     point_of,
 )
-from binlane.live.port.heard_messages import HeardMessages
+from binlane.live.port.heard_messages import HeardMessages, News, ReportedGroups
 from binlane.live.port.journal.journal_replay import Recovery
-from binlane.live.port.journal.record_log import RecordPlace
-from binlane.live.port.log_progress import LogProgress, Watch
+from binlane.live.port.log_progress import LogProgress
 from binlane.live.port.session_groups import (
     Arrival,
     Attribution,
@@ -35,16 +33,11 @@ from binlane.live.port.session_groups import (
     Wait,
 )
 from binlane.live.port.source_changes import SourceChanges
-from binlane.live.port.told_groups import (
-    FoundPlans,
-    RunArrays,
-    ToldGroups,
-    find_told,
-    messages_of,
-)
-from binlane.log.codec.types import EventType, Flavor
+from binlane.live.port.told_groups import FoundPlans
+from binlane.live.port.waiting_groups import WaitingGroup, may_have_made
+from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid
-from binlane.statements.session.group_plan import GroupPlan, TextPart
+from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
 
 _TOLD_LEAST: Final = 8192
@@ -52,7 +45,6 @@ _TOLD_MOST: Final = 256 << 10
 """Groups that were told and not read yet: numbers at which those that were read are looked for, and at which the
 oldest are forgotten, so that they go as rows."""
 _KEPT_SESSIONS: Final = 1024
-_INSERT_ID_KIND: Final = b"\x02"
 _NOBODY: Final = frozenset[int]()
 NO_PLANS: Final = EncodedPlans.of(())
 """Plans of a statement of which nothing was said before its reply."""
@@ -73,28 +65,6 @@ class ReadGroup(NamedTuple):
     could_be: Callable[[GroupPlan], bool] = lambda _: True
 
 
-class ReportedGroups(NamedTuple):
-    """The groups that the reply to a statement told.
-
-    Attributes:
-        spans: Spans of the groups, as of `SessionGroups.answer`.
-        plans: Plans of the groups, where they are others than those that were intended; else None.
-        place: Position of these plans in the journal; None without one.
-        is_known: Same meaning as in `SessionGroups.answer`.
-        is_bound: Same meaning as in `SessionGroups.answer`.
-    """
-
-    spans: tuple[GroupSpan, ...]
-    plans: EncodedPlans | None
-    place: RecordPlace | None
-    is_known: bool
-    is_bound: bool
-
-
-News = tuple[int, SentStatement, ReportedGroups | None] | HeardMessages
-"""A session's thread, and its statement: about to be sent, or answered; or what a kernel heard."""
-
-
 class Unsettled(NamedTuple):
     """Groups and statements that are not done with, for the journal.
 
@@ -110,26 +80,6 @@ class Unsettled(NamedTuple):
     doubts: list[tuple[int, int]]
     is_any_open: bool
     gone: list[tuple[list[SentStatement], int]]
-
-
-class _Waiting(NamedTuple):
-    """A group whose session is not known yet.
-
-    Attributes:
-        statements: Statements that were under way and could have made the group, with their threads.
-        others: Threads with statements that may have made the group, as it is not known what they make.
-    """
-
-    arrival: Arrival
-    statements: tuple[tuple[int, SentStatement], ...]
-    others: frozenset[int]
-
-    @property
-    def is_over(self) -> bool:
-        """True if none of the statements can claim the group any more."""
-        return all(
-            (one.is_answered and not one.is_split) or one.is_lost for _, one in self.statements
-        )
 
 
 class AttributionState:
@@ -169,7 +119,7 @@ class AttributionState:
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
         self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
-        self._waiting: dict[GroupNumber, _Waiting] = {}
+        self._waiting: dict[GroupNumber, WaitingGroup] = {}
         self._order = 0
         self._told_most = _TOLD_LEAST
         # Threads of sessions with something that is not done with, and of some without.
@@ -250,67 +200,7 @@ class AttributionState:
         self.sessions[thread_id] = SessionGroups(start=dict(start), run=run, is_taken=True)
         return self._forget_over() if len(self.sessions) > _KEPT_SESSIONS else []
 
-    def watched(self, news: Sequence[News]) -> Watch:
-        """Say which groups `arrive` is to be given.
-
-        Args:
-            news: What sessions have said that is not heard yet.
-        """
-        threads = set(self.sessions)
-        for each in news:
-            threads |= each.threads() if isinstance(each, HeardMessages) else {each[0]}
-        return Watch(threads, bool(news) or self._is_any_open())
-
     # What the routing thread reads.
-
-    def find_told(self, run: RunArrays, news: Sequence[News]) -> ToldGroups | None:
-        """Find groups of a run by what sessions have said of usual statements; nothing changes.
-
-        Args:
-            run: The next groups of the log.
-            news: What sessions have said that is not heard yet, in order.
-        """
-        heard: list[HeardMessages] = []
-        threads: set[int] = set()
-        others: set[int] = set()
-        for each in news:
-            if isinstance(each, HeardMessages):
-                heard.append(each)
-                threads |= each.threads()
-            else:
-                others.add(each[0])
-        last_change = self._changes.last
-        sessions = {
-            thread_id: groups
-            for thread_id in threads - others
-            if (groups := self.sessions.get(thread_id)) is not None and groups.is_usual(last_change)
-        }
-        if not sessions:
-            return None
-        open_ = [(each, one) for each, groups in sessions.items() for one in groups.statements]
-        said = messages_of(open_, self.numbers), heard
-        reading = self.progress.read, last_change
-        return find_told(run, said, sessions, reading, self.numbers)
-
-    def take_told(self, found: ToldGroups) -> None:
-        """Take in groups that `find_told` has found, and forget what was said of their statements."""
-        found.drop_messages()
-        if not found.numbers:
-            return
-        for thread_id, count, told in found.makers():
-            groups = self.sessions[thread_id]
-            for _ in range(min(count, len(groups.statements))):
-                first = groups.end_first()
-                groups.unanswered.pop(first.number, None)
-                for point in first.told():
-                    self.told.pop(point, None)
-            for stream, last in told.items():
-                groups.told[stream] = max(last, groups.told[stream])
-            groups.has_strangers = False
-        self._order += len(found.numbers)
-        for plans in found.plans():
-            self.findings.keep_plans(plans)
-            self.unsaved.append(plans)
 
     def arrive(self, group: ReadGroup) -> int:
         """Take in that a group was read; its thread if that is a session's to be settled, else 0."""
@@ -346,7 +236,7 @@ class AttributionState:
             (thread_id, one)
             for thread_id in self._busy
             for one in self.sessions[thread_id].undecided()
-            if (one.is_split or _may_have_made(one))
+            if (one.is_split or may_have_made(one))
             and (one.is_for_all or any(map(group.could_be, self._plans_of(one) or ())))
         ]
         others = frozenset(
@@ -354,7 +244,7 @@ class AttributionState:
             for thread_id in self._busy
             if any(map(self._may_make_anything, self.sessions[thread_id].undecided()))
         )
-        self._waiting[arrival.point] = _Waiting(arrival, tuple(found), others)
+        self._waiting[arrival.point] = WaitingGroup(arrival, tuple(found), others)
         self.open[arrival.point] = 0
         self._end_waiting()
 
@@ -424,7 +314,7 @@ class AttributionState:
             ]
             if any(not (one.is_answered or one.is_lost) for one in others):
                 return  # they will say what is theirs
-            if len(found) == 1 and not any(map(_may_have_made, others)):
+            if len(found) == 1 and not any(map(may_have_made, others)):
                 arrival = found[0].arrival
                 del self._waiting[arrival.point]
                 groups.arrive(arrival)
@@ -439,7 +329,7 @@ class AttributionState:
             pass
         elif plan is None:
             reason = RowsReason.FORGOTTEN
-        elif statement.is_lost and _hangs_on_reply(plan.plan):
+        elif statement.is_lost and plan.plan.hangs_on_reply:
             reason = RowsReason.LOST
         elif self._has_missed(point, statement) and plan.plan.text_bytes:
             reason = RowsReason.CHANGED
@@ -552,7 +442,7 @@ class AttributionState:
         for point, waiting in tuple(self._waiting.items()):
             if not waiting.is_over:
                 continue
-            makers = [each for each in waiting.statements if _may_have_made(each[1])]
+            makers = [each for each in waiting.statements if may_have_made(each[1])]
             reason = RowsReason.UNKNOWN if waiting.others else RowsReason.STRANGER
             if makers:
                 is_any_lost = any(one.is_lost for _, one in makers)
@@ -570,10 +460,10 @@ class AttributionState:
         waiting = self._waiting.get(point)
         return _NOBODY if waiting is None else frozenset(each for each, _ in waiting.statements)
 
-    def _is_any_open(self) -> bool:
+    def is_any_open(self) -> bool:
         """True if a statement of any session may make a group of which the log names no thread."""
         return any(
-            one.is_split or _may_have_made(one)
+            one.is_split or may_have_made(one)
             for thread_id in self._busy
             for one in self.sessions[thread_id].undecided()
         )
@@ -610,10 +500,20 @@ class AttributionState:
             older += plans.threads()
         return older
 
-    def has_older(self, thread_id: int) -> bool:
-        """True if a session has groups, or statements without more groups, that are to be written down."""
-        groups = self.sessions.get(thread_id)
-        return groups is not None and bool(groups.arrivals or groups.gone)
+    def keep_found(self, found: Sequence[FoundPlans]) -> None:
+        """Keep plans of groups that were found together, behind all that were before."""
+        for plans in found:
+            self._order += len(plans)
+            self.findings.keep_plans(plans)
+            self.unsaved.append(plans)
+
+    def ends(self) -> dict[Stream, int]:
+        """Give the last number of each stream of which is told."""
+        ends = dict(self.progress.read)
+        for groups in self.sessions.values():
+            for stream, last in groups.told.items():
+                ends[stream] = max(last, ends.get(stream, 0))
+        return ends
 
     def under_way(self) -> list[tuple[int, SentStatement]]:
         """Give the statements that the journal is to know, each behind its session's thread."""
@@ -690,26 +590,3 @@ class AttributionState:
                 self._busy.discard(thread_id)
                 forgotten.append(thread_id)
         return forgotten
-
-
-def _may_have_made(statement: SentStatement) -> bool:
-    """True if a group that could be a statement's, but was not told of it, may still be the statement's.
-
-    False for a statement that can have made one group only, and was told another or none.
-    """
-    if not statement.is_answered:
-        return True
-    return not statement.count or (bool(statement.last) and statement.count > 1)
-
-
-def _hangs_on_reply(plan: GroupPlan) -> bool:
-    """True if a plan holds values that only a reply tells: the ids that the server chose."""
-    return any(
-        isinstance(part, TextPart)
-        and any(
-            event.type_code == EventType.INTVAR and event.body[:1] == _INSERT_ID_KIND
-            for event in part.events
-        )
-        for parts in plan.binlogs.values()
-        for part in parts
-    )

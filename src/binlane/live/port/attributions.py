@@ -13,22 +13,20 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Lock, RLock
 from typing import Final
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
+from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import (
     NO_PLANS,
     AttributionState,
-    News,
     ReadGroup,
-    ReportedGroups,
     Unsettled,
 )
 from binlane.live.port.group_numbers import GroupNumber, Stream, ends_of, point_of
-from binlane.live.port.heard_messages import HeardMessages
+from binlane.live.port.heard_messages import HeardMessages, News, ReportedGroups
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
 from binlane.live.port.journal.record_log import RecordPlace
@@ -44,34 +42,9 @@ from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
 
-JOURNAL_DIRECTORY: Final = "port"
-"""In the data directory."""
-
 _LOCAL_DISK: Final = LocalDisk()
-_REPLY_S: Final = 0.001
-"""Seconds from a group's arrival until its session has usually told of it."""
-_TRIES_MOST: Final = 5
 _NEWS_MOST: Final = 64
 """Sayings that are kept unheard while no group comes that they may be about."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttributionSettings:
-    """Limits on the time that is waited and on the size of the journal.
-
-    Attributes:
-        wait_s: Seconds to wait for a statement's reply, once a group came that may be of the statement.
-        file_bytes: Size at which a file of the journal is followed by another.
-        journal_max_bytes: Size of all files together; the oldest are removed, and the groups that they tell
-            of are routed as rows.
-        is_relayed: True if sessions of other processes tell of their statements: a process that is killed may
-            not have written the last of it.
-    """
-
-    wait_s: float = 5.0
-    file_bytes: int = 8 << 20
-    journal_max_bytes: int = 1 << 30
-    is_relayed: bool = False
 
 
 _DEFAULT_SETTINGS: Final = AttributionSettings()
@@ -128,7 +101,6 @@ class Attributions:
         self._last_sent: dict[int, SentStatement] = {}
         self._patience = Patience(settings.wait_s)
         self._must_save = False
-        self._tries = _TRIES_MOST
         self._doubts: list[tuple[int, int]] = []
         self._journal: PortJournal | None = None
         if folder is not None:
@@ -144,7 +116,7 @@ class Attributions:
         self._findings = self._state.findings
         self.by_kernel: KernelHearing | None = None
         if journal is not None and KernelHearing.is_possible():
-            said = StatementNews(self._news, self._last_sent, self._wake_waiting)
+            said = StatementNews(self._news, self._last_sent, self._lock, self._wake_waiting)
             self.by_kernel = KernelHearing(journal.statements, self._state, self.changes, said)
         recovered = None if journal is None else journal.recovered()
         if recovered is not None:
@@ -187,7 +159,8 @@ class Attributions:
             statement.is_split, statement.is_for_all = is_split, is_for_all
         journal = self._journal
         if journal is not None:
-            has_older = self._state.has_older(thread_id)
+            groups = self._state.sessions.get(thread_id)
+            has_older = groups is not None and bool(groups.arrivals or groups.gone)
             bits = has_older * records.HAS_OLDER | is_split * records.IS_SPLIT
             bits |= is_for_all * records.IS_FOR_ALL
             body = records.statement_body(thread_id, number, bits, "", encoded.encoded)
@@ -267,19 +240,8 @@ class Attributions:
             # More may be said meanwhile.
             heard = [news.popleft() for _ in range(len(news))]
             if self._patience.seconds:
-                self._regain_patience(heard)
+                self._patience.hear(heard, self._state.without_doubt)
             self._state.hear(heard)
-
-    def _regain_patience(self, heard: Iterable[News]) -> None:
-        """Wait for the sessions again that have answered in time."""
-        for each in heard:
-            if isinstance(each, HeardMessages):
-                for thread_id in self._state.without_doubt(each.answered()):
-                    self._patience.regain(thread_id)
-                continue
-            thread_id, statement, answer = each
-            if answer is not None and statement.doubt is None:
-                self._patience.regain(thread_id)
 
     def lost(self, thread_id: int) -> None:
         """Say that a session ended with a statement under way: it gets no reply."""
@@ -362,7 +324,10 @@ class Attributions:
         with self._lock:
             if self.by_kernel is None:
                 self._hear_news()
-            return self._state.watched(tuple(self._news))
+            threads = set(self._state.sessions)
+            for each in self._news:
+                threads |= each.threads() if isinstance(each, HeardMessages) else {each[0]}
+            return Watch(threads, bool(self._news) or self._state.is_any_open())
 
     def wants(self, group: ReadGroup, watch: Watch) -> bool:
         """True if `read` is to be given a group."""
@@ -405,33 +370,9 @@ class Attributions:
         Returns:
             The groups that were found; None if all are to be looked at one by one.
         """
-        if self.by_kernel is None:
-            return None
         self.hear()
-        tries = 0 if is_late else self._tries
-        while True:
-            with self._lock:
-                news = tuple(self._news)
-                found = self._state.find_told(run, news)
-                is_awaited = found is not None and found.is_awaited
-                if not (is_awaited and tries):
-                    if found is not None:
-                        self._take_told(found, news)
-                    if not is_late:
-                        self._tries = max(1, self._tries // 2) if is_awaited else _TRIES_MOST
-                    return found
-            # A group is in the log some time before its session says so, and is looked at by itself until then.
-            time.sleep(_REPLY_S)
-            self.hear()
-            tries -= 1
-
-    def _take_told(self, found: ToldGroups, news: Sequence[News]) -> None:
-        """Take in groups that were found by some news; the caller holds the lock."""
-        self._state.take_told(found)
-        for _ in news:
-            self._news.popleft()
-        left = [each for each in news if not isinstance(each, HeardMessages) or len(each)]
-        self._news.extendleft(reversed(left))
+        kernel = self.by_kernel
+        return None if kernel is None else kernel.read_told(run, self.hear, is_late=is_late)
 
     def read(self, groups: Sequence[ReadGroup], after: Position | None) -> None:
         """Say which groups come next in the log, before any of them is asked for.
@@ -602,10 +543,7 @@ class Attributions:
         with self._lock:
             self._hear_news()
             state = self._state
-            ends = dict(state.progress.read)
-            for groups in state.sessions.values():
-                for stream, last in groups.told.items():
-                    ends[stream] = max(last, ends.get(stream, 0))
+            ends = state.ends()
             return Present(
                 records.sessions_body(state.progress.epoch, ends, state.sessions),
                 ends,

@@ -17,6 +17,24 @@ _END: Final = 6
 """Fields of a message, as of `MESSAGE_FIELDS`."""
 
 
+class ReportedGroups(NamedTuple):
+    """The groups that the reply to a statement told.
+
+    Attributes:
+        spans: Spans of the groups, as of `SessionGroups.answer`.
+        plans: Plans of the groups, where they are others than those that were intended; else None.
+        place: Position of these plans in the journal; None without one.
+        is_known: Same meaning as in `SessionGroups.answer`.
+        is_bound: Same meaning as in `SessionGroups.answer`.
+    """
+
+    spans: tuple[GroupSpan, ...]
+    plans: EncodedPlans | None
+    place: RecordPlace | None
+    is_known: bool
+    is_bound: bool
+
+
 class HeardMessage(NamedTuple):
     """A message that a statement is about to be sent, or that its reply has told one group.
 
@@ -114,3 +132,7 @@ class HeardMessages:
         )
         statement.hearer, statement.heard, statement.begun = self.hearer, self.heard, self.last
         return statement
+
+
+News = tuple[int, SentStatement, ReportedGroups | None] | HeardMessages
+"""A session's thread, and its statement: about to be sent, or answered; or what a kernel heard."""

@@ -1,22 +1,28 @@
-"""Messages of other processes on their sessions' statements, taken in by a kernel.
+"""Messages of other processes on their sessions' statements, taken in by kernels, and the groups that they tell.
 
-A kernel writes messages of the usual kinds into the journal and gives their numbers. All else is for `Attributions`,
-as before; it is told the same by either way.
+A kernel writes messages of the usual kinds into the journal and gives their numbers; another one finds the groups of
+a run that they are about. All else is for `Attributions`, as before; the same is found by either way.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, Final, NamedTuple
 
-from binlane.live.port.attribution_state import AttributionState, News
-from binlane.live.port.heard_messages import HeardMessages
+from binlane.live.port.attribution_state import AttributionState
+from binlane.live.port.heard_messages import HeardMessages, News
 from binlane.live.port.journal.statement_journal import StatementJournal
 from binlane.live.port.session_groups import SentStatement
 from binlane.live.port.source_changes import SourceChanges
+from binlane.live.port.told_groups import RunArrays, ToldGroups, find_told, messages_of
 from binlane.log.kernels.load import is_compiled
 
+_REPLY_S: Final = 0.001
+"""Seconds from a group's arrival until its session has usually told of it."""
+_TRIES_MOST: Final = 5
 _TOGETHER_MOST: Final = 256
 """Messages that are read together: a session's groups may become older ones meanwhile."""
 
@@ -27,16 +33,18 @@ class StatementNews(NamedTuple):
     Attributes:
         news: Statements that were sent or answered, in order, that the state does not know yet.
         last_sent: The last statement that each session has sent, by its thread, until it is answered.
+        lock: Held by whoever takes news out, or looks at the state.
         wake: Wakes whoever waits for an answer.
     """
 
     news: deque[News]
     last_sent: dict[int, SentStatement]
+    lock: Lock
     wake: Callable[[], None]
 
 
 class KernelHearing:
-    """Takes in messages by a kernel.
+    """Takes in messages, and finds groups, by kernels.
 
     Args:
         journal: Journal to which the messages are written.
@@ -54,11 +62,12 @@ class KernelHearing:
     ) -> None:
         self._journal, self._state, self._changes = journal, state, changes
         self._news = news
+        self._tries = _TRIES_MOST
 
     @staticmethod
     def is_possible() -> bool:
         """True if the kernels are compiled."""
-        return is_compiled(("statement_messages", "told_groups"))
+        return is_compiled(("statement_messages", "group_makers"))
 
     def hear(self, data: bytes, said: Any, start: int) -> int:
         """Take in messages from one on, as far as the kernel reads them.
@@ -77,7 +86,7 @@ class KernelHearing:
         rows, *place = self._journal.write_messages(what, older, _TOGETHER_MOST)
         if not len(rows):
             return start
-        news, last_sent, wake = self._news
+        news, last_sent, _, wake = self._news
         heard = HeardMessages(rows, data, place, self._changes.known, numbers)
         self._changes.note_intended(heard.intended())
         if last_sent:
@@ -86,3 +95,82 @@ class KernelHearing:
         news.append(heard)
         wake()
         return heard.end
+
+    def read_told(
+        self, run: RunArrays, hear: Callable[[], None], *, is_late: bool
+    ) -> ToldGroups | None:
+        """Find the groups that come next in the log by what replies have told.
+
+        Args:
+            run: The groups.
+            hear: Takes in what sessions have said by now.
+            is_late: True if they are not new, so that the replies to their statements are not under way.
+        """
+        tries = 0 if is_late else self._tries
+        while True:
+            with self._news.lock:
+                news = tuple(self._news.news)
+                found = self._find_told(run, news)
+                is_awaited = found is not None and found.is_awaited
+                if not (is_awaited and tries):
+                    if found is not None:
+                        self._take_told(found, news)
+                    if not is_late:
+                        self._tries = max(1, self._tries // 2) if is_awaited else _TRIES_MOST
+                    return found
+            # A group is in the log some time before its session says so, and is looked at by itself until then.
+            time.sleep(_REPLY_S)
+            hear()
+            tries -= 1
+
+    def _find_told(self, run: RunArrays, news: Sequence[News]) -> ToldGroups | None:
+        """Find groups of a run by what sessions have said of usual statements; nothing changes.
+
+        Args:
+            run: The next groups of the log.
+            news: What sessions have said that is not heard yet, in order.
+        """
+        heard: list[HeardMessages] = []
+        threads: set[int] = set()
+        others: set[int] = set()
+        for each in news:
+            if isinstance(each, HeardMessages):
+                heard.append(each)
+                threads |= each.threads()
+            else:
+                others.add(each[0])
+        last_change = self._changes.last
+        sessions = {
+            thread_id: groups
+            for thread_id in threads - others
+            if (groups := self._state.sessions.get(thread_id)) is not None
+            and groups.is_usual(last_change)
+        }
+        if not sessions:
+            return None
+        open_ = [(each, one) for each, groups in sessions.items() for one in groups.statements]
+        said = messages_of(open_, self._state.numbers), heard
+        reading = self._state.progress.read, last_change
+        return find_told(run, said, sessions, reading, self._state.numbers)
+
+    def _take_told(self, found: ToldGroups, news: Sequence[News]) -> None:
+        """Take in groups that were found by some news, and forget what was said of their statements."""
+        found.drop_messages()
+        unheard = self._news.news
+        for _ in news:
+            unheard.popleft()
+        left = [each for each in news if not isinstance(each, HeardMessages) or len(each)]
+        unheard.extendleft(reversed(left))
+        if not found.numbers:
+            return
+        for thread_id, count, told in found.makers():
+            groups = self._state.sessions[thread_id]
+            for _ in range(min(count, len(groups.statements))):
+                first = groups.end_first()
+                groups.unanswered.pop(first.number, None)
+                for point in first.told():
+                    self._state.told.pop(point, None)
+            for stream, last in told.items():
+                groups.told[stream] = max(last, groups.told[stream])
+            groups.has_strangers = False
+        self._state.keep_found(found.plans())

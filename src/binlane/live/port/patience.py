@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
+
+from binlane.live.port.heard_messages import HeardMessages, News
 
 _PATIENCE_LEAST_S: Final = 0.05
 
@@ -36,3 +38,21 @@ class Patience:
     def regain(self, thread_id: int) -> None:
         """Wait for a session as long as for any other again."""
         self.seconds.pop(thread_id, None)
+
+    def hear(
+        self, news: Iterable[News], without_doubt: Callable[[Iterable[int]], Iterable[int]]
+    ) -> None:
+        """Wait for those sessions again that have answered in time.
+
+        Args:
+            news: What sessions have said.
+            without_doubt: Gives those of some sessions whose unanswered statements may all be planned.
+        """
+        for each in news:
+            if isinstance(each, HeardMessages):
+                for thread_id in without_doubt(each.answered()):
+                    self.regain(thread_id)
+                continue
+            thread_id, statement, answer = each
+            if answer is not None and statement.doubt is None:
+                self.regain(thread_id)

@@ -164,10 +164,11 @@ class SourceChanges:
             statement: The statement that is about to be sent.
             is_outdated: True if its transaction was judged before changes that were heard of since.
         """
-        statement.hearer, statement.heard, statement.begun = self.known
+        speaking = self.speaking
+        statement.hearer, statement.heard, statement.begun = speaking, speaking.heard, self.last
         if is_outdated:
             statement.heard = statement.begun = self._before.get(thread_id, 0)
-        self._before[thread_id] = self.speaking.heard
+        self._before[thread_id] = speaking.heard
 
     def note_maker(self, point: GroupNumber, statement: SentStatement) -> None:
         """Note whose statement a group is, which may be one of a change."""

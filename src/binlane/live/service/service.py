@@ -29,7 +29,8 @@ from binlane.live.fills.row_fills import RowFills
 from binlane.live.gateway.transport import Gateway
 from binlane.live.loop.binlogs import Binlogs
 from binlane.live.loop.substitution import Substitution
-from binlane.live.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
+from binlane.live.port.attribution_settings import JOURNAL_DIRECTORY, AttributionSettings
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.provision.certificates import port_context

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from binlane.log.codec.types import EventType
@@ -19,6 +19,8 @@ from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import ScopeList
 from binlane.statements.sql.servers import RowImage
+
+_INSERT_ID_KIND: Final = b"\x02"
 
 if TYPE_CHECKING:  # who routes groups reads no events of sessions
     from binlane.statements.session.log_events import Body
@@ -142,6 +144,17 @@ class GroupPlan:
         """Length of its texts in bytes, with the events before them."""
         return sum(
             len(event.body)
+            for parts in self.binlogs.values()
+            for part in parts
+            if isinstance(part, TextPart)
+            for event in part.events
+        )
+
+    @property
+    def hangs_on_reply(self) -> bool:
+        """True if it holds values that only a reply tells: the ids that the server chose."""
+        return any(
+            event.type_code == EventType.INTVAR and event.body[:1] == _INSERT_ID_KIND
             for parts in self.binlogs.values()
             for part in parts
             if isinstance(part, TextPart)

@@ -25,8 +25,9 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.loop.router import Router
 from binlane.live.loop.substitution import PAST_THE_PORT, OwnedGroups, Substitution
+from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.session_groups import RowsReason
 from binlane.log.codec.control import FormatDescriptionEvent
 from binlane.log.codec.event import Event

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
+from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.kernel_hearing import KernelHearing
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor

@@ -11,8 +11,9 @@ from queue import SimpleQueue
 
 import pytest
 
+from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.log.grouping.sections import RowsPiece

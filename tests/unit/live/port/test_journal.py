@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from binlane.binlogs.store.disk import DiskFile, LocalDisk
+from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.journal import record_log, statement_journal
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
@@ -279,7 +280,8 @@ import sys
 from pathlib import Path
 from binlane.log.codec.types import Flavor
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.attribution_settings import AttributionSettings
+from binlane.live.port.attributions import Attributions
 from tests.unit.live.port.test_journal import THREAD, at, group, gtid, plan
 
 settings = AttributionSettings(wait_s=0.0, file_bytes=3000)

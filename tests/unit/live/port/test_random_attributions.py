@@ -24,8 +24,9 @@ from binlane.live.port.attribution_messages import (
     AttributionReceiver,
     AttributionSender,
 )
+from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import ReadGroup
-from binlane.live.port.attributions import Attributions, AttributionSettings
+from binlane.live.port.attributions import Attributions
 from binlane.live.port.journal import statement_journal
 from binlane.live.port.kernel_hearing import KernelHearing
 from binlane.live.port.session_groups import RowsReason, Unattributed
