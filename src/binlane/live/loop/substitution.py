@@ -31,10 +31,10 @@ from binlane.live.loop.outputs import Output
 from binlane.live.loop.port_settings import Bypass
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions
+from binlane.live.port.found_groups import FoundGroups
 from binlane.live.port.live_catalog import Change, changes_in
 from binlane.live.port.log_progress import Watch
 from binlane.live.port.session_groups import RowsReason, Unattributed
-from binlane.live.port.told_groups import ToldGroups
 from binlane.log.codec.format import Format
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import EventType, HeaderFlag
@@ -77,7 +77,7 @@ class OwnedGroups:
 
     numbers: Sequence[int] = ()
     plans: RunPlans = field(default_factory=RunPlans)
-    told: ToldGroups | None = None
+    told: FoundGroups | None = None
     read: Mapping[int, ReadGroup] = field(default_factory=dict)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from binlane.live.port.found_groups import FoundPlans
 from binlane.live.port.group_findings import Findings
 from binlane.live.port.group_numbers import (
     GroupNumber,
@@ -33,7 +34,6 @@ from binlane.live.port.session_groups import (
     Wait,
 )
 from binlane.live.port.source_changes import SourceChanges
-from binlane.live.port.told_groups import FoundPlans
 from binlane.live.port.waiting_groups import WaitingGroup, may_have_made
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid

@@ -25,6 +25,7 @@ from binlane.live.port.attribution_state import (
     ReadGroup,
     Unsettled,
 )
+from binlane.live.port.found_groups import FoundGroups, RunArrays
 from binlane.live.port.group_numbers import GroupNumber, Stream, ends_of, point_of
 from binlane.live.port.heard_messages import HeardMessages, News, ReportedGroups
 from binlane.live.port.journal import journal_records as records
@@ -36,7 +37,6 @@ from binlane.live.port.log_progress import Watch
 from binlane.live.port.patience import Patience
 from binlane.live.port.session_groups import RowsReason, SentStatement, Unattributed, told_of
 from binlane.live.port.source_changes import SourceChanges
-from binlane.live.port.told_groups import RunArrays, ToldGroups
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
@@ -360,7 +360,7 @@ class Attributions:
             found |= self._journal.groups.numbers(first, last)
         return found
 
-    def read_told(self, run: RunArrays, *, is_late: bool) -> ToldGroups | None:
+    def read_told(self, run: RunArrays, *, is_late: bool) -> FoundGroups | None:
         """Find the groups that come next in the log by what replies have told, before the others are `read`.
 
         Args:

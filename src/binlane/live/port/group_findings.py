@@ -7,10 +7,10 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Final
 
+from binlane.live.port.found_groups import FoundPlans
 from binlane.live.port.group_numbers import GroupNumber, Stream
 from binlane.live.port.journal.journal_records import NO_PLACE, NO_PLAN, FoundGroup, FoundRun
 from binlane.live.port.session_groups import RowsReason, SentStatement, Unattributed
-from binlane.live.port.told_groups import FoundPlans
 from binlane.statements.session.plan_bytes import EncodedPlan
 
 _KEPT_MOST: Final = 8192

@@ -13,11 +13,11 @@ from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from binlane.live.port.attribution_state import AttributionState
+from binlane.live.port.found_groups import FoundGroups, RunArrays, find_groups, messages_of
 from binlane.live.port.heard_messages import HeardMessages, News
 from binlane.live.port.journal.statement_journal import StatementJournal
 from binlane.live.port.session_groups import SentStatement
 from binlane.live.port.source_changes import SourceChanges
-from binlane.live.port.told_groups import RunArrays, ToldGroups, find_told, messages_of
 from binlane.log.kernels.load import is_compiled
 
 _REPLY_S: Final = 0.001
@@ -98,7 +98,7 @@ class KernelHearing:
 
     def read_told(
         self, run: RunArrays, hear: Callable[[], None], *, is_late: bool
-    ) -> ToldGroups | None:
+    ) -> FoundGroups | None:
         """Find the groups that come next in the log by what replies have told.
 
         Args:
@@ -110,7 +110,7 @@ class KernelHearing:
         while True:
             with self._news.lock:
                 news = tuple(self._news.news)
-                found = self._find_told(run, news)
+                found = self._find_groups(run, news)
                 is_awaited = found is not None and found.is_awaited
                 if not (is_awaited and tries):
                     if found is not None:
@@ -123,7 +123,7 @@ class KernelHearing:
             hear()
             tries -= 1
 
-    def _find_told(self, run: RunArrays, news: Sequence[News]) -> ToldGroups | None:
+    def _find_groups(self, run: RunArrays, news: Sequence[News]) -> FoundGroups | None:
         """Find groups of a run by what sessions have said of usual statements; nothing changes.
 
         Args:
@@ -151,9 +151,9 @@ class KernelHearing:
         open_ = [(each, one) for each, groups in sessions.items() for one in groups.statements]
         said = messages_of(open_, self._state.numbers), heard
         reading = self._state.progress.read, last_change
-        return find_told(run, said, sessions, reading, self._state.numbers)
+        return find_groups(run, said, sessions, reading, self._state.numbers)
 
-    def _take_told(self, found: ToldGroups, news: Sequence[News]) -> None:
+    def _take_told(self, found: FoundGroups, news: Sequence[News]) -> None:
         """Take in groups that were found by some news, and forget what was said of their statements."""
         found.drop_messages()
         unheard = self._news.news

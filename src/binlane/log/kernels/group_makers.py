@@ -67,7 +67,7 @@ _KIND, _THREAD, _NUMBER, _PLACE, _CHECKSUM, _BEGIN, _END, _COUNT, _DOMAIN, _SEQU
 """Fields of a message, as of `MESSAGE_FIELDS`."""
 
 
-def find_told(
+def find_groups(
     run: tuple[Bytes, Small, Numbers],
     reads: tuple[Numbers, Bytes],
     said: tuple[Numbers, Numbers],
@@ -232,7 +232,7 @@ def _told(
 
 EXPORTS: Final = (
     (
-        find_told,
+        find_groups,
         (
             "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1])), "
             "Tuple((int64[:, ::1], uint8[::1])), "

@@ -27,10 +27,10 @@ from binlane.live.port.attribution_messages import (
 from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import ReadGroup
 from binlane.live.port.attributions import Attributions
+from binlane.live.port.found_groups import RunArrays
 from binlane.live.port.journal import statement_journal
 from binlane.live.port.kernel_hearing import KernelHearing
 from binlane.live.port.session_groups import RowsReason, Unattributed
-from binlane.live.port.told_groups import RunArrays
 from binlane.log.codec.format import HEADER_LENGTH
 from binlane.log.codec.types import EventType, Flavor
 from binlane.log.grouping.window import PADDING

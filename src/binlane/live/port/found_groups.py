@@ -86,7 +86,7 @@ class FoundPlans:
             yield thread_id, statement
 
 
-class ToldGroups:
+class FoundGroups:
     """The groups of a run that were found, in their order.
 
     Attributes:
@@ -206,13 +206,13 @@ def _messages_in(
     return HeardMessages(made, b"".join(pieces), (file, 0), never_unaware, numbers)
 
 
-def find_told(
+def find_groups(
     run: RunArrays,
     said: tuple[Sequence[HeardMessages], Sequence[HeardMessages]],
     sessions: Mapping[int, SessionGroups],
     reading: tuple[Mapping[Stream, int], int],
     numbers: StreamNumbers,
-) -> ToldGroups:
+) -> FoundGroups:
     """Find the groups of a run that sessions were told of.
 
     Args:
@@ -244,8 +244,8 @@ def find_told(
     found = np.empty((count, told.TOLD_SIZE), np.int64)
     reads = _pairs(numbers.pairs(read)), numbers.sources
     messages = rows[0] if len(rows) == 1 else np.concatenate(rows)
-    done = kernels().find_told(run, reads, (messages, chunks), known, tables, found)
-    return ToldGroups(heard, found[:done], known, makers, numbers)
+    done = kernels().find_groups(run, reads, (messages, chunks), known, tables, found)
+    return FoundGroups(heard, found[:done], known, makers, numbers)
 
 
 def _pairs(pairs: Sequence[tuple[int, int]]) -> Any:
