@@ -151,7 +151,7 @@ class PlanReader:
 
         Args:
             groups: The groups of the run.
-            plans: Plans made for them.
+            plans: Plans made for the groups, as far as they are known.
         """
         return RunTexts(groups, plans, self)
 
@@ -210,7 +210,7 @@ class RunTexts:
 
     Args:
         groups: The groups of the run.
-        plans: Plans made for them.
+        plans: Plans made for the groups, as far as they are known.
         reader: Knows the columns of the run's tables.
     """
 

@@ -364,7 +364,7 @@ class Attributions:
         """Find the groups that come next in the log by what replies have told, before the others are `read`.
 
         Args:
-            run: The groups.
+            run: Bytes and index of the groups, in their order.
             is_late: True if they are not new, so that the replies to their statements are not under way.
 
         Returns:

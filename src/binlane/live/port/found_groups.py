@@ -34,7 +34,7 @@ class FoundPlans:
         found: The groups, as the journal has them.
 
     Args:
-        stream: Stream of the groups.
+        stream: Stream in which the groups are numbered.
         rows: A row of numbers for each group, as a kernel gave it.
         plans: Bytes of the plans of all groups.
         ends: The end of each plan there.
@@ -111,7 +111,7 @@ class FoundGroups:
             rows: A row of numbers for each group that was found.
             sessions: The sessions and their ends, behind the groups.
             makers: Two rows of numbers for each group of the run: of the messages on its statement, or -1.
-            numbers: Streams by their numbers.
+            numbers: Gives streams by the kernel's numbers.
         """
         self._streams = numbers
         self._heard, self._rows, self._makers = heard, rows, makers
@@ -216,12 +216,12 @@ def find_groups(
     """Find the groups of a run that sessions were told of.
 
     Args:
-        run: The run.
+        run: Bytes and index of the run's groups.
         said: What sessions have said, in order: of the statements that are open, and what is not known yet.
         sessions: Those of the sessions of which nothing else is open, by their threads.
         reading: The number up to which each stream was read before the run, and that of the last change of the
             source's objects.
-        numbers: Numbers of the streams.
+        numbers: Numbers of streams, as the kernel knows them.
     """
     read, last_change = reading
     heard, count = [*said[0], *said[1]], run[2].shape[1]

@@ -82,7 +82,7 @@ class HeardMessages:
         Args:
             rows: The messages; an array that nobody else changes.
             data: Bytes that hold their plans.
-            place: `file` and `offset`.
+            place: Both of `file` and `offset`.
             changes: `hearer`, `heard` and `last`, as of `SourceChanges.known`.
             numbers: Streams by the numbers in `rows`.
         """

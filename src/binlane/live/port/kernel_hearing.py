@@ -102,7 +102,7 @@ class KernelHearing:
         """Find the groups that come next in the log by what replies have told.
 
         Args:
-            run: The groups.
+            run: Bytes and index of the groups, in their order.
             hear: Takes in what sessions have said by now.
             is_late: True if they are not new, so that the replies to their statements are not under way.
         """

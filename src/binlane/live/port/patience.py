@@ -45,7 +45,7 @@ class Patience:
         """Wait for those sessions again that have answered in time.
 
         Args:
-            news: What sessions have said.
+            news: What sessions have said, in order.
             without_doubt: Gives those of some sessions whose unanswered statements may all be planned.
         """
         for each in news:

@@ -133,7 +133,7 @@ class FoundRun(NamedTuple):
     """Groups of one stream of which the sessions are known.
 
     Attributes:
-        stream: Stream of the groups.
+        stream: Stream in which the groups are numbered.
         first: The least number of a group.
         last: The greatest number of a group.
         encoded: `FOUND_FIELDS` numbers of each group, of 64 bits, little-endian.
