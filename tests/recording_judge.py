@@ -66,7 +66,7 @@ class RecordingJudge:
         later: What `judge_later` says.
         after: What `done` says.
         unknown: What `unjudged` says.
-        starting: What `start` does.
+        resetting: What `reset` does.
         calls: Names of what was called, in order.
         statements: What was judged, packet by packet.
         replies: What was told of each packet.
@@ -84,7 +84,7 @@ class RecordingJudge:
     later: Callable[[Sequence[ClientStatement]], Awaitable[Verdict]] | None = None
     after: Callable[[Sequence[StatementReply]], Done] = _nothing_left
     unknown: Verdict = PASS
-    starting: Callable[[bool], Awaitable[None]] | None = None
+    resetting: Callable[[], Awaitable[None]] | None = None
     calls: list[str] = field(default_factory=list)
     statements: list[tuple[ClientStatement, ...]] = field(default_factory=list)
     replies: list[tuple[StatementReply, ...]] = field(default_factory=list)
@@ -104,11 +104,11 @@ class RecordingJudge:
         self.calls.append("learn")
         self.reading = self.learns
 
-    async def start(self, *, is_reset: bool) -> None:
+    async def reset(self) -> None:
         """As of `Judge`."""
-        self.calls.append("restart" if is_reset else "start")
-        if self.starting is not None:
-            await self.starting(is_reset)
+        self.calls.append("reset")
+        if self.resetting is not None:
+            await self.resetting()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """As of `Judge`."""

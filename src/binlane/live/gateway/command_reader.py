@@ -39,7 +39,7 @@ from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.gateway.relay_questions import (
     Learning,
-    Starting,
+    Resetting,
     StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import (
@@ -451,7 +451,7 @@ class CommandReader(JudgedCommands):
         if self.is_judged:
             self._statements.prepared.clear()
             self._source.results_charset = ""
-            self._follow_ups.append(Starting(is_reset=True))
+            self._follow_ups.append(Resetting())
 
     def _read_decision(self, change: UserChange, data: bytes) -> tuple[bytes, bool]:
         """Read the source's packets in a change of user.

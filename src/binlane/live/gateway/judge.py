@@ -299,14 +299,10 @@ class Judge(Protocol):
         """
         ...
 
-    async def start(self, *, is_reset: bool) -> None:
-        """Prepare the session on the source.
+    async def reset(self) -> None:
+        """Begin anew: COM_CHANGE_USER or COM_RESET_CONNECTION has reset the session, which may have another user.
 
         The client's commands wait meanwhile.
-
-        Args:
-            is_reset: The session was reset, by COM_CHANGE_USER or COM_RESET_CONNECTION; it may have
-                another user. If not, it is new.
 
         Raises:
             BinlaneError: The session ends.
@@ -441,9 +437,8 @@ class PassingJudge:
     async def learn(self) -> None:
         """Do nothing: it never matters how statements are read."""
 
-    async def start(self, *, is_reset: bool) -> None:
+    async def reset(self) -> None:
         """Do nothing, like all that follows but `judge`, `judge_later`, `shown` and `unjudged`."""
-        del is_reset
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Let a command pass."""

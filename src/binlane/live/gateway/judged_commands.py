@@ -49,7 +49,7 @@ from binlane.live.gateway.relay_questions import (
     Judging,
     Learning,
     Question,
-    Starting,
+    Resetting,
 )
 from binlane.live.gateway.reply_follower import (
     JUDGED_EXECUTION,
@@ -117,7 +117,7 @@ class JudgedCommands:
         self._prepared: ClientCommand | None = None
         # One that was judged, and goes as it came.
         self._last_command = b""
-        self._follow_ups: deque[Entering | Starting | Following] = deque()
+        self._follow_ups: deque[Entering | Resetting | Following] = deque()
         self.phase = Phase.LOGIN
         self.question: Question | None = None
         self.diagnostics = OwnDiagnostics()

@@ -54,7 +54,7 @@ from binlane.live.gateway.relay_questions import (
     Following,
     Judging,
     Learning,
-    Starting,
+    Resetting,
     StatementQuestion,
 )
 from binlane.live.gateway.reply_follower import ReplyFollower
@@ -333,8 +333,6 @@ class Relay(PassingCommands):
             self._follow_ups.append(Entering(to_client))
         else:
             self._to_client.append(to_client)
-        if self.is_judged:
-            self._follow_ups.append(Starting(is_reset=False))
         self._settle()
 
     def _command_rules(self) -> CommandRules:
@@ -356,8 +354,8 @@ class Relay(PassingCommands):
         self._move(PhaseEvent.ENDED)
 
     def go_on(self) -> None:
-        """Go on where the session has begun, or the work behind a command is done."""
-        self._take(Starting, Following)
+        """Go on where the session was reset, or the work behind a command is done."""
+        self._take(Resetting, Following)
         self._settle()
 
     def hand_on(self, text: str | None = None) -> None:

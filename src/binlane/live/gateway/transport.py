@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any, Final
 
 from binlane.client.account import seal, tls_context
@@ -23,7 +26,7 @@ from binlane.live.gateway.login import LoginRules
 from binlane.live.gateway.port_counts import LoginOutcome, PortCounts
 from binlane.live.gateway.relay import Relay
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
-from binlane.live.gateway.side import Side
+from binlane.live.gateway.side import Side, keep_alive, named
 from binlane.live.gateway.tls import TlsRole
 from binlane.live.gateway.warning_limiter import WarningLimiter
 from binlane.log.codec.packets.framing import frame
@@ -32,6 +35,8 @@ from binlane.log.codec.packets.replies import ErrPacket
 _TOO_MANY_ERRNO: Final = 1040
 # The source's answer to a login that a client did not begin.
 _LEAVE_TIMEOUT_S: Final = 2.0
+_UNDER_WAY: Final = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN))
+"""Errors of a connection that is waited for."""
 
 logger = logging.getLogger(__name__)
 
@@ -65,11 +70,13 @@ class Gateway:
         self._handler = handler
         self._listener: PortListener | None = None
         self._source_role: TlsRole | None = None
+        self._source_at = _local_address(settings)
         self._clients: dict[asyncio.Task[None], GatewaySession | None] = {}
         self._lobby = Lobby(
             sessions_max=settings.max_connections,
             places=min(settings.logins_max, settings.max_connections),
             waiting_max=settings.max_connections,
+            timeout_s=settings.login_timeout_s,
             crowd=self._crowd,
         )
         self._told = WarningLimiter()
@@ -100,6 +107,7 @@ class Gateway:
             places=min(self._settings.logins_max, settings.max_connections),
             waiting_max=settings.max_connections,
         )
+        self._lobby.timeout_s = settings.login_timeout_s
 
     def hurry(self) -> None:
         """Wait for nobody any more while the port stops."""
@@ -161,17 +169,9 @@ class Gateway:
         await asyncio.gather(*self._clients, return_exceptions=True)
         self._told.close()
 
-    def _accept(self, connection: socket.socket) -> None:
-        try:
-            client = Side.of(connection)
-        except OSError:  # gone already
-            connection.close()
-            return
-        peer = client.peer
-        if peer is None:  # likewise
-            client.close()
-            return
-        host, port = peer
+    def _accept(self, connection: socket.socket, address: Any) -> None:
+        host, port = named(address)
+        client = Side.of(connection, (host, port))
         task = asyncio.create_task(self._serve(client, host, f"{host}:{port}"))
         self._clients[task] = None
         self._tell_crowd()
@@ -188,19 +188,21 @@ class Gateway:
 
     async def _serve(self, client: Side, host: str, peer: str) -> None:
         seconds = self._settings.login_timeout_s
-        deadline: asyncio.Timeout | None = None
+        task = asyncio.current_task()
+        assert task is not None, "clients are served in tasks"
+        guest = Guest(host, task, client.has_gone)
         try:
-            async with asyncio.timeout(seconds) as deadline:
-                await self._let_in(client, Guest(host, deadline, client.has_gone), peer)
-        except OSError as error:  # TimeoutError is one
+            await self._let_in(client, guest, peer)
+        except OSError as error:
             error.with_traceback(None)
-            if deadline is None or not deadline.expired():
-                logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
-            elif not client.has_gone():
+            logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
+        except asyncio.CancelledError:
+            if not guest.is_turned_out or task.uncancel():
+                raise
+            if not client.has_gone():
                 self._counts.logins[LoginOutcome.TOO_LATE] += 1
-                named = {"peer": peer}
                 self._told.warn(
-                    "%s: no login in %g s, or others waited", peer, seconds, extra=named
+                    "%s: no login in %g s, or others waited", peer, seconds, extra={"peer": peer}
                 )
         finally:
             client.close()
@@ -233,21 +235,25 @@ class Gateway:
     async def _connect(self, client: Side) -> Side | None:
         settings = self._settings
         try:
-            async with asyncio.timeout(settings.connect_timeout_s):
-                side = Side.of(await _connection(settings))
-                if settings.source_proxy_protocol:
-                    side.write(_proxy_header(client))
-                return side
+            connection = None
+            if self._source_at is not None:
+                connection = _connected_at_once(self._source_at)
+            if connection is None:
+                async with asyncio.timeout(settings.connect_timeout_s):
+                    connection = await _connection(settings)
         except (OSError, TimeoutError) as error:
             self._told.warn("source %s cannot be reached: %s", _source(settings), error)
             return None
+        side = Side.of(connection)
+        if settings.source_proxy_protocol:
+            side.write(_proxy_header(client))
+        return side
 
     async def _relay(self, client: Side, source: Side, guest: Guest, peer: str) -> None:
         lobby = self._lobby
 
         def logged_in() -> None:
             self._counts.logins[LoginOutcome.ADMITTED] += 1
-            guest.deadline.reschedule(None)
             lobby.log_in(guest)
             self._tell_crowd()
 
@@ -262,9 +268,7 @@ class Gateway:
             logged_in=logged_in,
             told=self._told,
         )
-        task = asyncio.current_task()
-        assert task is not None, "sessions run in tasks"
-        self._clients[task] = session
+        self._clients[guest.task] = session
         is_broken = False
         try:
             await session.run()
@@ -342,6 +346,58 @@ def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
     )
 
 
+_Address = tuple[int, tuple[Any, ...] | str]
+"""Family and address of a socket."""
+
+
+def _local_address(settings: GatewaySettings) -> _Address | None:
+    """Give the address of a source on this machine; None for others, and for names, which are looked up."""
+    if settings.source_socket is not None:
+        return socket.AF_UNIX, settings.source_socket
+    found = _numbers(settings)
+    if len(found) != 1 or not ip_address(settings.source_host).is_loopback:
+        return None
+    ((family, address),) = found
+    return family, address
+
+
+def _numbers(settings: GatewaySettings) -> Sequence[_Address]:
+    """Give the addresses of a source that is named by number; none for others."""
+    at = (settings.source_host, settings.source_port)
+    try:
+        # A number is looked up nowhere, and so needs no thread that waits.
+        found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return ()
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def _connected_at_once(at: _Address) -> socket.socket | None:
+    """Connect to a source on this machine, which is done when the call returns; None where it has to be waited for.
+
+    Args:
+        at: The source's address.
+
+    Raises:
+        OSError: If it cannot be reached.
+    """
+    family, address = at
+    connection = _new_socket(family)
+    try:
+        error = connection.connect_ex(address)
+        if error == errno.EINPROGRESS:
+            error = connection.connect_ex(address)
+    except BaseException:
+        connection.close()
+        raise
+    if not error:
+        return connection
+    connection.close()
+    if error in _UNDER_WAY:
+        return None
+    raise OSError(error, os.strerror(error))
+
+
 async def _connection(settings: GatewaySettings) -> socket.socket:
     """A connection to the source.
 
@@ -350,15 +406,13 @@ async def _connection(settings: GatewaySettings) -> socket.socket:
     """
     if settings.source_socket is not None:
         return await _connected(socket.AF_UNIX, settings.source_socket)
-    at = (settings.source_host, settings.source_port)
-    try:
-        # A number is looked up nowhere, and so needs no thread that waits.
-        found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except socket.gaierror:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(*at, type=socket.SOCK_STREAM)
+    found = _numbers(settings)
+    if not found:
+        at = (settings.source_host, settings.source_port)
+        named = await asyncio.get_running_loop().getaddrinfo(*at, type=socket.SOCK_STREAM)
+        found = [(family, address) for family, _, _, _, address in named]
     error = OSError(f"{settings.source_host} has no address")
-    for family, _, _, _, address in found:
+    for family, address in found:
         try:
             return await _connected(family, address)
         except OSError as one:
@@ -366,10 +420,19 @@ async def _connection(settings: GatewaySettings) -> socket.socket:
     raise error
 
 
-async def _connected(family: int, address: tuple[Any, ...] | str) -> socket.socket:
-    connection = socket.socket(family, socket.SOCK_STREAM)
+def _new_socket(family: int) -> socket.socket:
+    connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
-        connection.setblocking(False)  # the standard library's
+        keep_alive(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+async def _connected(family: int, address: tuple[Any, ...] | str) -> socket.socket:
+    connection = _new_socket(family)
+    try:
         await asyncio.get_running_loop().sock_connect(connection, address)
     except BaseException:
         connection.close()

@@ -231,10 +231,9 @@ class PortSession:
         if followed is not None:
             await followed.learn()
 
-    async def start(self, *, is_reset: bool) -> None:
+    async def reset(self) -> None:
         """Begin anew: the session's state is asked for when its first statement needs it."""
-        if is_reset:
-            await self.ended()
+        await self.ended()
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Give the verdict on a command; the source is asked for unknown objects and values.
