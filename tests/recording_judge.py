@@ -75,6 +75,7 @@ class RecordingJudge:
         hides_gtids: As of `Judge`.
         reads_long_texts: As of `Judge`.
         unseen_now: What `unseen` says.
+        has_passed: Whether `passed` was called.
     """
 
     reading: TextReading | None = MARIADB
@@ -93,6 +94,7 @@ class RecordingJudge:
     hides_gtids: bool = False
     reads_long_texts: bool = False
     unseen_now: Unseen | None = None
+    has_passed: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -135,6 +137,10 @@ class RecordingJudge:
         self.calls += [
             f"repeat {effect} with {insert_id}: {text}" for text, effect, insert_id in statements
         ]
+
+    def passed(self) -> None:
+        """As of `Judge`."""
+        self.has_passed = True
 
     def go_on(self, text: str, effect: object = None) -> None:
         """As of `Judge`."""

@@ -361,6 +361,10 @@ class Judge(Protocol):
         """
         ...
 
+    def passed(self) -> None:
+        """Note that statements have passed unseen, of which nothing more is told."""
+        ...
+
     def go_on(self, text: str, effect: object = None) -> None:
         """Take over a statement that has passed as one of `unseen`; `done` follows.
 
@@ -463,6 +467,9 @@ class PassingJudge:
     ) -> None:
         """Do nothing."""
         del statements, ended
+
+    def passed(self) -> None:
+        """Do nothing."""
 
     def go_on(self, text: str, effect: object = None) -> None:
         """Do nothing."""

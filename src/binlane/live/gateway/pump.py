@@ -375,7 +375,6 @@ class PumpedSocket(asyncio.Transport):
     """
 
     def __init__(self, pump: Pump, connected: socket.socket, protocol: asyncio.Protocol) -> None:
-        super().__init__()
         self.pump = pump
         self._protocol = protocol
         self._unsent = bytearray()

@@ -130,6 +130,10 @@ class GuardedJudge:
         except Exception as fault:  # noqa: BLE001 - as above
             self._stumble(fault, "following statements that have passed")
 
+    def passed(self) -> None:
+        """Same as in `Judge`."""
+        self._judge.passed()
+
     def go_on(self, text: str, effect: object = None) -> None:
         """Same as in `Judge`."""
         try:

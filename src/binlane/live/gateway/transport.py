@@ -42,11 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class Gateway:
-    """The port; `start` it, and `stop` it.
-
-    Attributes:
-        tls: The port's certificate and key, for clients that come from now on; None offers no TLS.
-    """
+    """The port; `start` it, and `stop` it."""
 
     def __init__(
         self,
@@ -64,7 +60,6 @@ class Gateway:
             tls: TLS of the port, as in the attribute.
             crowd: The processes that serve the port; None for this one alone.
         """
-        self.tls = tls
         self._crowd = crowd or ClientCounts()
         self._settings = settings
         self._handler = handler
@@ -80,7 +75,27 @@ class Gateway:
             crowd=self._crowd,
         )
         self._told = WarningLimiter()
+        self.tls = tls
         self._counts = PortCounts()
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """The port's certificate and key, for clients that come from now on; None offers no TLS."""
+        return None if self._client_role is None else self._client_role.context
+
+    @tls.setter
+    def tls(self, context: ssl.SSLContext | None) -> None:
+        settings = self._settings
+        is_local = settings.source_socket is not None
+        self._client_role = None if context is None else TlsRole(context=context, is_server=True)
+        self._rules = LoginRules(
+            offers_tls=context is not None,
+            requires_tls=settings.tls is TlsMode.REQUIRED,
+            source_is_local=is_local,
+            source_ssl_mode=settings.source_ssl_mode,
+            checks_account=is_local,
+            seal=seal,
+        )
 
     @property
     def port(self) -> int:
@@ -257,9 +272,8 @@ class Gateway:
             lobby.log_in(guest)
             self._tell_crowd()
 
-        relay = Relay(self._rules(), counts=self._counts)
-        if self.tls is not None:
-            client.tls_role = TlsRole(context=self.tls, is_server=True)
+        relay = Relay(self._rules, counts=self._counts)
+        client.tls_role = self._client_role
         source.tls_role = self._source_role
         session = GatewaySession(
             Sides(client, source, peer),
@@ -295,18 +309,6 @@ class Gateway:
                 self._tell_crowd()
             elif self._is_open:
                 await self._take_leave(session)
-
-    def _rules(self) -> LoginRules:
-        settings = self._settings
-        is_local = settings.source_socket is not None
-        return LoginRules(
-            offers_tls=self.tls is not None,
-            requires_tls=settings.tls is TlsMode.REQUIRED,
-            source_is_local=is_local,
-            source_ssl_mode=settings.source_ssl_mode,
-            checks_account=is_local,
-            seal=seal,
-        )
 
     def _source_tls(self) -> TlsRole | None:
         """TLS role of the sessions at the source; None where it is at a Unix socket.
