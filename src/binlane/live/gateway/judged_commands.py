@@ -96,12 +96,12 @@ _COMMAND_SENT: Final = PhaseEvent.COMMAND_SENT
 BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
 
 
-_BEFORE_LOGIN: Final = (
+BEFORE_LOGIN: Final = (
     OwnReplies([], NO_CAPABILITIES, NO_EXTENSIONS),
     ReplyFollower(NO_CAPABILITIES, NO_EXTENSIONS),
     ClientStatements(NO_CAPABILITIES, UNJUDGED),
 )
-"""Parts of all sessions before their login: nothing is answered, nothing expected, nothing prepared."""
+"""Parts of all sessions before their login, and behind their end: nothing is answered, nothing expected, nothing prepared."""
 
 
 class JudgedCommands:
@@ -125,7 +125,7 @@ class JudgedCommands:
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
         # The session's own are made at its login.
-        self._own, self._source, self._statements = _BEFORE_LOGIN
+        self._own, self._source, self._statements = BEFORE_LOGIN
         self._prepared: ClientCommand | None = None
         # One that was judged, and goes as it came.
         self._last_command = b""

@@ -164,7 +164,7 @@ class Lobby:
 
     def _seat(self, guest: Guest, now: float) -> None:
         """Give a guest the place that is free, or tell it that all sessions are taken."""
-        if self._are_all_taken:
+        if self.sessions + self._crowd.others >= self._sessions_max:
             guest.is_refused = True
         else:
             guest.entered_s = now
@@ -174,14 +174,10 @@ class Lobby:
 
     @property
     def _has_free_place(self) -> bool:
-        if self._are_all_taken:
+        sessions, taken = self.sessions + self._crowd.others, len(self._places)
+        if sessions >= self._sessions_max:
             return True  # to be refused in
-        taken, here = len(self._places), len(self._places) + self.sessions
-        return taken < self._places_max and here + self._crowd.others < self._sessions_max
-
-    @property
-    def _are_all_taken(self) -> bool:
-        return self.sessions + self._crowd.others >= self._sessions_max
+        return taken < self._places_max and sessions + taken < self._sessions_max
 
     def _next(self) -> Guest:
         held = Counter(guest.host for guest in self._places)

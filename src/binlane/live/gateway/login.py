@@ -101,6 +101,12 @@ def _offered_extensions(wanted: ExtendedCapability, greeting: Greeting) -> Exten
     return wanted & greeting.extended_capabilities & ~ExtendedCapability.COM_MULTI
 
 
+def by_nobody(user: str) -> bool:
+    """Say that an account's statements are not judged."""
+    del user
+    return False
+
+
 def _no_seal(key: bytes, data: bytes) -> bytes:
     del key, data
     raise ValueError("nothing here encrypts")
@@ -157,11 +163,10 @@ class Login:
         source_capabilities: Capabilities that the source takes to be agreed on.
         extended: MariaDB's own capabilities among those agreed on.
         scramble: The last challenge of the source.
+        is_judged: Called with the account's name once that is known, as in `__init__`.
     """
 
-    def __init__(
-        self, rules: LoginRules, is_judged: Callable[[str], bool] = lambda _: False
-    ) -> None:
+    def __init__(self, rules: LoginRules, is_judged: Callable[[str], bool] = by_nobody) -> None:
         """Begin before the greeting.
 
         Args:
@@ -170,7 +175,7 @@ class Login:
                 the session are judged.
         """
         self._rules = rules
-        self._is_judged = is_judged
+        self.is_judged = is_judged
         self._source_packets: PacketSplitter | None = None
         self._client_bytes = b""
         self._client_has_tls = self._source_has_tls = False
@@ -409,7 +414,7 @@ class Login:
         agreed = wanted & offered & _OFFERED
         self.capabilities = self.source_capabilities = Capability(agreed)
         self.extended = _offered_extensions(login.extended, greeting)
-        if offered & _SESSION_TRACK and self._is_judged(self.user):
+        if offered & _SESSION_TRACK and self.is_judged(self.user):
             self._is_tracked = not agreed & _SESSION_TRACK
             self.source_capabilities = Capability(agreed | _SESSION_TRACK)
         return login.plugin

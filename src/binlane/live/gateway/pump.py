@@ -522,7 +522,12 @@ class PumpedSocket(asyncio.Transport):
         self.pump.let_go(self)
         self.number = -1
         self.socket.close()
-        self._protocol.connection_lost(error)
+        protocol, self._protocol = self._protocol, _NOBODY
+        protocol.connection_lost(error)
+
+
+_NOBODY: Final = asyncio.Protocol()
+"""Protocol of connections that are over: with their own they would be left to the garbage collector."""
 
 
 def _do_nothing(_connection: PumpedSocket, _given: object) -> None:
