@@ -25,8 +25,8 @@ class Guest:
 
     Attributes:
         host: Address from which the client comes.
-        task: Task that serves the client; it is cancelled if the client is turned out.
         has_gone: Tells if the client has closed its connection.
+        task: Task that serves the client; it is cancelled if the client is turned out.
         deadline_s: End of the time for its login, in the event loop's time; set as it enters.
         admitted: Set once the client may log in, or is not to wait any longer; None as long as nobody waits.
         entered_s: Time at which it got its place, in the event loop's time; None while it waits for one.
@@ -35,8 +35,8 @@ class Guest:
     """
 
     host: str
-    task: asyncio.Task[None]
     has_gone: Callable[[], bool]
+    task: asyncio.Task[None] | None = None
     deadline_s: float = inf
     admitted: asyncio.Future[None] | None = None
     entered_s: float | None = None
@@ -100,11 +100,7 @@ class Lobby:
         Returns:
             Whether it may log in; False where all sessions are taken.
         """
-        now = asyncio.get_running_loop().time()
-        guest.deadline_s = now + self.timeout_s
-        self._see_to_deadlines(guest.deadline_s)
-        if not self._waiting and self._has_free_place:
-            self._seat(guest, now)
+        if self.enter_at_once(guest):
             return not guest.is_refused
         guest.admitted = asyncio.get_running_loop().create_future()
         self._waiting.append(guest)
@@ -119,6 +115,21 @@ class Lobby:
             if guest in self._waiting:
                 self._waiting.remove(guest)
         return not guest.is_refused
+
+    def enter_at_once(self, guest: Guest) -> bool:
+        """Give a guest a place, or refuse it, if it need not wait for that; False if it has to `enter`.
+
+        A guest that has a place keeps it.
+        """
+        if guest.entered_s is not None or guest.is_refused:
+            return True
+        now = asyncio.get_running_loop().time()
+        guest.deadline_s = now + self.timeout_s
+        self._see_to_deadlines(guest.deadline_s)
+        if self._waiting or not self._has_free_place:
+            return False
+        self._seat(guest, now)
+        return True
 
     def log_in(self, guest: Guest) -> None:
         """A guest has become a session, which `end_session` ends."""
@@ -240,4 +251,5 @@ def _crowding(guests: list[Guest]) -> Guest:
 def _turn_out(guest: Guest) -> None:
     if not guest.is_turned_out:
         guest.is_turned_out = True
+        assert guest.task is not None, "guests are served"
         guest.task.cancel()

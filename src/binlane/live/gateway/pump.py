@@ -78,6 +78,7 @@ _EVENT_MAX: Final = 16
 _PADDING: Final = 64
 _MODULE: Final = "passing"
 _NUMBERS_FEW: Final = 64
+_LOOKS_LEFT_OUT_MAX: Final = 2
 _TYPES: Final = Struct(f"<{NUMBER - TYPES}q")
 _RECORD: Final = Struct("<IIQQ")
 """A record's length, number, insert id and place."""
@@ -550,10 +551,19 @@ class _WaitingSelector(selectors.EpollSelector):
     """
 
     waits: Callable[[int], None] | None = None
+    _left_out = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait for events, as selectors do."""
+        """Wait for events, as selectors do.
+
+        A loop that has callbacks to run goes on with these first, a few times in a row: what one event brings
+        about are several callbacks, one behind the other, which cost less than a look for events.
+        """
         if self.waits is not None:
+            if timeout is not None and timeout <= 0 and self._left_out < _LOOKS_LEFT_OUT_MAX:
+                self._left_out += 1
+                return []
+            self._left_out = 0
             self.waits(-1 if timeout is None else max(0, ceil(1000 * timeout)))
             timeout = 0
         return super().select(timeout)

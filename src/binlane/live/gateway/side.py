@@ -77,7 +77,7 @@ class Side(asyncio.Protocol):
         # Of those who wait for bytes, and for a peer that takes them: mostly nobody does.
         self._reader: asyncio.Future[None] | None = None
         self._writers: list[asyncio.Future[None]] = []
-        self._has_ended = self._is_lost = False
+        self._has_ended = self._is_lost = self._is_closed = False
         self.is_congested = self.is_paused = False
         self.freed: Callable[[], None] = nothing
         self._tls: TlsLayer | None = None
@@ -269,6 +269,9 @@ class Side(asyncio.Protocol):
 
     def close(self) -> None:
         """Close, once the sent data is on its way; a peer that takes nothing is not waited for."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         if self._tls is not None and not self._is_lost and not self.failure:
             self._there.write(self._tls.end())
         waits = self._there.get_write_buffer_size()

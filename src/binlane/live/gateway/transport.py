@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final
 
@@ -37,6 +38,9 @@ _TOO_MANY_ERRNO: Final = 1040
 _LEAVE_TIMEOUT_S: Final = 2.0
 _UNDER_WAY: Final = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN))
 """Errors of a connection that is waited for."""
+
+_Address = tuple[int, tuple[Any, ...] | str]
+"""Family and address of a socket."""
 
 logger = logging.getLogger(__name__)
 
@@ -187,12 +191,25 @@ class Gateway:
     def _accept(self, connection: socket.socket, address: Any) -> None:
         host, port = named(address)
         client = Side.of(connection, (host, port))
-        task = asyncio.create_task(self._serve(client, host, f"{host}:{port}"))
+        guest = Guest(host, client.has_gone)
+        source = None
+        if self._source_at is not None and self._lobby.enter_at_once(guest):
+            # Its task begins in the event loop's next turn: the source greets meanwhile.
+            source = None if guest.is_refused else self._connect_at_once(self._source_at, client)
+        task = asyncio.create_task(self._serve(client, guest, f"{host}:{port}", source))
+        guest.task = task
         self._clients[task] = None
         self._tell_crowd()
-        task.add_done_callback(self._forget)
+        task.add_done_callback(partial(self._forget, guest, client, source))
 
-    def _forget(self, task: asyncio.Task[None]) -> None:
+    def _forget(
+        self, guest: Guest, client: Side, source: Side | None, task: asyncio.Task[None]
+    ) -> None:
+        if task.cancelled():  # perhaps before it has begun
+            self._lobby.leave(guest)
+            client.close()
+            if source is not None:
+                source.close()
         del self._clients[task]
         self._tell_crowd()
         if not task.cancelled() and task.exception() is not None:
@@ -201,13 +218,11 @@ class Gateway:
     def _tell_crowd(self) -> None:
         self._crowd.tell(clients=len(self._clients), sessions=self._lobby.sessions)
 
-    async def _serve(self, client: Side, host: str, peer: str) -> None:
-        seconds = self._settings.login_timeout_s
-        task = asyncio.current_task()
-        assert task is not None, "clients are served in tasks"
-        guest = Guest(host, task, client.has_gone)
+    async def _serve(self, client: Side, guest: Guest, peer: str, source: Side | None) -> None:
+        seconds, task = self._settings.login_timeout_s, guest.task
+        assert task is not None, "this is it"
         try:
-            await self._let_in(client, guest, peer)
+            await self._let_in(client, guest, peer, source)
         except OSError as error:
             error.with_traceback(None)
             logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
@@ -222,8 +237,15 @@ class Gateway:
         finally:
             client.close()
 
-    async def _let_in(self, client: Side, guest: Guest, peer: str) -> None:
-        """Relay for a client, once it is its turn and while it is there."""
+    async def _let_in(self, client: Side, guest: Guest, peer: str, source: Side | None) -> None:
+        """Relay for a client, once it is its turn and while it is there.
+
+        Args:
+            client: Connection of the client.
+            guest: The client in the lobby.
+            peer: Address of the client, for messages.
+            source: Connection to the source; None where there is none yet.
+        """
         lobby = self._lobby
         try:
             if not await lobby.enter(guest):
@@ -235,7 +257,7 @@ class Gateway:
                 )
                 await client.send(frame(_too_many(), 0))
                 return
-            source = await self._connect(client)
+            source = source or await self._connect(client)
             if source is None:
                 self._counts.logins[LoginOutcome.NO_SOURCE] += 1
                 await client.send(frame(_cannot_connect(self._settings), 0))
@@ -250,17 +272,24 @@ class Gateway:
     async def _connect(self, client: Side) -> Side | None:
         settings = self._settings
         try:
-            connection = None
-            if self._source_at is not None:
-                connection = _connected_at_once(self._source_at)
-            if connection is None:
-                async with asyncio.timeout(settings.connect_timeout_s):
-                    connection = await _connection(settings)
+            async with asyncio.timeout(settings.connect_timeout_s):
+                connection = await _connection(settings)
         except (OSError, TimeoutError) as error:
             self._told.warn("source %s cannot be reached: %s", _source(settings), error)
             return None
+        return self._source_side(connection, client)
+
+    def _connect_at_once(self, at: _Address, client: Side) -> Side | None:
+        """Connect to a source on this machine; None where it has to be waited for, or cannot be reached."""
+        try:
+            connection = _connected_at_once(at)
+        except OSError:
+            return None  # another try says the reason
+        return None if connection is None else self._source_side(connection, client)
+
+    def _source_side(self, connection: socket.socket, client: Side) -> Side:
         side = Side.of(connection)
-        if settings.source_proxy_protocol:
+        if self._settings.source_proxy_protocol:
             side.write(_proxy_header(client))
         return side
 
@@ -282,6 +311,7 @@ class Gateway:
             logged_in=logged_in,
             told=self._told,
         )
+        assert guest.task is not None, "this is it"
         self._clients[guest.task] = session
         is_broken = False
         try:
@@ -348,10 +378,6 @@ def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
     )
 
 
-_Address = tuple[int, tuple[Any, ...] | str]
-"""Family and address of a socket."""
-
-
 def _local_address(settings: GatewaySettings) -> _Address | None:
     """Give the address of a source on this machine; None for others, and for names, which are looked up."""
     if settings.source_socket is not None:
@@ -384,8 +410,11 @@ def _connected_at_once(at: _Address) -> socket.socket | None:
         OSError: If it cannot be reached.
     """
     family, address = at
-    connection = _new_socket(family)
+    connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
+        if family != socket.AF_UNIX:
+            # It is not asked if it is still there: it has the power of this machine.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         error = connection.connect_ex(address)
         if error == errno.EINPROGRESS:
             error = connection.connect_ex(address)

@@ -28,9 +28,7 @@ class Visit:
         self.task = asyncio.create_task(self._visit(host))
 
     async def _visit(self, host: str) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.guest = Guest(host, task, lambda: self.has_gone)
+        self.guest = Guest(host, lambda: self.has_gone, asyncio.current_task())
         try:
             if not await self._lobby.enter(self.guest):
                 self.outcome = "refused"
