@@ -554,12 +554,9 @@ class _WaitingSelector(selectors.EpollSelector):
     _left_out = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait for events, as selectors do.
-
-        A loop that has callbacks to run goes on with these first, a few times in a row: what one event brings
-        about are several callbacks, one behind the other, which cost less than a look for events.
-        """
+        """Wait for events, as selectors do."""
         if self.waits is not None:
+            # One event brings about several callbacks, one behind the other: they go before another look.
             if timeout is not None and timeout <= 0 and self._left_out < _LOOKS_LEFT_OUT_MAX:
                 self._left_out += 1
                 return []

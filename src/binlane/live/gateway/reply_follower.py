@@ -73,10 +73,6 @@ _LASTING: Final = int(
     | ServerStatus.IN_READ_ONLY_TRANSACTION
     | ServerStatus.ANSI_QUOTES
 )
-_DEPRECATE_EOF: Final = int(Capability.DEPRECATE_EOF)
-_SESSION_TRACK: Final = int(Capability.SESSION_TRACK)
-_CACHE_METADATA: Final = int(ExtendedCapability.CACHE_METADATA)
-_REPORTS: Final = int(ExtendedCapability.PROGRESS)
 _PREPARED: Final = Struct("<BIHH")
 _MARKS: Final = frozenset((OK_MARK, EOF_MARK, ERR_MARK))
 _RESULTS: Final = b"\x15character_set_results"
@@ -186,14 +182,12 @@ class ReplyFollower:
         client: Capability | None = None,
         listener: Listener | None = None,
     ) -> None:
-        # As integers: operations of flags are Python.
-        agreed, own = int(capabilities), int(extended)
-        of_client = agreed if client is None else int(client)
-        self._deprecates_eof = bool(agreed & _DEPRECATE_EOF)
-        self._caches_metadata = bool(own & _CACHE_METADATA)
-        self._reports_progress = bool(own & _REPORTS)
-        self._client_has_state = bool(of_client & _SESSION_TRACK)
-        self._hides_state = of_client != agreed
+        client = capabilities if client is None else client
+        self._deprecates_eof = Capability.DEPRECATE_EOF in capabilities
+        self._caches_metadata = ExtendedCapability.CACHE_METADATA in extended
+        self._reports_progress = ExtendedCapability.PROGRESS in extended
+        self._client_has_state = Capability.SESSION_TRACK in client
+        self._hides_state = client != capabilities
         self._listener = _Nobody() if listener is None else listener
         self._expected: deque[_Expected] = deque()
         self._step = _HEAD

@@ -1274,3 +1274,33 @@ def test_a_session_leaves_nothing_to_the_garbage_collector(
             asyncio.run(run())
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize("build", _FORMS)
+def test_callbacks_without_end_do_not_keep_sessions_waiting(
+    build: Build | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        talk = Talk(_BASE)
+        loop = asyncio.get_running_loop()
+        is_over = False
+
+        def again() -> None:
+            if not is_over:
+                loop.call_soon(again)
+
+        again()
+        await talk.begin()
+        for _ in range(20):
+            await talk.passes(talk.client, talk.source, frame(encode_query("SELECT 1"), 0))
+            await talk.passes(talk.source, talk.client, frame(OkPacket().encode(_BASE), 1))
+        is_over = True
+        talk.client.close()
+        await asyncio.wait_for(talk.running, _TIMEOUT_S)
+        talk.sides.client.close()
+        talk.sides.source.close()
+        talk.source.close()
+        await asyncio.sleep(0.01)
+
+    with form(build, monkeypatch):
+        asyncio.run(asyncio.wait_for(run(), _TIMEOUT_S))
