@@ -41,7 +41,7 @@ class OfferedGreeting(NamedTuple):
     Attributes:
         source: The source's greeting; its connection's id and challenge are those of the first of its form.
         thread_id: The connection's id, as KILL takes it.
-        scramble: The challenge, 20 bytes.
+        scramble: The challenge itself, 20 bytes.
         offered: Payload of the greeting for the client.
     """
 

@@ -176,11 +176,9 @@ class Login:
         """
         self._rules = rules
         self.is_judged = is_judged
-        self._source_packets: PacketSplitter | None = None
+        self._source_packets = PacketSplitter(payload_max=LOGIN_MAX)
         self._client_bytes = b""
         self._client_has_tls = self._source_has_tls = False
-        # True if the source tells the session's state, and the client did not ask for it.
-        self._is_tracked = False
         self._greeting: Greeting | None = None
         self._response = b""
         self._authentication: Authentication | None = None
@@ -213,14 +211,13 @@ class Login:
             CodecError: If they are no login of the protocol.
         """
         packets = self._source_packets
-        if packets is None:
+        if packets.is_empty:
             # A packet that came alone and in full, as nearly all do.
             length = len(data) - FRAME_HEADER_LENGTH
             if 0 < length <= LOGIN_MAX and int.from_bytes(data[:3], "little") == length:
                 return self._take_packet(
                     Packet(data[FRAME_HEADER_LENGTH - 1], data[FRAME_HEADER_LENGTH:])
                 )
-            packets = self._source_packets = PacketSplitter(payload_max=LOGIN_MAX)
         passed = [self._take_packet(packet) for packet in packets.feed(data)]
         return Passed(
             b"".join(each.to_client for each in passed), b"".join(each.to_source for each in passed)
@@ -314,6 +311,11 @@ class Login:
         return frame(HandshakeResponse(head=head, user=_LEFT, auth_response=b"").encode(), 1)
 
     @property
+    def _is_tracked(self) -> bool:
+        """True if the source tells the session's state, and the client did not ask for it."""
+        return self.source_capabilities != self.capabilities
+
+    @property
     def next_number(self) -> int | None:
         """Number of the packet that the client waits for, once it was greeted; None where others decide."""
         return (self.last_number + 1) & 0xFF if self.phase is LoginPhase.LOGIN else None
@@ -378,8 +380,8 @@ class Login:
         """Read the client's answer to the greeting; give the plugin that it answers.
 
         Args:
-            payload: The client's login.
-            wanted: The capabilities in it.
+            payload: Payload of the client's login.
+            wanted: Capabilities that the login names.
 
         Raises:
             StatementError: If the client may not log in like this.
@@ -415,7 +417,6 @@ class Login:
         self.capabilities = self.source_capabilities = Capability(agreed)
         self.extended = _offered_extensions(login.extended, greeting)
         if offered & _SESSION_TRACK and self.is_judged(self.user):
-            self._is_tracked = not agreed & _SESSION_TRACK
             self.source_capabilities = Capability(agreed | _SESSION_TRACK)
         return login.plugin
 

@@ -241,8 +241,8 @@ class Gateway:
         """Relay for a client, once it is its turn and while it is there.
 
         Args:
-            client: Connection of the client.
-            guest: The client in the lobby.
+            client: Connection of the client, which has been accepted.
+            guest: The same client, as the lobby sees it.
             peer: Address of the client, for messages.
             source: Connection to the source; None where there is none yet.
         """
@@ -404,7 +404,7 @@ def _connected_at_once(at: _Address) -> socket.socket | None:
     """Connect to a source on this machine, which is done when the call returns; None where it has to be waited for.
 
     Args:
-        at: The source's address.
+        at: Address of a source on this machine.
 
     Raises:
         OSError: If it cannot be reached.
