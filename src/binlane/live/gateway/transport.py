@@ -190,7 +190,11 @@ class Gateway:
 
     def _accept(self, connection: socket.socket, address: Any) -> None:
         host, port = named(address)
-        client = Side.of(connection, (host, port))
+        try:
+            client = Side.of(connection, (host, port))
+        except OSError:  # gone already
+            connection.close()
+            return
         guest = Guest(host, client.has_gone)
         source = None
         if self._source_at is not None and self._lobby.enter_at_once(guest):
@@ -283,9 +287,9 @@ class Gateway:
         """Connect to a source on this machine; None where it has to be waited for, or cannot be reached."""
         try:
             connection = _connected_at_once(at)
+            return None if connection is None else self._source_side(connection, client)
         except OSError:
             return None  # another try says the reason
-        return None if connection is None else self._source_side(connection, client)
 
     def _source_side(self, connection: socket.socket, client: Side) -> Side:
         side = Side.of(connection)
