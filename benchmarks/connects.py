@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from benchmarks.measuring import cpu_of_threads_s
 from benchmarks.port import SETTINGS, serving
+from binlane.client.authentication import CACHING_SHA2_PASSWORD
 from binlane.log.codec.packets.commands import encode_query
 from binlane.log.codec.packets.flags import Capability, Command
 from binlane.log.codec.packets.framing import frame
@@ -122,7 +123,9 @@ class _Connection:
         return False
 
 
-def _clients(port: int, count: int, seconds: float, texts: Sequence[str]) -> list[list[float]]:
+def _clients(
+    port: int, count: int, seconds: float, texts: Sequence[str], plugin: str
+) -> list[list[float]]:
     """Be some clients for a while; gives the three times of each connection in seconds."""
     head = SslRequest(capabilities=_CAPABILITIES, payload_max=1 << 24, character_set=45)
     response = HandshakeResponse(
@@ -130,7 +133,7 @@ def _clients(port: int, count: int, seconds: float, texts: Sequence[str]) -> lis
         user="root",
         auth_response=b"",
         database="bench",
-        plugin="mysql_native_password",
+        plugin=plugin,
     )
     login = frame(response.encode(), 1)
     asks = [(frame(encode_query(text), 0), text.startswith("SELECT")) for text in texts]
@@ -165,7 +168,8 @@ def _turn(
 ) -> dict[str, Any]:
     before = cpu_of_threads_s(serve.process_id)
     processes = min(_PROCESSES, given.clients)
-    tasks = [(port, given.clients // processes, given.seconds, texts)] * processes
+    plugin = CACHING_SHA2_PASSWORD if given.mysql else "mysql_native_password"
+    tasks = [(port, given.clients // processes, given.seconds, texts, plugin)] * processes
     times = [one for found in pool.starmap(_clients, tasks) for one in found]
     port_s, routing_s = (
         after - began

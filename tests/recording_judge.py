@@ -66,7 +66,7 @@ class RecordingJudge:
         later: What `judge_later` says.
         after: What `done` says.
         unknown: What `unjudged` says.
-        starting: What `start` does.
+        resetting: What `reset` does.
         calls: Names of what was called, in order.
         statements: What was judged, packet by packet.
         replies: What was told of each packet.
@@ -75,6 +75,7 @@ class RecordingJudge:
         hides_gtids: As of `Judge`.
         reads_long_texts: As of `Judge`.
         unseen_now: What `unseen` says.
+        has_passed: Whether `passed` was called.
     """
 
     reading: TextReading | None = MARIADB
@@ -84,7 +85,7 @@ class RecordingJudge:
     later: Callable[[Sequence[ClientStatement]], Awaitable[Verdict]] | None = None
     after: Callable[[Sequence[StatementReply]], Done] = _nothing_left
     unknown: Verdict = PASS
-    starting: Callable[[bool], Awaitable[None]] | None = None
+    resetting: Callable[[], Awaitable[None]] | None = None
     calls: list[str] = field(default_factory=list)
     statements: list[tuple[ClientStatement, ...]] = field(default_factory=list)
     replies: list[tuple[StatementReply, ...]] = field(default_factory=list)
@@ -93,6 +94,7 @@ class RecordingJudge:
     hides_gtids: bool = False
     reads_long_texts: bool = False
     unseen_now: Unseen | None = None
+    has_passed: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -104,11 +106,11 @@ class RecordingJudge:
         self.calls.append("learn")
         self.reading = self.learns
 
-    async def start(self, *, is_reset: bool) -> None:
+    async def reset(self) -> None:
         """As of `Judge`."""
-        self.calls.append("restart" if is_reset else "start")
-        if self.starting is not None:
-            await self.starting(is_reset)
+        self.calls.append("reset")
+        if self.resetting is not None:
+            await self.resetting()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """As of `Judge`."""
@@ -135,6 +137,10 @@ class RecordingJudge:
         self.calls += [
             f"repeat {effect} with {insert_id}: {text}" for text, effect, insert_id in statements
         ]
+
+    def passed(self) -> None:
+        """As of `Judge`."""
+        self.has_passed = True
 
     def go_on(self, text: str, effect: object = None) -> None:
         """As of `Judge`."""

@@ -34,7 +34,7 @@ from binlane.live.gateway.relay_questions import (
     Following,
     Judging,
     Learning,
-    Starting,
+    Resetting,
     StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import recognise
@@ -315,7 +315,7 @@ class _Conversation:
     def _answer(self, piece: bytes) -> None:
         relay, choice = self._relay, piece[0] if piece else 0
         question = relay.question
-        if isinstance(question, Starting | Following):
+        if isinstance(question, Resetting | Following):
             relay.go_on()
         elif isinstance(question, Entering):
             if choice % 2:

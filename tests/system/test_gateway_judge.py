@@ -65,11 +65,16 @@ def _flavor(session: HandlerSession) -> str:
 def _judge(session: HandlerSession) -> RecordingJudge:
     """One that has the source tell GTIDs."""
 
-    async def start(is_reset: bool) -> None:  # noqa: FBT001 - as it is called
-        del is_reset
-        await session.run_at_source(_TRACK[_flavor(session)])
+    def first(statements: Sequence[ClientStatement]) -> Verdict:
+        del statements
+        judge.verdict = lambda _: RunVerdict()
+        return RunVerdict(before=(_TRACK[_flavor(session)],))
 
-    return RecordingJudge(reading=_READINGS[_flavor(session)], starting=start)
+    async def reset() -> None:
+        judge.verdict = first
+
+    judge = RecordingJudge(reading=_READINGS[_flavor(session)], verdict=first, resetting=reset)
+    return judge
 
 
 @pytest.fixture(scope="module", params=["mariadb", "mysql"])
@@ -158,8 +163,7 @@ def test_session_is_judged_from_its_beginning(port: JudgingPort) -> None:
         connection.commit()
     judge = port.judges[0]
     wait_until(lambda: judge.calls[-1:] == ["ended"], what="the judge knows of the end")
-    assert judge.calls[0] == "start"
-    assert judge.calls.count("ended") == judge.calls.count("start") == 1
+    assert judge.calls.count("ended") == 1
 
 
 def test_refusal_and_answers(port: JudgingPort, source: PrivateServer) -> None:
@@ -248,7 +252,9 @@ def test_clients_get_what_they_asked_for(port: JudgingPort, wanted: int) -> None
     def judge(session: HandlerSession) -> RecordingJudge:
         judging = _judge(session)
         judging.verdict = lambda statements: (
-            Pass() if "Pass" in statements[0].text else RunVerdict()
+            Pass()
+            if "Pass" in statements[0].text
+            else RunVerdict(before=(_TRACK[_flavor(session)],))
         )
         return judging
 
@@ -492,7 +498,7 @@ def test_session_that_is_reset_begins_again(port: JudgingPort) -> None:
         client.query("DELETE FROM t")
         assert is_error(client.change_user("nobody", "judged"))
     calls = port.judges[0].calls
-    assert calls.count("restart") >= 2
+    assert calls.count("reset") >= 2
     assert port.judges[0].session is not None
     assert port.judges[0].session.user == "root"
     wait_until(lambda: calls[-1:] == ["ended"], what="the judge knows of the end")
@@ -580,7 +586,7 @@ def test_statement_that_is_killed(port: JudgingPort, source: PrivateServer, what
     assert judge.calls.count("ended") == 1
 
 
-@pytest.mark.parametrize("when", ["idle", "running", "judging", "starting", "before"])
+@pytest.mark.parametrize("when", ["idle", "running", "judging", "resetting", "before"])
 def test_client_that_goes_away(port: JudgingPort, when: str) -> None:
     started = threading.Event()
 
@@ -590,21 +596,21 @@ def test_client_that_goes_away(port: JudgingPort, when: str) -> None:
             await session.query_source("SELECT SLEEP(60)")
             return RunVerdict()
 
-        async def start(is_reset: bool) -> None:  # noqa: FBT001 - as it is called
-            del is_reset
-            if when == "starting":
-                await wait(None)
+        async def reset() -> None:
+            await wait(None)
 
-        judging = RecordingJudge(starting=start, later=wait)
+        judging = RecordingJudge(resetting=reset, later=wait)
         verdicts: dict[str, Verdict] = {"before": RunVerdict(before=("SELECT SLEEP(60)",))}
         judging.verdict = lambda _: None if when == "judging" else verdicts.get(when, RunVerdict())
         return judging
 
     port.judge = judge
     client = RawClient(port.port)
-    wait_until(lambda: bool(port.judges[0].calls), what="the session begins")
+    payload = encode_query("SELECT SLEEP(60)")
+    if when == "resetting":
+        payload = bytes((Command.RESET_CONNECTION,))
     if when != "idle":
-        client._socket.sendall(b"\x11\0\0\0" + encode_query("SELECT SLEEP(60)"))
+        client._socket.sendall(frame(payload, 0))
         wait_until(
             lambda: started.is_set() or bool(port.judges[0].statements), what="it is under way"
         )
@@ -636,7 +642,7 @@ def test_client_that_does_not_wait(
     client.close()
     calls = port.judges[0].calls
     wait_until(lambda: calls[-1:] == ["ended"], what="the judge knows of the end")
-    assert calls == ["start", "judge", "done", "ended"]
+    assert calls == ["judge", "done", "ended"]
     assert followed == [1]
     end = execute(source, "SELECT COUNT(*) FROM judged.t WHERE v = 'gone'")[0][0]
     assert end == begin + 1
@@ -682,16 +688,17 @@ def _fails(connection: pymysql.connections.Connection) -> None:
         cursor.execute("SELECT 2")
 
 
-def test_judge_that_cannot_begin_ends_the_session(port: JudgingPort) -> None:
-    async def start(is_reset: bool) -> None:  # noqa: FBT001 - as it is called
-        del is_reset
+def test_judge_that_cannot_begin_anew_ends_the_session(port: JudgingPort) -> None:
+    async def reset() -> None:
         raise BinlaneError("nobody can judge")
 
-    port.judge = lambda _: RecordingJudge(starting=start)
-    with pytest.raises(pymysql.err.MySQLError):
-        port.connect()
+    port.judge = lambda _: RecordingJudge(resetting=reset)
+    with RawClient(port.port) as client:
+        client.ok(bytes((Command.RESET_CONNECTION,)))
+        with pytest.raises((OSError, EOFError, AssertionError)):
+            client.query("DO 1")
     calls = port.judges[0].calls
-    wait_until(lambda: calls == ["start", "ended"], what="the judge knows of the end")
+    wait_until(lambda: calls == ["reset", "ended"], what="the judge knows of the end")
 
 
 def test_sessions_without_a_judge_pass(source: PrivateServer) -> None:

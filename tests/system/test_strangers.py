@@ -11,6 +11,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
+from binlane.live.gateway.settings import GatewaySettings
 from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.log.codec.packets.flags import Capability, Command
 from binlane.log.codec.packets.framing import frame
@@ -96,7 +97,7 @@ def test_half_open_logins_keep_nobody_out(serve: ServeProcess, source: PrivateSe
         for _ in range(500):
             stack.enter_context(closing(stranger(serve.port)))
         goes_on(serve, source)
-        assert threads_connected(source) < 30
+        assert threads_connected(source) < GatewaySettings().logins_max + 10
     goes_on(serve, source)
     assert serve.log.count("no login") < 5
 

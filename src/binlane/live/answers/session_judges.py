@@ -117,7 +117,11 @@ class Port:
 
     def judge(self, session: HandlerSession) -> PortSession:
         """The judge of a session."""
-        judge = self._sessions[session.thread_id] = PortSession(session, self.parts)
+        known = self._parts
+        if known is not None and (self.problem or not known.has_marks):
+            known = None  # which may be due for another look
+        judge = PortSession(session, self.parts, known)
+        self._sessions[session.thread_id] = judge
         return judge
 
     async def state_of(self, session: HandlerSession) -> tuple[LiveCatalog, Session] | None:

@@ -27,6 +27,7 @@ class ClientCounts:
     def __init__(self, memory: memoryview | bytearray | None = None, number: int = 0) -> None:
         self._memory = memoryview(bytearray(_COUNTS.size) if memory is None else memory)
         self._at = number * _COUNTS.size
+        self._is_alone = len(self._memory) == _COUNTS.size
 
     @staticmethod
     def bytes_for(processes: int) -> int:
@@ -45,11 +46,15 @@ class ClientCounts:
     @property
     def others(self) -> int:
         """Sessions of all other processes."""
+        if self._is_alone:
+            return 0
         return sum(sessions for _, sessions in self._counts) - self._own[1]
 
     @property
     def gives_way(self) -> bool:
         """True if another process has fewer clients, by more than a few where there are many."""
+        if self._is_alone:
+            return False
         fewest = min(clients for clients, _ in self._counts)
         return self._own[0] > fewest + fewest // _FEW
 

@@ -43,6 +43,9 @@ _MULTI_STATEMENTS_ON: Final = 0
 # Members of enumerations are looked up anew each time that they are named.
 QUERY: Final = int(Command.QUERY)
 
+_QUERY_ATTRIBUTES: Final = int(Capability.QUERY_ATTRIBUTES)
+_MULTI_STATEMENTS: Final = int(Capability.MULTI_STATEMENTS)
+
 
 class ClientCommand(NamedTuple):
     """A command as the client sent it.
@@ -127,8 +130,9 @@ class ClientStatements:
     def __init__(self, capabilities: Capability, rules: CommandRules) -> None:
         self._capabilities = capabilities
         self.rules = rules
-        self.has_attributes = Capability.QUERY_ATTRIBUTES in capabilities
-        self.has_many = Capability.MULTI_STATEMENTS in capabilities
+        agreed = int(capabilities)  # operations of flags are Python
+        self.has_attributes = bool(agreed & _QUERY_ATTRIBUTES)
+        self.has_many = bool(agreed & _MULTI_STATEMENTS)
         self.prepared = PreparedStatements(capabilities)
 
     def query(self, payload: bytes) -> bytes:

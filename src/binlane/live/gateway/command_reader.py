@@ -39,7 +39,7 @@ from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
 from binlane.live.gateway.port_counts import PortCounts
 from binlane.live.gateway.relay_questions import (
     Learning,
-    Starting,
+    Resetting,
     StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import (
@@ -63,6 +63,7 @@ from binlane.log.codec.packets.framing import (
     FRAME_PAYLOAD_MAX,
     Packet,
     PacketSplitter,
+    frame,
     frame_count,
     text_of,
 )
@@ -135,6 +136,7 @@ class Pause(Enum):
 
 # Members of enumerations are looked up anew each time that they are named.
 COMMAND: Final = NextBytes.COMMAND
+_QUIT: Final = frame(bytes((Command.QUIT,)), 0)
 _EXECUTE: Final = int(Command.STMT_EXECUTE)
 _CONTINUATION: Final = NextBytes.CONTINUATION
 _REST: Final = NextBytes.REST
@@ -239,7 +241,11 @@ class CommandReader(JudgedCommands):
         """
         length = len(data) - FRAME_HEADER_LENGTH
         if not 1 < length <= INSPECTED_MAX:
-            return False
+            if data != _QUIT or not self._source.is_idle:
+                return False
+            self._commands += 1
+            self._to_source.append(data)
+            return True
         told, number = _QUERY_HEAD.unpack_from(data)
         if told != length or number not in (QUERY, _EXECUTE):
             return False
@@ -451,7 +457,7 @@ class CommandReader(JudgedCommands):
         if self.is_judged:
             self._statements.prepared.clear()
             self._source.results_charset = ""
-            self._follow_ups.append(Starting(is_reset=True))
+            self._follow_ups.append(Resetting())
 
     def _read_decision(self, change: UserChange, data: bytes) -> tuple[bytes, bool]:
         """Read the source's packets in a change of user.

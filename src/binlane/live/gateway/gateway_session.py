@@ -32,7 +32,7 @@ from binlane.live.gateway.relay_questions import (
     Judging,
     Learning,
     Question,
-    Starting,
+    Resetting,
     StatementQuestion,
 )
 from binlane.live.gateway.replica_statements import VARIABLES
@@ -103,13 +103,13 @@ class GatewaySession:
         self._handler = handler
         self._relay = relay
         relay.find_judge = self._find_judge
-        self._is_judged = False
         self._logged_in = logged_in
         self._told = told
         self._progress = asyncio.Event()
         self._is_draining = self._reads_on = self._is_admitted = False
         self._client_has_ended = self._source_has_ended = False
         self._passing: tuple[PumpedSocket, PumpedSocket] | None = None
+        self._answering: asyncio.Future[None] | None = None
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -163,6 +163,7 @@ class GatewaySession:
         self._go_on_unread()
         self._is_draining = True
         self._progress.set()
+        self._end_drained()
 
     async def run(self) -> None:
         """Relay until one side closes.
@@ -172,44 +173,41 @@ class GatewaySession:
             OSError: If a connection is lost while bytes are sent.
         """
         client, source = self._client, self._source
-        answering = asyncio.ensure_future(self._answer_questions())
         client.freed = source.freed = self._regulate
         source.receive(self._from_source)
         client.receive(self._from_client)
         try:
-            done, _ = await asyncio.wait(
-                (answering, self._over), return_when=asyncio.FIRST_COMPLETED
-            )
-            for one in done:
-                one.result()
-            if self._client_has_ended and not answering.done():
-                await self._let_settle(answering)
+            await self._over
+            if self._client_has_ended and self._is_settling:
+                await self._let_settle()
         finally:
             self._go_on_unread()
             client.receive(None)
             source.receive(None)
-            answering.cancel()
-            self._over.cancel()
-            await asyncio.gather(answering, self._over, return_exceptions=True)
-            if self._is_judged:
-                self._is_judged = False
+            if not self._over.cancel() and not self._over.cancelled():
+                self._over.exception()  # raised above, or the task was cancelled at the same time
+            if self._answering is not None:
+                self._answering.cancel()
+                await asyncio.gather(self._answering, return_exceptions=True)
+            if self._is_admitted and self._relay.is_judged:
                 await self._relay.judge.ended()
             # Objects of a failed session may be held for long by the error that says so.
             client.freed = source.freed = nothing
             self._relay.forget()
             self._relay.find_judge = lambda: None
 
-    async def _let_settle(self, answering: asyncio.Future[None]) -> None:
-        """Let the judge see the reply to the last command, of a client that did not wait for it.
+    @property
+    def _is_settling(self) -> bool:
+        """True while the judge is to be told a reply of the source, or follows it."""
+        if self._source_has_ended or not self._relay.is_followed:
+            return False
+        return self._answering is None or not self._answering.done()
 
-        Args:
-            answering: Future of the task that answers questions.
-        """
+    async def _let_settle(self) -> None:
+        """Let the judge see the reply to the last command, of a client that did not wait for it."""
         try:
             async with asyncio.timeout(_SETTLE_S):
-                while (
-                    self._relay.is_followed and not self._source_has_ended and not answering.done()
-                ):
+                while self._is_settling:
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
@@ -308,6 +306,10 @@ class GatewaySession:
             self._begin_tls(relay.tls_side)
         if relay.question is not None or self._is_draining or self._client_has_ended:
             self._progress.set()
+            if self._answering is None and relay.question is not None:
+                self._answering = asyncio.ensure_future(self._answer_questions())
+                self._answering.add_done_callback(self._answered)
+            self._end_drained()
         if relay.is_closed:
             self._finish()
         if self._is_admitted and self._passing is None and relay.phase is READY:
@@ -425,7 +427,7 @@ class GatewaySession:
         self._source_has_ended = True  # nothing of it is used any longer
         self._finish(error)
 
-    def _finish(self, error: Exception | None = None) -> None:
+    def _finish(self, error: BaseException | None = None) -> None:
         """End `run`."""
         self._progress.set()
         if self._over.done():
@@ -435,7 +437,18 @@ class GatewaySession:
         else:
             self._over.set_exception(error)
 
+    def _end_drained(self) -> None:
+        """End `run` where it is to end, nothing is under way, and nobody answers questions."""
+        if self._is_draining and self._answering is None and self._relay.is_idle:
+            self._finish()
+
+    def _answered(self, answering: asyncio.Future[None]) -> None:
+        """End `run` with the task that answers questions."""
+        if not answering.cancelled():
+            self._finish(answering.exception())
+
     async def _answer_questions(self) -> None:
+        """Answer the questions that there are, and all that come, until the session is to end."""
         while not (self._is_draining and self._relay.is_idle):
             question = self._relay.question
             if question is None:
@@ -454,7 +467,7 @@ class GatewaySession:
             await self._dump(question)
         elif isinstance(question, Entering):
             await self._enter()
-        elif isinstance(question, Starting | Following):
+        elif isinstance(question, Resetting | Following):
             await self._prepare(question)
         else:
             await self._answer(question)
@@ -468,11 +481,10 @@ class GatewaySession:
         else:
             self._relay.enter()
 
-    async def _prepare(self, question: Starting | Following) -> None:
+    async def _prepare(self, question: Resetting | Following) -> None:
         relay = self._relay
-        if isinstance(question, Starting):
-            self._is_judged = True
-            await relay.judge.start(is_reset=question.is_reset)
+        if isinstance(question, Resetting):
+            await relay.judge.reset()
         else:
             await question.then()
         relay.go_on()

@@ -299,14 +299,10 @@ class Judge(Protocol):
         """
         ...
 
-    async def start(self, *, is_reset: bool) -> None:
-        """Prepare the session on the source.
+    async def reset(self) -> None:
+        """Begin anew: COM_CHANGE_USER or COM_RESET_CONNECTION has reset the session, which may have another user.
 
         The client's commands wait meanwhile.
-
-        Args:
-            is_reset: The session was reset, by COM_CHANGE_USER or COM_RESET_CONNECTION; it may have
-                another user. If not, it is new.
 
         Raises:
             BinlaneError: The session ends.
@@ -363,6 +359,10 @@ class Judge(Protocol):
             statements: Those with an effect, in order, behind the transactions that passed as wholes.
             ended: Those transactions; None for none.
         """
+        ...
+
+    def passed(self) -> None:
+        """Note that statements have passed unseen, of which nothing more is told."""
         ...
 
     def go_on(self, text: str, effect: object = None) -> None:
@@ -441,9 +441,8 @@ class PassingJudge:
     async def learn(self) -> None:
         """Do nothing: it never matters how statements are read."""
 
-    async def start(self, *, is_reset: bool) -> None:
+    async def reset(self) -> None:
         """Do nothing, like all that follows but `judge`, `judge_later`, `shown` and `unjudged`."""
-        del is_reset
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Let a command pass."""
@@ -468,6 +467,9 @@ class PassingJudge:
     ) -> None:
         """Do nothing."""
         del statements, ended
+
+    def passed(self) -> None:
+        """Do nothing."""
 
     def go_on(self, text: str, effect: object = None) -> None:
         """Do nothing."""

@@ -49,7 +49,7 @@ from binlane.live.gateway.relay_questions import (
     Judging,
     Learning,
     Question,
-    Starting,
+    Resetting,
 )
 from binlane.live.gateway.reply_follower import (
     JUDGED_EXECUTION,
@@ -66,7 +66,12 @@ from binlane.log.codec.packets.commands import (
     encode_query,
 )
 from binlane.log.codec.packets.execution import opens_cursor
-from binlane.log.codec.packets.flags import Capability, Command
+from binlane.log.codec.packets.flags import (
+    NO_CAPABILITIES,
+    NO_EXTENSIONS,
+    Capability,
+    Command,
+)
 from binlane.log.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     frame,
@@ -91,6 +96,14 @@ _COMMAND_SENT: Final = PhaseEvent.COMMAND_SENT
 BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
 
 
+BEFORE_LOGIN: Final = (
+    OwnReplies([], NO_CAPABILITIES, NO_EXTENSIONS),
+    ReplyFollower(NO_CAPABILITIES, NO_EXTENSIONS),
+    ClientStatements(NO_CAPABILITIES, UNJUDGED),
+)
+"""Parts of all sessions before their login, and behind their end: nothing is answered, nothing expected, nothing prepared."""
+
+
 class JudgedCommands:
     """The part of a session's state for judging a command and carrying out the verdict.
 
@@ -111,13 +124,12 @@ class JudgedCommands:
         self._frames = ClientFrames()
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
-        self._own = OwnReplies(self._to_client, login.capabilities, login.extended)
-        self._source = ReplyFollower(login.capabilities, login.extended)
-        self._statements = ClientStatements(login.capabilities, UNJUDGED)
+        # The session's own are made at its login.
+        self._own, self._source, self._statements = BEFORE_LOGIN
         self._prepared: ClientCommand | None = None
         # One that was judged, and goes as it came.
         self._last_command = b""
-        self._follow_ups: deque[Entering | Starting | Following] = deque()
+        self._follow_ups: deque[Entering | Resetting | Following] = deque()
         self.phase = Phase.LOGIN
         self.question: Question | None = None
         self.diagnostics = OwnDiagnostics()

@@ -9,13 +9,16 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from binlane.live.gateway.client_counts import ClientCounts
 from binlane.live.gateway.settings import GatewaySettings
+from binlane.live.gateway.side import keep_alive
 
 _GIVES_WAY_S: Final = 0.002
 """For so long one that has more clients than another lets that one be first."""
+_AT_ONCE: Final = 32
+"""Clients that are accepted before others have their turn."""
 _AGAIN_S: Final = 1.0
 _NOT_TOLD_S: Final = 60.0
 
@@ -40,6 +43,7 @@ def bound(settings: GatewaySettings) -> Sequence[socket.socket]:
             sockets.append(
                 socket.create_server(address[:2], family=family, backlog=settings.max_connections)
             )
+            keep_alive(sockets[-1])
     except OSError:
         for each in sockets:
             each.close()
@@ -53,7 +57,7 @@ class PortListener:
     Args:
         sockets: Sockets that are listening already; `close` closes them.
         crowd: Tells the number of clients of each process.
-        connected: Gets the connection of each client.
+        connected: Gets the connection of each client, and its address.
 
     Attributes:
         sockets: Sockets on which clients are accepted.
@@ -63,7 +67,7 @@ class PortListener:
         self,
         sockets: Sequence[socket.socket],
         crowd: ClientCounts,
-        connected: Callable[[socket.socket], None],
+        connected: Callable[[socket.socket, Any], None],
     ) -> None:
         self.sockets = tuple(sockets)
         self._crowd = crowd
@@ -89,11 +93,13 @@ class PortListener:
             listening.close()
 
     def _come(self, listening: socket.socket) -> None:
-        """Accept a client, unless another process should be first."""
-        if self._crowd.gives_way:
-            self._wait(listening, _GIVES_WAY_S)
-        else:
-            self._accept(listening)
+        """Accept those who wait, unless another process should be first."""
+        for _ in range(_AT_ONCE):
+            if self._crowd.gives_way:
+                self._wait(listening, _GIVES_WAY_S)
+                return
+            if not self._accept(listening):
+                return
 
     def _wait(self, listening: socket.socket, seconds: float) -> None:
         self._loop.remove_reader(listening)
@@ -104,16 +110,18 @@ class PortListener:
         self._loop.add_reader(listening, self._come, listening)
         self._accept(listening)
 
-    def _accept(self, listening: socket.socket) -> None:
+    def _accept(self, listening: socket.socket) -> bool:
+        """Accept a client; False if there is none, or it cannot be accepted now."""
         try:
-            connection, _ = listening.accept()
+            connection, address = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # another one took it, or it has gone
+            return False  # another one took it, or it has gone
         except OSError as error:
             self._tell(error)
             self._wait(listening, _AGAIN_S)
-            return
-        self._connected(connection)
+            return False
+        self._connected(connection, address)
+        return True
 
     def _tell(self, error: OSError) -> None:
         now_s = self._loop.time()

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from binlane.client.settings import SslMode
-from binlane.errors import CodecError, StatementError
+from binlane.errors import CodecError, StatementError, TruncatedError
 from binlane.live.gateway.client_authentication import (
     Authentication,
     Passed,
@@ -22,7 +22,8 @@ from binlane.live.gateway.client_authentication import (
     Seal,
     clear_password_refusal,
 )
-from binlane.log.codec.buffer import Reader
+from binlane.live.gateway.known_logins import read_greeting, read_login
+from binlane.live.gateway.ok_packets import ok_for_client, read_ok
 from binlane.log.codec.packets.flags import (
     NO_CAPABILITIES,
     NO_EXTENSIONS,
@@ -31,12 +32,13 @@ from binlane.log.codec.packets.flags import (
 )
 from binlane.log.codec.packets.framing import FRAME_HEADER_LENGTH, Packet, PacketSplitter, frame
 from binlane.log.codec.packets.handshake import (
+    SSL_REQUEST_LENGTH,
     Greeting,
     HandshakeResponse,
     SslRequest,
     is_ssl_request,
 )
-from binlane.log.codec.packets.replies import OkPacket, error_packet, is_error, is_ok
+from binlane.log.codec.packets.replies import error_packet, is_error, is_ok
 
 _COMPRESSION: Final = Capability.COMPRESS | Capability.ZSTD_COMPRESSION
 _NOT_OFFERED: Final = _COMPRESSION | Capability.SSL | Capability.OPTIONAL_RESULTSET_METADATA
@@ -62,6 +64,47 @@ class LoginPhase(Enum):
     AUTHENTICATION = "authentication"
     DONE = "done"
     REFUSED = "refused"
+
+
+# Members of enumerations are looked up anew each time that they are named.
+_GREETING: Final = LoginPhase.GREETING
+_LOGIN: Final = LoginPhase.LOGIN
+_AUTHENTICATION: Final = LoginPhase.AUTHENTICATION
+# As integers: operations of flags are Python.
+_SSL: Final = int(Capability.SSL)
+_SESSION_TRACK: Final = int(Capability.SESSION_TRACK)
+_OFFERED: Final = ~int(_NOT_OFFERED)
+_PRIVACIES: Final = {
+    (client, source): Privacy(of_client=client, of_source=source)
+    for client in (False, True)
+    for source in (False, True)
+}
+
+
+def _without_tls(greeting: Greeting) -> Greeting:
+    return replace(
+        greeting,
+        capabilities=greeting.capabilities & ~_NOT_OFFERED,
+        extended_capabilities=greeting.extended_capabilities & ~ExtendedCapability.COM_MULTI,
+    )
+
+
+def _with_tls(greeting: Greeting) -> Greeting:
+    offered = _without_tls(greeting)
+    return replace(offered, capabilities=offered.capabilities | Capability.SSL)
+
+
+def _offered_extensions(wanted: ExtendedCapability, greeting: Greeting) -> ExtendedCapability:
+    """Give those of MariaDB's capabilities that a client wants and is offered."""
+    if not wanted:
+        return NO_EXTENSIONS
+    return wanted & greeting.extended_capabilities & ~ExtendedCapability.COM_MULTI
+
+
+def by_nobody(user: str) -> bool:
+    """Say that an account's statements are not judged."""
+    del user
+    return False
 
 
 def _no_seal(key: bytes, data: bytes) -> bytes:
@@ -120,11 +163,10 @@ class Login:
         source_capabilities: Capabilities that the source takes to be agreed on.
         extended: MariaDB's own capabilities among those agreed on.
         scramble: The last challenge of the source.
+        is_judged: Called with the account's name once that is known, as in `__init__`.
     """
 
-    def __init__(
-        self, rules: LoginRules, is_judged: Callable[[str], bool] = lambda _: False
-    ) -> None:
+    def __init__(self, rules: LoginRules, is_judged: Callable[[str], bool] = by_nobody) -> None:
         """Begin before the greeting.
 
         Args:
@@ -133,7 +175,7 @@ class Login:
                 the session are judged.
         """
         self._rules = rules
-        self._is_judged = is_judged
+        self.is_judged = is_judged
         self._source_packets = PacketSplitter(payload_max=LOGIN_MAX)
         self._client_bytes = b""
         self._client_has_tls = self._source_has_tls = False
@@ -168,22 +210,32 @@ class Login:
         Raises:
             CodecError: If they are no login of the protocol.
         """
-        passed: list[Passed] = []
-        for packet in self._source_packets.feed(data):
-            if self._greeting is None and self.phase is LoginPhase.GREETING:
-                passed.append(Passed(to_client=self._greet(packet.payload)))
-            elif self.phase is LoginPhase.AUTHENTICATION:
-                passed.append(self._take_answer(packet))
-            elif is_error(packet.payload):
-                # A source that shuts down says so unasked.
-                self.phase = LoginPhase.REFUSED
-                number = (packet.sequence + self._client_has_tls) & 0xFF
-                passed.append(Passed(to_client=frame(packet.payload, number)))
-            else:
-                raise CodecError("the source speaks before it is answered")
+        packets = self._source_packets
+        if packets.is_empty:
+            # A packet that came alone and in full, as nearly all do.
+            length = len(data) - FRAME_HEADER_LENGTH
+            if 0 < length <= LOGIN_MAX and int.from_bytes(data[:3], "little") == length:
+                return self._take_packet(
+                    Packet(data[FRAME_HEADER_LENGTH - 1], data[FRAME_HEADER_LENGTH:])
+                )
+        passed = [self._take_packet(packet) for packet in packets.feed(data)]
         return Passed(
             b"".join(each.to_client for each in passed), b"".join(each.to_source for each in passed)
         )
+
+    def _take_packet(self, packet: Packet) -> Passed:
+        """Take a packet of the source."""
+        phase = self.phase
+        if phase is _GREETING:
+            return Passed(to_client=self._greet(packet.payload))
+        if phase is _AUTHENTICATION:
+            return self._take_answer(packet)
+        if is_error(packet.payload):
+            # A source that shuts down says so unasked.
+            self.phase = LoginPhase.REFUSED
+            number = (packet.sequence + self._client_has_tls) & 0xFF
+            return Passed(to_client=frame(packet.payload, number))
+        raise CodecError("the source speaks before it is answered")
 
     def from_client(self, data: bytes) -> Passed:
         """Take bytes of the client.
@@ -191,12 +243,12 @@ class Login:
         Raises:
             CodecError: If they are no login of the protocol.
         """
-        if self.phase is LoginPhase.GREETING:
+        if self.phase is _GREETING:
             raise CodecError("the client speaks before it is greeted")
         self._client_bytes += data
-        if self.phase is LoginPhase.LOGIN:
+        if self.phase is _LOGIN:
             return self._take_login()
-        if self.phase is LoginPhase.AUTHENTICATION:
+        if self.phase is _AUTHENTICATION:
             return Passed(to_source=self._authenticate())
         self._check_waiting()
         return Passed()
@@ -233,10 +285,8 @@ class Login:
     @property
     def privacy(self) -> Privacy:
         """The privacy of the two connections."""
-        return Privacy(
-            of_client=self._client_has_tls,
-            of_source=self._source_has_tls or self._rules.source_is_local,
-        )
+        of_source = self._source_has_tls or self._rules.source_is_local
+        return _PRIVACIES[self._client_has_tls, of_source]
 
     def farewell(self) -> bytes | None:
         """Give the bytes that end the source's part of a login with which the client does not go on.
@@ -261,6 +311,11 @@ class Login:
         return frame(HandshakeResponse(head=head, user=_LEFT, auth_response=b"").encode(), 1)
 
     @property
+    def _is_tracked(self) -> bool:
+        """True if the source tells the session's state, and the client did not ask for it."""
+        return self.source_capabilities != self.capabilities
+
+    @property
     def next_number(self) -> int | None:
         """Number of the packet that the client waits for, once it was greeted; None where others decide."""
         return (self.last_number + 1) & 0xFF if self.phase is LoginPhase.LOGIN else None
@@ -269,18 +324,15 @@ class Login:
         if is_error(payload):
             self.phase = LoginPhase.REFUSED
             return frame(payload, 0)
-        greeting = Greeting.decode(payload)
-        self._greeting = greeting = replace(
-            greeting,
-            extended_capabilities=greeting.extended_capabilities & ~ExtendedCapability.COM_MULTI,
+        offers_tls = self._rules.offers_tls
+        change = _with_tls if offers_tls else _without_tls
+        greeting, self.thread_id, self.scramble, offered = read_greeting(
+            payload, change, offers_tls=offers_tls
         )
-        self.scramble = greeting.scramble
-        offered = greeting.capabilities & ~_NOT_OFFERED
-        if self._rules.offers_tls:
-            offered |= Capability.SSL
-        self.thread_id, self.server_version = greeting.thread_id, greeting.server_version
-        self.phase = LoginPhase.LOGIN
-        return frame(replace(greeting, capabilities=offered).encode(), 0)
+        self._greeting = greeting
+        self.server_version = greeting.server_version
+        self.phase = _LOGIN
+        return frame(offered, 0)
 
     def _take_login(self) -> Passed:
         """Read the client's first packet, or, if that asked for TLS, its next one."""
@@ -306,37 +358,43 @@ class Login:
 
     def _log_in(self, packet: Packet) -> bytes:
         """Read the client's login, and give the bytes for the source."""
-        response = self._read(packet.payload)
-        self._authentication = self._authenticating(response.plugin or "", packet.sequence)
-        head = response.head
-        asked = head.capabilities & ~Capability.SSL
-        if self.source_capabilities != self.capabilities:
-            asked |= Capability.SESSION_TRACK
+        payload = packet.payload
+        wanted = int.from_bytes(payload[:_CAPABILITIES_LENGTH], "little")
+        plugin = self._read(payload, wanted)
+        self._authentication = self._authenticating(plugin, packet.sequence)
+        asked = wanted & ~_SSL
+        if self._is_tracked:
+            asked |= _SESSION_TRACK
         if self._source_has_tls:
-            asked |= Capability.SSL
-        payload = asked.to_bytes(_CAPABILITIES_LENGTH, "little")
-        payload += packet.payload[_CAPABILITIES_LENGTH:]
+            asked |= _SSL
+        payload = asked.to_bytes(_CAPABILITIES_LENGTH, "little") + payload[_CAPABILITIES_LENGTH:]
         if not self._source_has_tls:
-            self.phase = LoginPhase.AUTHENTICATION
-            return frame(payload, 1) + self._authenticate()
+            self.phase = _AUTHENTICATION
+            passed = frame(payload, 1)
+            return passed + self._authenticate() if self._client_bytes else passed
         self.phase = LoginPhase.SOURCE_TLS
         self._response = frame(payload, 2)
-        return frame(replace(head, capabilities=asked).encode(), 1)
+        return frame(payload[:SSL_REQUEST_LENGTH], 1)
 
-    def _read(self, payload: bytes) -> HandshakeResponse:
-        """Read the client's answer to the greeting, and choose the next phase.
+    def _read(self, payload: bytes, wanted: int) -> str:
+        """Read the client's answer to the greeting; give the plugin that it answers.
+
+        Args:
+            payload: Payload of the client's login.
+            wanted: Capabilities that the login names.
 
         Raises:
             StatementError: If the client may not log in like this.
         """
-        wanted = SslRequest.read(Reader(payload)).capabilities
+        if len(payload) < SSL_REQUEST_LENGTH:
+            raise TruncatedError(f"{len(payload)} bytes are no login", offset=0)
         if wanted & _COMPRESSION:
             raise StatementError(
                 "compression is not offered here: connect without it",
                 errno=BAD_HANDSHAKE_ERRNO,
                 sqlstate="08S01",
             )
-        if Capability.SSL in wanted and not self._client_has_tls:
+        if wanted & _SSL and not self._client_has_tls:
             raise CodecError("the client announces TLS, and does not begin it")
         rules, greeting = self._rules, self._greeting
         assert greeting is not None, "it was answered"
@@ -347,19 +405,20 @@ class Login:
                 errno=3159,
                 sqlstate="08004",
             )
-        response = HandshakeResponse.decode(payload)
+        login = read_login(payload)
+        offered = int(greeting.capabilities)
         self._source_has_tls = rules.source_has_tls(
-            is_offered=Capability.SSL in greeting.capabilities, client_has_tls=self._client_has_tls
+            is_offered=bool(offered & _SSL), client_has_tls=self._client_has_tls
         )
-        if self.privacy.exposes(response.plugin or ""):
-            raise clear_password_refusal(response.plugin or "")
-        self.user = response.user
-        self.capabilities = response.capabilities & greeting.capabilities & ~_NOT_OFFERED
-        self.extended = response.extended_capabilities & greeting.extended_capabilities
-        self.source_capabilities = self.capabilities
-        if Capability.SESSION_TRACK in greeting.capabilities and self._is_judged(self.user):
-            self.source_capabilities |= Capability.SESSION_TRACK
-        return response
+        if self.privacy.exposes(login.plugin):
+            raise clear_password_refusal(login.plugin)
+        self.user = login.user
+        agreed = wanted & offered & _OFFERED
+        self.capabilities = self.source_capabilities = Capability(agreed)
+        self.extended = _offered_extensions(login.extended, greeting)
+        if offered & _SESSION_TRACK and self.is_judged(self.user):
+            self.source_capabilities = Capability(agreed | _SESSION_TRACK)
+        return login.plugin
 
     def _authenticating(self, plugin: str, client_number: int) -> Authentication:
         return Authentication(
@@ -376,9 +435,10 @@ class Login:
         payload = packet.payload
         if is_ok(payload):
             self.phase = LoginPhase.DONE
-            if self.source_capabilities != self.capabilities:
-                ok = OkPacket.decode(payload)
-                packet = Packet(packet.sequence, ok.encode(self.capabilities))
+            if self._is_tracked:
+                changed = ok_for_client(payload, read_ok(payload), 0, False, False)
+                if changed is not None:
+                    packet = Packet(packet.sequence, changed)
         elif is_error(payload):
             self.phase = LoginPhase.REFUSED
         passed = authentication.from_source(packet)

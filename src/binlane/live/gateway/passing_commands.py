@@ -93,6 +93,8 @@ class PassingCommands(CommandReader):
         records, under_way = passed.records, passed.under_way
         is_known = self._passes_known and passed.execution and passed.step != STEP_IDLE
         self._source.go_on(passed, Role.JUDGED if is_known else Role.PASSES)
+        if not is_known and not self._source.is_idle:
+            self.judge.passed()  # the last one is under way
         if records or under_way is not None or passed.ended is not None:
             self._repeat(records, under_way, passed.ended)
         if is_known:
@@ -157,4 +159,6 @@ class PassingCommands(CommandReader):
         self._commands += count + run
         if self.is_judged:
             self._counts.verdicts[Pass] += count
+            if count:
+                self.judge.passed()
             self._counts.verdicts[RunVerdict] += run

@@ -78,6 +78,7 @@ _EVENT_MAX: Final = 16
 _PADDING: Final = 64
 _MODULE: Final = "passing"
 _NUMBERS_FEW: Final = 64
+_LOOKS_LEFT_OUT_MAX: Final = 2
 _TYPES: Final = Struct(f"<{NUMBER - TYPES}q")
 _RECORD: Final = Struct("<IIQQ")
 """A record's length, number, insert id and place."""
@@ -375,7 +376,6 @@ class PumpedSocket(asyncio.Transport):
     """
 
     def __init__(self, pump: Pump, connected: socket.socket, protocol: asyncio.Protocol) -> None:
-        super().__init__()
         self.pump = pump
         self._protocol = protocol
         self._unsent = bytearray()
@@ -523,7 +523,12 @@ class PumpedSocket(asyncio.Transport):
         self.pump.let_go(self)
         self.number = -1
         self.socket.close()
-        self._protocol.connection_lost(error)
+        protocol, self._protocol = self._protocol, _NOBODY
+        protocol.connection_lost(error)
+
+
+_NOBODY: Final = asyncio.Protocol()
+"""Protocol of connections that are over: with their own they would be left to the garbage collector."""
 
 
 def _do_nothing(_connection: PumpedSocket, _given: object) -> None:
@@ -546,10 +551,16 @@ class _WaitingSelector(selectors.EpollSelector):
     """
 
     waits: Callable[[int], None] | None = None
+    _left_out = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for events, as selectors do."""
         if self.waits is not None:
+            # One event brings about several callbacks, one behind the other: they go before another look.
+            if timeout is not None and timeout <= 0 and self._left_out < _LOOKS_LEFT_OUT_MAX:
+                self._left_out += 1
+                return []
+            self._left_out = 0
             self.waits(-1 if timeout is None else max(0, ceil(1000 * timeout)))
             timeout = 0
         return super().select(timeout)

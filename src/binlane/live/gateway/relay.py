@@ -43,7 +43,8 @@ from binlane.live.gateway.judge import (
     Judge,
     Verdict,
 )
-from binlane.live.gateway.login import Login, LoginPhase, LoginRules
+from binlane.live.gateway.judged_commands import BEFORE_LOGIN
+from binlane.live.gateway.login import Login, LoginPhase, LoginRules, by_nobody
 from binlane.live.gateway.own_replies import OwnExchange, OwnReplies
 from binlane.live.gateway.passing_commands import PassingCommands
 from binlane.live.gateway.phase import DEAF, Phase, PhaseEvent
@@ -54,7 +55,7 @@ from binlane.live.gateway.relay_questions import (
     Following,
     Judging,
     Learning,
-    Starting,
+    Resetting,
     StatementQuestion,
 )
 from binlane.live.gateway.reply_follower import ReplyFollower
@@ -276,12 +277,18 @@ class Relay(PassingCommands):
             self._move(PhaseEvent.ENDED)
 
     def forget(self) -> None:
-        """Let go of the bytes of both sides: the session is over, whoever may still hold it."""
+        """Let go of the bytes of both sides, and of the judge: the session is over, whoever may still hold it.
+
+        What holds the session itself would leave it to the garbage collector.
+        """
         self._frames.data.clear()
         self._to_client.clear()
         self._to_source.clear()
         self._exchange = self._prepared = self.question = None
-        self._statements.prepared.clear()
+        self._own, self._source, self._statements = BEFORE_LOGIN
+        self._follow_ups.clear()
+        self._login.is_judged = by_nobody
+        self.judge = NOBODY
 
     # The login ------------------------------------------------------------------------------------
 
@@ -333,8 +340,6 @@ class Relay(PassingCommands):
             self._follow_ups.append(Entering(to_client))
         else:
             self._to_client.append(to_client)
-        if self.is_judged:
-            self._follow_ups.append(Starting(is_reset=False))
         self._settle()
 
     def _command_rules(self) -> CommandRules:
@@ -356,8 +361,8 @@ class Relay(PassingCommands):
         self._move(PhaseEvent.ENDED)
 
     def go_on(self) -> None:
-        """Go on where the session has begun, or the work behind a command is done."""
-        self._take(Starting, Following)
+        """Go on where the session was reset, or the work behind a command is done."""
+        self._take(Resetting, Following)
         self._settle()
 
     def hand_on(self, text: str | None = None) -> None:

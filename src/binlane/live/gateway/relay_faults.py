@@ -88,9 +88,9 @@ class GuardedJudge:
         """Same as in `Judge`; with a fault it stays unknown how statements are read."""
         await self._waited("learning how its statements are read", self._judge.learn())
 
-    async def start(self, *, is_reset: bool) -> None:
+    async def reset(self) -> None:
         """Same as in `Judge`."""
-        await self._waited("the session's start", self._judge.start(is_reset=is_reset))
+        await self._waited("the session's reset", self._judge.reset())
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Same as in `Judge`."""
@@ -129,6 +129,10 @@ class GuardedJudge:
             self._judge.repeat(statements, ended)
         except Exception as fault:  # noqa: BLE001 - as above
             self._stumble(fault, "following statements that have passed")
+
+    def passed(self) -> None:
+        """Same as in `Judge`."""
+        self._judge.passed()
 
     def go_on(self, text: str, effect: object = None) -> None:
         """Same as in `Judge`."""

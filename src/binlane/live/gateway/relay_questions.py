@@ -23,14 +23,8 @@ class Entering:
 
 
 @dataclass(frozen=True, slots=True)
-class Starting:
-    """Ask the judge to prepare the session on the source.
-
-    Attributes:
-        is_reset: The session was reset, and is not new.
-    """
-
-    is_reset: bool
+class Resetting:
+    """Tell the judge that the session was reset, and may have another user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +102,7 @@ Question = (
     | BinlogDump
     | BinlogDumpGtid
     | Entering
-    | Starting
+    | Resetting
     | Learning
     | Cutting
     | Judging

@@ -63,7 +63,7 @@ class GatewaySettings:
     tls_key: Path | None = None
     tls_names: tuple[str, ...] = ()
     max_connections: int = 100
-    logins_max: int = 20
+    logins_max: int = 32
     login_timeout_s: float = 10.0
     connect_timeout_s: float = 10.0
     drain_timeout_s: float = 5.0

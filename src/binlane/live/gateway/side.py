@@ -9,7 +9,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from binlane.live.gateway.pump import PumpedSocket, pumped
 from binlane.live.gateway.tls import TlsError, TlsLayer, TlsRole
@@ -31,6 +31,29 @@ Receiver = Callable[[bytes], None]
 """Takes bytes as they arrive, and none at the end, however that came."""
 
 
+def keep_alive(connection: socket.socket) -> None:
+    """Send what is written at once, and notice a peer that lost its power: it sends no end either.
+
+    Args:
+        connection: Socket of a connection, or of a listener, whose connections have the same.
+    """
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if connection.family != socket.AF_UNIX:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for option, value in _KEEP_ALIVE:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def named(address: Any) -> tuple[str, int]:
+    """Give the host and the port of an address, as sockets have it.
+
+    Args:
+        address: Address of an IPv4 or IPv6 socket.
+    """
+    # A link-local address has its interface behind it.
+    return str(address[0]).partition("%")[0], int(address[1])
+
+
 def nothing() -> None:
     """Done where nobody waits."""
 
@@ -50,10 +73,11 @@ class Side(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._receiver: Receiver | None = None
         self._kept = bytearray()
-        self._arrived = asyncio.Event()
-        self._takes = asyncio.Event()
-        self._takes.set()
-        self._has_ended = self._is_lost = False
+        self._peer: tuple[str, int] | None = None
+        # Of those who wait for bytes, and for a peer that takes them: mostly nobody does.
+        self._reader: asyncio.Future[None] | None = None
+        self._writers: list[asyncio.Future[None]] = []
+        self._has_ended = self._is_lost = self._is_closed = False
         self.is_congested = self.is_paused = False
         self.freed: Callable[[], None] = nothing
         self._tls: TlsLayer | None = None
@@ -61,20 +85,17 @@ class Side(asyncio.Protocol):
         self.failure = ""
 
     @classmethod
-    def of(cls, connected: socket.socket) -> Side:
+    def of(cls, connected: socket.socket, peer: tuple[str, int] | None = None) -> Side:
         """One side over a connection.
 
         Args:
             connected: Socket of the connection, which the side closes.
+            peer: Address and port of the peer, where they are known.
         """
         side = cls()
-        connected.setblocking(False)  # the standard library's
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if connected.family != socket.AF_UNIX:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            # Notice a peer that lost its power: it sends nothing more, and no end either.
-            for option, value in _KEEP_ALIVE:
-                connected.setsockopt(socket.IPPROTO_TCP, option, value)
+        side._peer = peer
+        if connected.gettimeout() != 0:
+            connected.setblocking(False)  # the standard library's
         side.connection_made(pumped(connected, side))
         return side
 
@@ -95,7 +116,7 @@ class Side(asyncio.Protocol):
             self._receiver(data)
             return
         self._kept += data
-        self._arrived.set()
+        self._wake_reader()
         if len(self._kept) > _KEPT_MAX:
             self.pause(is_paused=True)
 
@@ -109,19 +130,18 @@ class Side(asyncio.Protocol):
         del exc
         self._is_lost = True
         self.is_congested = False
-        self._takes.set()
+        self._wake_writers()
         self._end()
         self.freed()
 
     def pause_writing(self) -> None:
         """The peer takes no more for now."""
         self.is_congested = True
-        self._takes.clear()
 
     def resume_writing(self) -> None:
         """The peer takes bytes again."""
         self.is_congested = False
-        self._takes.set()
+        self._wake_writers()
         self.freed()
 
     # Calls of sessions ----------------------------------------------------------------------------
@@ -129,7 +149,7 @@ class Side(asyncio.Protocol):
     @property
     def peer(self) -> tuple[str, int] | None:
         """Address and port of a TCP connection; None if it is gone already."""
-        return self._address("peername")
+        return self._peer or self._address("peername")
 
     @property
     def here(self) -> tuple[str, int] | None:
@@ -203,8 +223,8 @@ class Side(asyncio.Protocol):
     async def read(self) -> bytes:
         """Some bytes; none at the end, however it came."""
         while not self._kept and not self._has_ended:
-            self._arrived.clear()
-            await self._arrived.wait()
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
         return self._take()
 
     def write(self, data: bytes | memoryview) -> None:
@@ -240,13 +260,18 @@ class Side(asyncio.Protocol):
 
     async def drain(self) -> None:
         """Wait while the peer takes no bytes; errors as of `send`."""
-        if self.is_congested:
-            await self._takes.wait()
+        while self.is_congested:
+            takes = asyncio.get_running_loop().create_future()
+            self._writers.append(takes)
+            await takes
         if self._is_lost:
             raise ConnectionResetError("the connection is lost")
 
     def close(self) -> None:
         """Close, once the sent data is on its way; a peer that takes nothing is not waited for."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         if self._tls is not None and not self._is_lost and not self.failure:
             self._there.write(self._tls.end())
         waits = self._there.get_write_buffer_size()
@@ -266,8 +291,17 @@ class Side(asyncio.Protocol):
 
     def _address(self, of: str) -> tuple[str, int] | None:
         name = self._there.get_extra_info(of)
-        # A link-local address has its interface behind it.
-        return None if name is None else (str(name[0]).partition("%")[0], int(name[1]))
+        return None if name is None else named(name)
+
+    def _wake_reader(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    def _wake_writers(self) -> None:
+        writers, self._writers = self._writers, []
+        for takes in writers:
+            if not takes.done():
+                takes.set_result(None)
 
     def _decrypt(self, tls: TlsLayer, data: bytes) -> bytes:
         """Decrypt bytes from the wire; return none before TLS has begun and after its end."""
@@ -298,6 +332,6 @@ class Side(asyncio.Protocol):
         if self._has_ended:
             return
         self._has_ended = True
-        self._arrived.set()
+        self._wake_reader()
         if self._receiver is not None:
             self._receiver(b"")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from ipaddress import ip_address
 from typing import Any, Final
 
 from binlane.client.account import seal, tls_context
@@ -23,7 +27,7 @@ from binlane.live.gateway.login import LoginRules
 from binlane.live.gateway.port_counts import LoginOutcome, PortCounts
 from binlane.live.gateway.relay import Relay
 from binlane.live.gateway.settings import GatewaySettings, TlsMode
-from binlane.live.gateway.side import Side
+from binlane.live.gateway.side import Side, keep_alive, named
 from binlane.live.gateway.tls import TlsRole
 from binlane.live.gateway.warning_limiter import WarningLimiter
 from binlane.log.codec.packets.framing import frame
@@ -32,16 +36,17 @@ from binlane.log.codec.packets.replies import ErrPacket
 _TOO_MANY_ERRNO: Final = 1040
 # The source's answer to a login that a client did not begin.
 _LEAVE_TIMEOUT_S: Final = 2.0
+_UNDER_WAY: Final = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN))
+"""Errors of a connection that is waited for."""
+
+_Address = tuple[int, tuple[Any, ...] | str]
+"""Family and address of a socket."""
 
 logger = logging.getLogger(__name__)
 
 
 class Gateway:
-    """The port; `start` it, and `stop` it.
-
-    Attributes:
-        tls: The port's certificate and key, for clients that come from now on; None offers no TLS.
-    """
+    """The port; `start` it, and `stop` it."""
 
     def __init__(
         self,
@@ -59,21 +64,42 @@ class Gateway:
             tls: TLS of the port, as in the attribute.
             crowd: The processes that serve the port; None for this one alone.
         """
-        self.tls = tls
         self._crowd = crowd or ClientCounts()
         self._settings = settings
         self._handler = handler
         self._listener: PortListener | None = None
         self._source_role: TlsRole | None = None
+        self._source_at = _local_address(settings)
         self._clients: dict[asyncio.Task[None], GatewaySession | None] = {}
         self._lobby = Lobby(
             sessions_max=settings.max_connections,
             places=min(settings.logins_max, settings.max_connections),
             waiting_max=settings.max_connections,
+            timeout_s=settings.login_timeout_s,
             crowd=self._crowd,
         )
         self._told = WarningLimiter()
+        self.tls = tls
         self._counts = PortCounts()
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """The port's certificate and key, for clients that come from now on; None offers no TLS."""
+        return None if self._client_role is None else self._client_role.context
+
+    @tls.setter
+    def tls(self, context: ssl.SSLContext | None) -> None:
+        settings = self._settings
+        is_local = settings.source_socket is not None
+        self._client_role = None if context is None else TlsRole(context=context, is_server=True)
+        self._rules = LoginRules(
+            offers_tls=context is not None,
+            requires_tls=settings.tls is TlsMode.REQUIRED,
+            source_is_local=is_local,
+            source_ssl_mode=settings.source_ssl_mode,
+            checks_account=is_local,
+            seal=seal,
+        )
 
     @property
     def port(self) -> int:
@@ -100,6 +126,7 @@ class Gateway:
             places=min(self._settings.logins_max, settings.max_connections),
             waiting_max=settings.max_connections,
         )
+        self._lobby.timeout_s = settings.login_timeout_s
 
     def hurry(self) -> None:
         """Wait for nobody any more while the port stops."""
@@ -161,23 +188,32 @@ class Gateway:
         await asyncio.gather(*self._clients, return_exceptions=True)
         self._told.close()
 
-    def _accept(self, connection: socket.socket) -> None:
+    def _accept(self, connection: socket.socket, address: Any) -> None:
+        host, port = named(address)
         try:
-            client = Side.of(connection)
+            client = Side.of(connection, (host, port))
         except OSError:  # gone already
             connection.close()
             return
-        peer = client.peer
-        if peer is None:  # likewise
-            client.close()
-            return
-        host, port = peer
-        task = asyncio.create_task(self._serve(client, host, f"{host}:{port}"))
+        guest = Guest(host, client.has_gone)
+        source = None
+        if self._source_at is not None and self._lobby.enter_at_once(guest):
+            # Its task begins in the event loop's next turn: the source greets meanwhile.
+            source = None if guest.is_refused else self._connect_at_once(self._source_at, client)
+        task = asyncio.create_task(self._serve(client, guest, f"{host}:{port}", source))
+        guest.task = task
         self._clients[task] = None
         self._tell_crowd()
-        task.add_done_callback(self._forget)
+        task.add_done_callback(partial(self._forget, guest, client, source))
 
-    def _forget(self, task: asyncio.Task[None]) -> None:
+    def _forget(
+        self, guest: Guest, client: Side, source: Side | None, task: asyncio.Task[None]
+    ) -> None:
+        if task.cancelled():  # perhaps before it has begun
+            self._lobby.leave(guest)
+            client.close()
+            if source is not None:
+                source.close()
         del self._clients[task]
         self._tell_crowd()
         if not task.cancelled() and task.exception() is not None:
@@ -186,27 +222,34 @@ class Gateway:
     def _tell_crowd(self) -> None:
         self._crowd.tell(clients=len(self._clients), sessions=self._lobby.sessions)
 
-    async def _serve(self, client: Side, host: str, peer: str) -> None:
-        seconds = self._settings.login_timeout_s
-        deadline: asyncio.Timeout | None = None
+    async def _serve(self, client: Side, guest: Guest, peer: str, source: Side | None) -> None:
+        seconds, task = self._settings.login_timeout_s, guest.task
+        assert task is not None, "this is it"
         try:
-            async with asyncio.timeout(seconds) as deadline:
-                await self._let_in(client, Guest(host, deadline, client.has_gone), peer)
-        except OSError as error:  # TimeoutError is one
+            await self._let_in(client, guest, peer, source)
+        except OSError as error:
             error.with_traceback(None)
-            if deadline is None or not deadline.expired():
-                logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
-            elif not client.has_gone():
+            logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
+        except asyncio.CancelledError:
+            if not guest.is_turned_out or task.uncancel():
+                raise
+            if not client.has_gone():
                 self._counts.logins[LoginOutcome.TOO_LATE] += 1
-                named = {"peer": peer}
                 self._told.warn(
-                    "%s: no login in %g s, or others waited", peer, seconds, extra=named
+                    "%s: no login in %g s, or others waited", peer, seconds, extra={"peer": peer}
                 )
         finally:
             client.close()
 
-    async def _let_in(self, client: Side, guest: Guest, peer: str) -> None:
-        """Relay for a client, once it is its turn and while it is there."""
+    async def _let_in(self, client: Side, guest: Guest, peer: str, source: Side | None) -> None:
+        """Relay for a client, once it is its turn and while it is there.
+
+        Args:
+            client: Connection of the client, which has been accepted.
+            guest: The same client, as the lobby sees it.
+            peer: Address of the client, for messages.
+            source: Connection to the source; None where there is none yet.
+        """
         lobby = self._lobby
         try:
             if not await lobby.enter(guest):
@@ -218,7 +261,7 @@ class Gateway:
                 )
                 await client.send(frame(_too_many(), 0))
                 return
-            source = await self._connect(client)
+            source = source or await self._connect(client)
             if source is None:
                 self._counts.logins[LoginOutcome.NO_SOURCE] += 1
                 await client.send(frame(_cannot_connect(self._settings), 0))
@@ -234,26 +277,36 @@ class Gateway:
         settings = self._settings
         try:
             async with asyncio.timeout(settings.connect_timeout_s):
-                side = Side.of(await _connection(settings))
-                if settings.source_proxy_protocol:
-                    side.write(_proxy_header(client))
-                return side
+                connection = await _connection(settings)
         except (OSError, TimeoutError) as error:
             self._told.warn("source %s cannot be reached: %s", _source(settings), error)
             return None
+        return self._source_side(connection, client)
+
+    def _connect_at_once(self, at: _Address, client: Side) -> Side | None:
+        """Connect to a source on this machine; None where it has to be waited for, or cannot be reached."""
+        try:
+            connection = _connected_at_once(at)
+            return None if connection is None else self._source_side(connection, client)
+        except OSError:
+            return None  # another try says the reason
+
+    def _source_side(self, connection: socket.socket, client: Side) -> Side:
+        side = Side.of(connection)
+        if self._settings.source_proxy_protocol:
+            side.write(_proxy_header(client))
+        return side
 
     async def _relay(self, client: Side, source: Side, guest: Guest, peer: str) -> None:
         lobby = self._lobby
 
         def logged_in() -> None:
             self._counts.logins[LoginOutcome.ADMITTED] += 1
-            guest.deadline.reschedule(None)
             lobby.log_in(guest)
             self._tell_crowd()
 
-        relay = Relay(self._rules(), counts=self._counts)
-        if self.tls is not None:
-            client.tls_role = TlsRole(context=self.tls, is_server=True)
+        relay = Relay(self._rules, counts=self._counts)
+        client.tls_role = self._client_role
         source.tls_role = self._source_role
         session = GatewaySession(
             Sides(client, source, peer),
@@ -262,9 +315,8 @@ class Gateway:
             logged_in=logged_in,
             told=self._told,
         )
-        task = asyncio.current_task()
-        assert task is not None, "sessions run in tasks"
-        self._clients[task] = session
+        assert guest.task is not None, "this is it"
+        self._clients[guest.task] = session
         is_broken = False
         try:
             await session.run()
@@ -291,18 +343,6 @@ class Gateway:
                 self._tell_crowd()
             elif self._is_open:
                 await self._take_leave(session)
-
-    def _rules(self) -> LoginRules:
-        settings = self._settings
-        is_local = settings.source_socket is not None
-        return LoginRules(
-            offers_tls=self.tls is not None,
-            requires_tls=settings.tls is TlsMode.REQUIRED,
-            source_is_local=is_local,
-            source_ssl_mode=settings.source_ssl_mode,
-            checks_account=is_local,
-            seal=seal,
-        )
 
     def _source_tls(self) -> TlsRole | None:
         """TLS role of the sessions at the source; None where it is at a Unix socket.
@@ -342,6 +382,57 @@ def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
     )
 
 
+def _local_address(settings: GatewaySettings) -> _Address | None:
+    """Give the address of a source on this machine; None for others, and for names, which are looked up."""
+    if settings.source_socket is not None:
+        return socket.AF_UNIX, settings.source_socket
+    found = _numbers(settings)
+    if len(found) != 1 or not ip_address(settings.source_host).is_loopback:
+        return None
+    ((family, address),) = found
+    return family, address
+
+
+def _numbers(settings: GatewaySettings) -> Sequence[_Address]:
+    """Give the addresses of a source that is named by number; none for others."""
+    at = (settings.source_host, settings.source_port)
+    try:
+        # A number is looked up nowhere, and so needs no thread that waits.
+        found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return ()
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def _connected_at_once(at: _Address) -> socket.socket | None:
+    """Connect to a source on this machine, which is done when the call returns; None where it has to be waited for.
+
+    Args:
+        at: Address of a source on this machine.
+
+    Raises:
+        OSError: If it cannot be reached.
+    """
+    family, address = at
+    connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        if family != socket.AF_UNIX:
+            # It is not asked if it is still there: it has the power of this machine.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        error = connection.connect_ex(address)
+        if error == errno.EINPROGRESS:
+            error = connection.connect_ex(address)
+    except BaseException:
+        connection.close()
+        raise
+    if not error:
+        return connection
+    connection.close()
+    if error in _UNDER_WAY:
+        return None
+    raise OSError(error, os.strerror(error))
+
+
 async def _connection(settings: GatewaySettings) -> socket.socket:
     """A connection to the source.
 
@@ -350,15 +441,13 @@ async def _connection(settings: GatewaySettings) -> socket.socket:
     """
     if settings.source_socket is not None:
         return await _connected(socket.AF_UNIX, settings.source_socket)
-    at = (settings.source_host, settings.source_port)
-    try:
-        # A number is looked up nowhere, and so needs no thread that waits.
-        found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except socket.gaierror:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(*at, type=socket.SOCK_STREAM)
+    found = _numbers(settings)
+    if not found:
+        at = (settings.source_host, settings.source_port)
+        named = await asyncio.get_running_loop().getaddrinfo(*at, type=socket.SOCK_STREAM)
+        found = [(family, address) for family, _, _, _, address in named]
     error = OSError(f"{settings.source_host} has no address")
-    for family, _, _, _, address in found:
+    for family, address in found:
         try:
             return await _connected(family, address)
         except OSError as one:
@@ -366,10 +455,19 @@ async def _connection(settings: GatewaySettings) -> socket.socket:
     raise error
 
 
-async def _connected(family: int, address: tuple[Any, ...] | str) -> socket.socket:
-    connection = socket.socket(family, socket.SOCK_STREAM)
+def _new_socket(family: int) -> socket.socket:
+    connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
-        connection.setblocking(False)  # the standard library's
+        keep_alive(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+async def _connected(family: int, address: tuple[Any, ...] | str) -> socket.socket:
+    connection = _new_socket(family)
+    try:
         await asyncio.get_running_loop().sock_connect(connection, address)
     except BaseException:
         connection.close()

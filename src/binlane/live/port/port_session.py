@@ -13,6 +13,7 @@ planned, which makes rows of it, and the session is followed anew behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from binlane.live.gateway.answers import RowsAnswer
@@ -37,13 +38,15 @@ from binlane.live.port.followed import Followed
 from binlane.live.port.followed_session import FollowedSession
 from binlane.live.port.live_catalog import LiveCatalog
 from binlane.live.port.long_statements import LongTexts
-from binlane.live.port.port_parts import FindParts
+from binlane.live.port.port_parts import FindParts, PortParts
 from binlane.live.port.unread import NotFollowed, Unread, only_reads_diagnostics
 from binlane.log.codec.format import flavor_of
 from binlane.log.codec.packets.results import ResultSet
 from binlane.statements.session.session import Session
 from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tokens import LONG
+
+_VERSIONS_MAX: Final = 16
 
 
 class Relayed(NotFollowed):
@@ -124,6 +127,11 @@ class OutOfStep:
         self.followed.end_tracking()
 
 
+@lru_cache(_VERSIONS_MAX)
+def _dialect(server_version: str) -> Dialect:
+    return Dialect(flavor=flavor_of(server_version).value)
+
+
 _Phase = Relayed | Unread | Followed | OutOfStep
 
 
@@ -139,14 +147,19 @@ class PortSession:
     Args:
         client: The session on the source.
         find_parts: Gives the state that all sessions of the port share.
+        known: That state, where it is known; None where it has to be asked for.
     """
 
-    def __init__(self, client: HandlerSession, find_parts: FindParts) -> None:
+    def __init__(
+        self, client: HandlerSession, find_parts: FindParts, known: PortParts | None = None
+    ) -> None:
         self._client = client
         self._find_parts = find_parts
-        self._dialect = Dialect(flavor=flavor_of(client.server_version).value)
+        self._dialect = _dialect(client.server_version)
         self._long_texts = LongTexts()
-        self._enter(self._unread())
+        phase = self._unread()
+        phase.shared = known
+        self._enter(phase)
 
     # Phases ---------------------------------------------------------------------------------------
 
@@ -231,10 +244,9 @@ class PortSession:
         if followed is not None:
             await followed.learn()
 
-    async def start(self, *, is_reset: bool) -> None:
+    async def reset(self) -> None:
         """Begin anew: the session's state is asked for when its first statement needs it."""
-        if is_reset:
-            await self.ended()
+        await self.ended()
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Give the verdict on a command; the source is asked for unknown objects and values.
@@ -287,6 +299,11 @@ class PortSession:
         if isinstance(self._phase, Followed):
             self._phase.repeat(statements, ended)
 
+    def passed(self) -> None:
+        """Note that statements have passed unseen, of which nothing more is known."""
+        if isinstance(self._phase, Unread):
+            self._phase.has_passed = True
+
     def go_on(self, text: str, effect: object = None) -> None:
         """Follow a statement that has passed unseen, and is under way."""
         if isinstance(self._phase, Followed):
@@ -321,5 +338,6 @@ class PortSession:
         """End the session: its temporary tables and locks are gone at the source."""
         await self._phase.ended()
         self._long_texts.forget()
-        if not isinstance(self._phase, Relayed):
+        phase = self._phase
+        if not (isinstance(phase, Relayed) or (isinstance(phase, Unread) and phase.is_new)):
             self._enter(self._unread())

@@ -123,6 +123,11 @@ class Unread(NotFollowed):
             one.logging_mode is LoggingMode.STATEMENT for one in shared.definitions()
         )
 
+    @property
+    def is_new(self) -> bool:
+        """True if nothing has run that may have left anything behind."""
+        return not (self.has_passed or self.hides_tables)
+
     async def find_parts(self) -> PortParts | None:
         """Give the state that sessions share; None where the source was not set up to be judged.
 
@@ -170,7 +175,6 @@ class Unread(NotFollowed):
         terms = None if self.shared is None else self.shared.holds_all_rows
         if terms is None or not terms():
             return None
-        self.has_passed = True
         return Unseen(is_plain=True, terms=terms)
 
     async def concern_nobody(

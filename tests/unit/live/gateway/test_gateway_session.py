@@ -278,7 +278,7 @@ def test_a_judge_follows_its_session_to_the_end() -> None:
     judge = RecordingJudge(after=after)
 
     async def work(talk: _Talk) -> None:
-        assert judge.calls == ["start"]
+        assert judge.calls == []
         await talk.says(_query("INSERT"))
         await talk.answers(frame(OkPacket(affected_rows=1).encode(OFFERED), 1))
         assert followed == ["then"]
@@ -301,7 +301,7 @@ def test_a_fault_of_the_judge_does_not_end_the_session() -> None:
     async def work(talk: _Talk) -> None:
         assert await talk.says(_query("INSERT")) == _query("INSERT")
         assert await talk.answers(frame(OkPacket().encode(OFFERED), 1)) == frame(OK, 1)
-        assert judge.calls == ["start", "judge", "stumbled", "unjudged"]
+        assert judge.calls == ["judge", "stumbled", "unjudged"]
 
     _talk(work, judge)
 

@@ -34,7 +34,7 @@ from binlane.live.gateway.relay_questions import (
     Judging,
     Learning,
     Question,
-    Starting,
+    Resetting,
     StatementQuestion,
 )
 from binlane.log.codec.packets.commands import encode_query
@@ -122,8 +122,7 @@ class Judged:
         assert told == replace(login, head=head).encode()
         relay.from_source(frame(self.ok(), 2))
         relay.take_to_client()
-        assert relay.question == Starting(is_reset=False)
-        relay.go_on()
+        assert relay.question is None
 
     def ok(self, status: ServerStatus = ServerStatus.AUTOCOMMIT, **fields: Any) -> bytes:
         """An OK packet of the source, with session state."""
@@ -217,7 +216,7 @@ def test_source_without_a_session_tracker_is_not_asked_for_it() -> None:
     assert relay.judge is NOBODY
 
 
-def test_commands_wait_for_the_beginning() -> None:
+def test_commands_wait_for_the_login() -> None:
     judged = Judged()
     relay = Relay()
     relay.find_judge = lambda: judged.judge
@@ -234,10 +233,8 @@ def test_commands_wait_for_the_beginning() -> None:
     relay.from_source(frame(b"\xfeother\0", 2))
     relay.from_client(_query("DO 2")[3:] + b"")
     assert relay.take_to_source() == b""
-    relay.from_source(frame(judged.ok(), 4))
-    assert relay.take_to_source() == b""
     assert judged.judge.statements == []
-    relay.go_on()
+    relay.from_source(frame(judged.ok(), 4))
     assert relay.take_to_source() == _query("DO 1")
     relay.from_source(frame(judged.ok(), 1))
     assert relay.take_to_source() == _query("DO 2")
@@ -518,7 +515,7 @@ def test_session_that_is_reset_begins_again(command: Command) -> None:
         first = 3
     assert judged.says(_query("DO 1")) == b""
     assert judged.answers(judged.ok(), first=first) == frame(judged.for_client(), first)
-    assert judged.relay.question == Starting(is_reset=True)
+    assert judged.relay.question == Resetting()
     assert judged.relay.user == ("other" if command == Command.CHANGE_USER else "app")
     judged.relay.go_on()
     assert judged.relay.take_to_source() == _query("DO 1")
@@ -532,7 +529,7 @@ def test_user_that_is_refused_changes_nothing() -> None:
     judged.says(frame(bytes((Command.CHANGE_USER,)) + b"other\0\0\0", 0))
     judged.answers(ERR)
     assert judged.relay.user == "app"
-    assert judged.relay.question == Starting(is_reset=True)
+    assert judged.relay.question == Resetting()
 
 
 def _prepare(judged: Judged, text: str, statement_id: int, parameters: int) -> None:

@@ -28,15 +28,16 @@ class Visit:
         self.task = asyncio.create_task(self._visit(host))
 
     async def _visit(self, host: str) -> None:
+        self.guest = Guest(host, lambda: self.has_gone, asyncio.current_task())
         try:
-            async with asyncio.timeout(60) as deadline:
-                self.guest = Guest(host, deadline, lambda: self.has_gone)
-                if not await self._lobby.enter(self.guest):
-                    self.outcome = "refused"
-                    return
-                self.outcome = "placed"
-                await self._ends.wait()
-        except TimeoutError:
+            if not await self._lobby.enter(self.guest):
+                self.outcome = "refused"
+                return
+            self.outcome = "placed"
+            await self._ends.wait()
+        except asyncio.CancelledError:
+            if not self.guest.is_turned_out:
+                raise
             self.outcome = "turned out"
         finally:
             self._lobby.leave(self.guest)
@@ -66,9 +67,18 @@ def outcomes(visits: list[Visit]) -> list[str]:
 Story = Callable[[Lobby], Coroutine[Any, Any, None]]
 
 
-def tell(story: Story, *, sessions: int = 10, places: int = 2, waiting: int = 3) -> None:
+def tell(
+    story: Story,
+    *,
+    sessions: int = 10,
+    places: int = 2,
+    waiting: int = 3,
+    timeout_s: float = 60.0,
+) -> None:
     async def with_lobby() -> None:
-        lobby = Lobby(sessions_max=sessions, places=places, waiting_max=waiting)
+        lobby = Lobby(
+            sessions_max=sessions, places=places, waiting_max=waiting, timeout_s=timeout_s
+        )
         try:
             await story(lobby)
         finally:
@@ -156,3 +166,28 @@ def test_sessions_are_limited_with_those_who_log_in() -> None:
         assert outcomes(await visits(lobby, "a")) == ["placed"]
 
     tell(story, sessions=2)
+
+
+def test_a_login_that_takes_too_long_is_turned_out() -> None:
+    async def story(lobby: Lobby) -> None:
+        first, second, waiting = await visits(lobby, "a", "a", "a")
+        lobby.log_in(first.guest)
+        lobby.timeout_s = 60.0
+        await settled()
+        later = await visits(lobby, "b")
+        await asyncio.sleep(0.1)
+        assert outcomes([first, second, waiting]) == ["placed", "turned out", "turned out"]
+        assert outcomes(later) == ["placed"]
+
+    tell(story, timeout_s=0.05)
+
+
+def test_a_shorter_time_for_logins_holds_for_those_who_come() -> None:
+    async def story(lobby: Lobby) -> None:
+        slow = await visits(lobby, "a")
+        lobby.timeout_s = 0.01
+        quick = await visits(lobby, "b")
+        await asyncio.sleep(0.1)
+        assert outcomes([*slow, *quick]) == ["placed", "turned out"]
+
+    tell(story)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import socket
 import struct
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -1239,3 +1241,66 @@ def _rows(count: int, length: int = 3) -> bytes:
     heads = [ColumnDefinition(name="c")]
     rows = [["r" * length]] * count
     return frames(encode_result_set(heads, rows, capabilities=_BASE), 1)
+
+
+@pytest.mark.parametrize("build", _FORMS)
+def test_a_session_leaves_nothing_to_the_garbage_collector(
+    build: Build | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        judge = RecordingJudge(verdict=lambda _: PASS, unseen_now=Unseen(is_plain=True))
+        talk = Talk(_BASE, judge)
+        await talk.begin()
+        await talk.passes(talk.client, talk.source, frame(encode_query("SELECT 1"), 0))
+        await talk.passes(talk.source, talk.client, frame(OkPacket().encode(_BASE), 1))
+        parts = (talk.session, talk.relay, talk.sides.client, talk.sides.source)
+        held = [weakref.ref(each) for each in parts]
+        del parts
+        talk.client.close()
+        await asyncio.wait_for(talk.running, _TIMEOUT_S)
+        assert judge.has_passed is (build is not None)
+        talk.sides.client.close()
+        talk.sides.source.close()
+        talk.source.close()
+        vars(talk).clear()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert [each() for each in held] == [None] * len(held)
+
+    with form(build, monkeypatch):
+        gc.collect()
+        gc.disable()
+        try:
+            asyncio.run(run())
+        finally:
+            gc.enable()
+
+
+@pytest.mark.parametrize("build", _FORMS)
+def test_callbacks_without_end_do_not_keep_sessions_waiting(
+    build: Build | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        talk = Talk(_BASE)
+        loop = asyncio.get_running_loop()
+        is_over = False
+
+        def again() -> None:
+            if not is_over:
+                loop.call_soon(again)
+
+        again()
+        await talk.begin()
+        for _ in range(20):
+            await talk.passes(talk.client, talk.source, frame(encode_query("SELECT 1"), 0))
+            await talk.passes(talk.source, talk.client, frame(OkPacket().encode(_BASE), 1))
+        is_over = True
+        talk.client.close()
+        await asyncio.wait_for(talk.running, _TIMEOUT_S)
+        talk.sides.client.close()
+        talk.sides.source.close()
+        talk.source.close()
+        await asyncio.sleep(0.01)
+
+    with form(build, monkeypatch):
+        asyncio.run(asyncio.wait_for(run(), _TIMEOUT_S))

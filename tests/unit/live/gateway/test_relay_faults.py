@@ -103,11 +103,11 @@ def test_a_question_behind_a_statement_that_the_source_refuses() -> None:
 
 def test_what_waits_for_the_source() -> None:
     guarded, judge, told = _guarded(
-        learn=_fails_later, start=_fails_later, ended=_fails_later, shown=_fails_later
+        learn=_fails_later, reset=_fails_later, ended=_fails_later, shown=_fails_later
     )
     result = ResultSet(("c",), ((b"1",),), ServerStatus.AUTOCOMMIT)
     asyncio.run(guarded.learn())
-    asyncio.run(guarded.start(is_reset=True))
+    asyncio.run(guarded.reset())
     assert asyncio.run(guarded.shown("SHOW STATUS", result)) == RowsAnswer(
         result.heads, result.rows
     )

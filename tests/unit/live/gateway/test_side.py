@@ -9,7 +9,7 @@ from weakref import ref
 
 import pytest
 
-from binlane.live.gateway.side import Side
+from binlane.live.gateway.side import Side, keep_alive
 
 _TIMEOUT_S = 20.0
 _MORE_THAN_A_SOCKET_TAKES = 4 << 20
@@ -151,6 +151,7 @@ def test_peer_that_is_lost() -> None:
 def test_a_peer_that_is_silent_is_asked_whether_it_is_there() -> None:
     async def run() -> None:
         server = socket.create_server(("127.0.0.1", 0))
+        keep_alive(server)
         there = socket.create_connection(server.getsockname())
         connection, _ = server.accept()
         side = Side.of(connection)

@@ -73,7 +73,6 @@ async def session(
         source=source, definitions=definitions or (STATEMENTS, ROWS), is_set_up=is_set_up
     )
     judge = PortSession(client, port.find_parts)
-    await judge.start(is_reset=False)
     try:
         yield Conversation(judge, client, source), port
     finally:
@@ -260,7 +259,6 @@ async def test_a_shape_that_one_session_has_run_is_known_in_another_one() -> Non
         other = FakeClient(thread_id=8)
         other.values |= {"@@pseudo_thread_id": "8", "@@timestamp": "1800000001.5"}
         talk = Conversation(PortSession(other, port.find_parts), other, port.source)
-        await talk.judge.start(is_reset=False)
         await talk.run("UPDATE items SET v = 'x' WHERE id = 2")
         text = INSERT.format("other")
         # The state of the session is looked up first; from then on its statements are known.
@@ -631,7 +629,7 @@ async def test_a_source_that_cannot_be_asked_is_told_to_the_client() -> None:
 async def test_a_reset_session_is_unread_again() -> None:
     async with session() as (client, port):
         await client.run(INSERT.format(1), client.wrote(insert_id=1))
-        await client.judge.start(is_reset=True)
+        await client.judge.reset()
         assert client.judge.reading is None
         assert not client.judge.hides_gtids
         assert await client.run("SELECT 1") == PASS

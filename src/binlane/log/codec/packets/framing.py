@@ -78,6 +78,11 @@ class PacketSplitter:
         self._first_sequence = 0
 
     @property
+    def is_empty(self) -> bool:
+        """True if no bytes of a packet wait for the rest of it."""
+        return not self._buffer and not self._parts
+
+    @property
     def pending(self) -> bytes:
         """The bytes behind the last whole frame."""
         return bytes(self._buffer)

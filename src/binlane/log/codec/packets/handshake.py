@@ -36,6 +36,8 @@ _SCRAMBLE_HEAD: Final = 8
 _SCRAMBLE_TAIL_MIN: Final = 13
 _GREETING_FLAGS: Final = Struct("<HBHHB6sI")
 _RESPONSE_HEAD: Final = Struct("<IIB19sI")
+SSL_REQUEST_LENGTH: Final = _RESPONSE_HEAD.size
+"""Bytes of the head of a login."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
