@@ -8,7 +8,7 @@ and their brackets is decoded and given to that, unless all of it stays.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.ddl_texts import DdlReader
 from binlane.binlogs.routing.event_roles import event_roles
 from binlane.binlogs.routing.numbered_texts import CONTEXTS, NumberedTexts, larger
 from binlane.binlogs.routing.password_hashing import password_groups
@@ -26,6 +26,7 @@ from binlane.binlogs.routing.query_events import NO_TABLES, confined
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name
+from binlane.binlogs.routing.run_ddl import BinlogDdl, RunDdl
 from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.routing.run_xa import XA_SHAPES, RunXa, XaStates
 from binlane.binlogs.routing.session_format import (
@@ -35,7 +36,7 @@ from binlane.binlogs.routing.session_format import (
     odd_queries,
     statement_groups,
 )
-from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
+from binlane.binlogs.routing.table_bits import TableBits
 from binlane.binlogs.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
@@ -53,7 +54,6 @@ from binlane.log.kernels.load import kernels
 from binlane.names import TableName
 from binlane.positions import Position
 from binlane.statements.scope.definition import Definition
-from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_statements import logged_statement
 
 _THREAD_AND_TIME: Final = bytes(8)
@@ -80,9 +80,9 @@ class _Views:
     asks: bool = False
     has_tables_info: bool = False
     converts: bool = False
-    links: TableLinks = NO_LINKS
     memory: Memory | None = None
-    keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
+    tables: TableBits = field(init=False)
+    ddl: BinlogDdl = field(init=False)
     verdicts: Numbers = field(
         default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
     )
@@ -90,6 +90,16 @@ class _Views:
     xa: XaStates = field(default_factory=XaStates)
     cuts: dict[int, PayloadCut] = field(default_factory=dict)
     made: MadeBodies = field(default_factory=MadeBodies)
+
+    def __post_init__(self) -> None:
+        """Begin without tables and statements."""
+        self.tables = TableBits(self.definition.scope)
+        self.ddl = BinlogDdl(self.definition)
+
+
+def _never(group: int, memory: Memory) -> Memory:
+    """The memory behind a group for which there is a verdict."""
+    raise AssertionError((group, memory))
 
 
 class SpanRouter:
@@ -101,6 +111,7 @@ class SpanRouter:
             scoped before lacks objects, and asks for statements on them.
         has_tables_info: True if files of the binlogs may have Query events with tables info; those
             of other forms are for the reference, but for the brackets of groups.
+        rereads_log: True if the log can be read again where a table comes into a scope.
 
     Attributes:
         statements: The groups of the run that was read last with a change that a session had logged
@@ -113,7 +124,9 @@ class SpanRouter:
         memories: Sequence[Memory] = (),
         *,
         has_tables_info: bool = False,
+        rereads_log: bool = False,
     ) -> None:
+        self._rereads_log = rereads_log
         self._views = [_Views(one, one.scope.is_unscoped) for one in definitions]
         for view, memory in zip(self._views, memories, strict=False):
             view.asks = view.is_whole and bool(memory.left_out)
@@ -121,6 +134,8 @@ class SpanRouter:
         self.statements: list[int] = []
         self._passwords: list[int] = []
         self._xa: RunXa | None = None
+        self._ddl: RunDdl | None = None
+        self._ddl_reader = DdlReader()
         self._groups: RunGroups
         self._takes_all = not has_tables_info and all(
             view.is_whole and not view.asks for view in self._views
@@ -172,11 +187,14 @@ class SpanRouter:
                 self._resolve_all(run)
                 self._find_packed(groups)
         self._xa = self._xa_of(run) if is_any else None
+        self._ddl = self._ddl_of(groups) if is_any else None
         if has_statements:
             is_told = self._are_read(run) & self._texts.is_told[self._text_numbers(run)]
-            queries = odd_queries(run, is_told)
+            is_ddl = run.events[layout.EVENT_MAP] == lay.DDL
+            queries = odd_queries(run, is_told | is_ddl)
+            ddl = [] if self._ddl is None else self._ddl.told
             self.statements = sorted(
-                {*_groups_with(run, is_told), *statement_groups(groups, queries)}
+                {*_groups_with(run, is_told), *statement_groups(groups, queries), *ddl}
             )
             self._passwords = password_groups(run, queries)
 
@@ -223,7 +241,7 @@ class SpanRouter:
             payloads = np.flatnonzero(is_payload)
             run.events[layout.EVENT_BITMAP, payloads] = np.arange(payloads.shape[0])
             for view in self._views if payloads.shape[0] else ():
-                view.made.forget(payloads.shape[0])
+                view.made.forget(payloads.shape[0], 0)
         for event in np.flatnonzero(is_packed).tolist():
             is_text = run.events.item(layout.EVENT_TYPE, event) == EventType.QUERY_COMPRESSED
             shape = groups.statement_shape(event) if is_text else groups.payload_shape(event)
@@ -241,6 +259,25 @@ class SpanRouter:
                         view.verdicts[lay.ACTION, number] = lay.UNJUDGED
             run.events[layout.EVENT_MAP, event] = lay.UNREAD if number is None else number
         return True
+
+    def _ddl_of(self, groups: RunGroups) -> RunDdl | None:
+        """The statements on objects that are alone in their groups; None if there are none."""
+        run = groups.run
+        payloads = 0
+        if not self._keeps_all:
+            last = run.groups.item(layout.GROUP_END, -1)
+            types = run.events[layout.EVENT_TYPE, :last]
+            payloads = int(np.count_nonzero(self._roles[types] == lay.PACKED))
+        ddl = RunDdl(run, self._roles, self._ddl_reader, payloads)
+        if not ddl.texts:
+            return None
+        has_rows = groups.is_any(lay.HAS_MAPS)
+        has_others = bool(self.groups_judged(run))
+        for view in self._views:
+            if not view.is_whole:
+                view.made.forget(payloads, len(ddl.texts))
+                view.ddl.begin(ddl, view.made, has_others=has_others, has_rows=has_rows)
+        return ddl
 
     def _xa_of(self, run: RawRun) -> RunXa | None:
         """The XA transactions of a run; None if there are none."""
@@ -264,7 +301,25 @@ class SpanRouter:
             is_read = np.isin(roles, (lay.QUERY, lay.VARIABLE, lay.PACKED))
             is_odd |= (roles == lay.OTHER) | (is_read & (numbers == lay.UNREAD))
             is_odd |= self._for_reference(binlogs, roles, numbers)
-        return sorted({*_groups_with(run, is_odd), *self._passwords})
+        return sorted({*_groups_with(run, is_odd), *self._passwords, *self._odd_ddl(binlogs)})
+
+    def _odd_ddl(self, binlogs: Sequence[RoutedBinlog]) -> set[int]:
+        """The groups of statements on objects that are for `route` in one of the binlogs as they are."""
+        if self._ddl is None:
+            return set()
+        odd: set[int] = set()
+        for view, binlog in zip(self._views, binlogs, strict=True):
+            self._know(view, binlog.has_tables_info, binlog.memory)
+            if view.converts or (view.is_whole and view.asks):
+                return set(self._ddl.groups)
+            if not view.is_whole:
+                odd.update(view.ddl.odd(binlog.memory))
+        return odd
+
+    @property
+    def ddl_groups(self) -> list[int]:
+        """The groups of the run that was read last with statements that may change objects alone."""
+        return [] if self._ddl is None else self._ddl.groups
 
     def groups_judged(self, run: RawRun) -> list[int]:
         """The groups of a run that was read with what is judged anew when a binlog's memory changes."""
@@ -314,6 +369,8 @@ class SpanRouter:
     def _learn_tables(self, tables: list[KnownTable]) -> None:
         if tables is not self._tables:
             self._tables, self._tables_seen = tables, 0
+            for view in self._views:
+                view.tables.forget()
         for number in range(self._tables_seen, len(tables)):
             name = table_name(tables[number].table_map)
             if number >= self._table_names.shape[0]:
@@ -323,9 +380,7 @@ class SpanRouter:
             self._wanted[number] = 0
             for view in self._views:
                 scope = view.definition.scope
-                if number >= view.keep.shape[0]:
-                    view.keep = larger(view.keep)
-                view.keep[number] = _table_bits(name, scope, view.links)
+                view.tables.learn(name)
                 self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
 
@@ -342,14 +397,8 @@ class SpanRouter:
             view.memory = memory
             if not is_same:
                 view.verdicts[lay.ACTION, self._texts.is_judged] = lay.UNJUDGED
-                view.made.places[:] = 0
-        links = memory.links
-        if links is view.links:
-            return
-        view.links = links
-        for number, table in enumerate(self._tables[: self._tables_seen]):
-            name = table_name(table.table_map)
-            view.keep[number] = _table_bits(name, view.definition.scope, view.links)
+                view.made.forget_payloads()
+        view.tables.know(memory.links)
 
     def mapped(
         self, run: RawRun, groups: range, tables: Collection[TableName]
@@ -476,6 +525,10 @@ class SpanRouter:
             view.xa.know(self._xa, binlog)
             view.has_xa = self._xa is not None
         stop, is_whole = groups.stop, view.is_whole
+        if self._ddl is not None and view.converts and not is_whole:
+            view.ddl.leave()
+        elif self._ddl is not None and not is_whole:
+            view.ddl.decide(groups, memory)
         if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
             held = self._passwords[bisect_left(self._passwords, first) :][:1]
@@ -505,8 +558,9 @@ class SpanRouter:
         following = told[lay.NEXT_GROUP]
         is_all = following == run.groups.shape[1]
         behind, prepared = memory, None
-        if memory.empty_tables:
-            behind = self._memory_behind(run, range(first, following), memory)
+        if memory.empty_tables or (self._ddl is not None and not is_whole):
+            reached = binlog.reached if self._rereads_log else None
+            behind = self.memory_behind(number, range(first, following), memory, reached)
         if view.has_xa:
             prepared, behind = view.xa.behind(binlog, behind, partial(_mapped_in, run))
         part = BinlogPart(
@@ -524,7 +578,7 @@ class SpanRouter:
             omissions=(
                 (self._omissions(range(first, following)) if self.statements else ())
                 if is_whole
-                else _texts_left(told)
+                else (*_texts_left(told), *self._ddl_omissions(view, range(first, following)))
             ),
         )
         return part, status
@@ -538,16 +592,38 @@ class SpanRouter:
         groups = range(*self._state[[lay.NEXT_GROUP, lay.LAST_GROUP]].tolist())
         view.made.make(self._groups, groups, number, view.cuts[number])
 
-    def _memory_behind(self, run: RawRun, groups: range, memory: Memory) -> Memory:
-        """A binlog's memory behind groups of rows, but for XA transactions."""
-        tables = self.mapped(run, groups, memory.empty_tables)
-        return memory.with_rows(tables) if tables else memory
+    def memory_behind(
+        self,
+        place: int,
+        groups: range,
+        memory: Memory,
+        reached: Position | None,
+        by_reference: Callable[[int, Memory], Memory] = _never,
+    ) -> Memory:
+        """A binlog's memory behind groups of rows and of statements on objects, but for XA transactions.
+
+        Args:
+            place: Place of the binlog in the sequence.
+            groups: The groups.
+            memory: Its memory before them.
+            reached: Position of the source before them; None where nobody asks for it.
+            by_reference: Gives the memory behind one of them that is for `route` after all.
+        """
+        run, view = self._groups.run, self._views[place]
+        if self._ddl is None or view.is_whole:
+            tables = self.mapped(run, groups, memory.empty_tables)
+            return memory.with_rows(tables) if tables else memory
+        return view.ddl.behind(groups, memory, partial(self.mapped, run), by_reference, reached)
 
     def _omissions(self, groups: range) -> tuple[tuple[Omission, int], ...]:
         """The changes of some groups that were logged as statements; other ones ask for `route`."""
         statements = self.statements
         number = bisect_left(statements, groups.stop) - bisect_left(statements, groups.start)
         return ((LOGGED_AS_STATEMENT, number),) if number else ()
+
+    def _ddl_omissions(self, view: _Views, groups: range) -> tuple[tuple[Omission, int], ...]:
+        """The parts of statements on objects in some groups that are left out."""
+        return () if self._ddl is None else tuple(view.ddl.omissions(groups))
 
     def _copy(self, run: RawRun, view: _Views, planned: Planned) -> int:
         wanted = int(run.groups[layout.GROUP_END, -1])
@@ -560,7 +636,7 @@ class SpanRouter:
         texts = self._texts.arrays(self._table_names)
         room = self._out, self._actions
         made = view.made
-        bits = view.keep, view.verdicts, view.xa.states, made.places, made.data
+        bits = view.tables.keep, view.verdicts, view.xa.states, made.places, made.data
         return int(kernels().copy_groups(arrays, bits, texts, planned, room, self._state))
 
 
@@ -584,17 +660,3 @@ def _groups_with(run: RawRun, is_meant: npt.NDArray[np.bool_]) -> list[int]:
     sums = np.concatenate([[0], np.cumsum(is_meant)])
     counts = sums[run.groups[layout.GROUP_END]] - sums[run.groups[layout.GROUP_FIRST]]
     return [int(number) for number in np.flatnonzero(counts)]
-
-
-def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
-    """Give a binlog's bits for a table, as `route_layout` has them."""
-    if scope.is_unscoped:
-        return lay.KEEP
-    bits = 0
-    if scope.includes(name):
-        bits = lay.KEEP if links.knows(scope.key(name)) else lay.KEEP | lay.UNKNOWN
-    if danger := dangers(links, scope).get(scope.key(name)):
-        bits |= lay.MERGE if danger.by_any else 0
-        bits |= lay.PARENT if danger.by_delete else 0
-        bits |= lay.UPDATED_PARENT if danger.by_update else 0
-    return bits

@@ -1,0 +1,250 @@
+"""Statements of a log that may change objects, each read once: by its bytes, or by those of others like it.
+
+The context of DDL has the number of its transaction, which differs each time and bears on nothing:
+it is no part of a statement's key. Statements on one table each, which differ in its name alone, are
+one template: what the first one says of its table, the others say of theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from binlane.binlogs.routing.session_format import is_logged_as_statement
+from binlane.binlogs.routing.texts import TEXT_MAX
+from binlane.log.codec.buffer import Reader
+from binlane.log.codec.format import Format
+from binlane.log.codec.query import QueryCompressedEvent, QueryEvent
+from binlane.log.codec.status_vars import (
+    DDL_LOGGED_WITH_XID,
+    GTID_FLAGS,
+    decode_status_vars,
+    encode_status_vars,
+)
+from binlane.log.codec.types import ChecksumAlgorithm, Flavor
+from binlane.names import TableName
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.logged_statements import (
+    is_about_rows_only,
+    logged_statement,
+    may_hold_password,
+)
+from binlane.statements.sql.parser.reserved_words import reserved_words
+from binlane.statements.sql.servers import Dialect
+
+KEPT_MAX: Final = 4096
+"""Statements and contexts that are kept; of more all are forgotten."""
+THREAD_AND_TIME: Final = 8
+"""Bytes of a QUERY's body before its context, which bear on nothing."""
+PLAIN: Final = Format(
+    server_version="",
+    flavor=Flavor.MARIADB,
+    checksum=ChecksumAlgorithm.NONE,
+    post_header_lengths=b"",
+)
+"""Format of bodies without anything of their log."""
+
+_POST_HEADER: Final = 13
+_NUMBER: Final = 8
+_NO_NUMBER: Final = bytes(_NUMBER)
+_XID: Final = 129
+_WORD: Final = rb"[A-Za-z][0-9A-Za-z]*[0-9_][0-9A-Za-z_]*|`[0-9A-Za-z_$]+`"
+_ON_ONE_TABLE: Final = re.compile(
+    rb"((?:CREATE(?: OR REPLACE)? TABLE(?: IF NOT EXISTS)?|DROP TABLE(?: IF EXISTS)?"
+    rb"|ALTER TABLE|TRUNCATE(?: TABLE)?) )(?:(%b)\.)?(%b)(?![0-9A-Za-z_$.`@\x80-\xff])"
+    % (_WORD, _WORD),
+    re.IGNORECASE,
+)
+# Beside what may name other tables: a name with a dot, and what comes with links between tables.
+_MAY_NAME_OTHERS: Final = re.compile(rb"\.|REFERENCES|UNION|CONSTRAINT|/\*M?!", re.IGNORECASE)
+_MAY_LINK: Final = re.compile(rb"REFERENCES|UNION", re.IGNORECASE)
+_OF_SERVERS: Final = frozenset(
+    ("mysql", "sys", "information_schema", "performance_schema", "binlane")
+)
+_OWN_PREFIX: Final = "binlane"
+
+
+class Name(NamedTuple):
+    """The one table of a statement.
+
+    Attributes:
+        table: The table.
+        written: The name as the text has it, its database included.
+    """
+
+    table: TableName
+    written: bytes
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class DdlText:
+    """A statement that may change objects.
+
+    Attributes:
+        body: Event of the statement, without thread, time, and number of its transaction.
+        facts: Facts of the statement's text.
+        number_at: Place of the transaction's number in the context; -1 without one.
+        is_told: True if a log of rows would not hold the statement as such.
+        may_link: True if it may make links between tables.
+        name: The statement's one table; None if it is no template's.
+        template: The first statement that differs from it in its table's name alone; None for one
+            that is alone.
+    """
+
+    body: QueryEvent
+    facts: StatementFacts
+    number_at: int
+    is_told: bool
+    may_link: bool
+    name: Name | None = None
+    template: DdlText | None = None
+
+
+_Key = tuple[bytes, bytes, bool]
+
+
+class DdlReader:
+    """Reads the statements of runs that may change objects, as far as it knows what they are."""
+
+    def __init__(self) -> None:
+        self._texts: dict[_Key, DdlText | None] = {}
+        self._templates: dict[tuple[bytes | bool, ...], DdlText] = {}
+        self._contexts: dict[bytes, int] = {}
+        self._places: dict[int, tuple[int, ...]] = {}
+
+    def text(self, data: bytes, *, is_compressed: bool) -> DdlText | None:
+        """The statement of a QUERY event, by the event's body; None if it is for the reference.
+
+        Raises:
+            CodecError: If the event's context or its text is damaged.
+        """
+        end = _POST_HEADER + (data[11] | data[12] << 8)
+        context, at = self._without_number(data[_POST_HEADER:end])
+        key = context, data[8:11] + data[end:], is_compressed
+        if key in self._texts:
+            return self._texts[key]
+        head = bytes(THREAD_AND_TIME) + data[8:13] + context
+        found = self._read(head + data[end:], at, is_compressed=is_compressed)
+        if len(self._texts) >= KEPT_MAX:
+            self._texts.clear()
+        self._texts[key] = found
+        return found
+
+    def _without_number(self, context: bytes) -> tuple[bytes, int]:
+        """A context without the number of its transaction, and the number's place; -1 without one.
+
+        Raises:
+            CodecError: If the context is damaged.
+        """
+        for at in self._places.get(len(context), ()):
+            cut = context if at < 0 else context[:at] + _NO_NUMBER + context[at + _NUMBER :]
+            if self._contexts.get(cut) == at:
+                return cut, at
+        variables = decode_status_vars(context)
+        at, place = -1, 0
+        for each in variables:
+            if each.code in (_XID, DDL_LOGGED_WITH_XID):
+                at = place + 1
+            place += len(encode_status_vars((each,)))
+        cut = context if at < 0 else context[:at] + _NO_NUMBER + context[at + _NUMBER :]
+        if len(self._contexts) >= KEPT_MAX:
+            self._contexts.clear()
+            self._places.clear()
+        self._contexts[cut] = at
+        self._places[len(context)] = tuple({*self._places.get(len(context), ()), at})
+        return cut, at
+
+    def _read(self, data: bytes, number_at: int, *, is_compressed: bool) -> DdlText | None:
+        kind = QueryCompressedEvent if is_compressed else QueryEvent
+        body = kind.decode(Reader(data), PLAIN)
+        query = body.query
+        if len(query) > TEXT_MAX or is_about_rows_only(query) or may_hold_password(query):
+            return None
+        if any(each.code == GTID_FLAGS for each in decode_status_vars(body.status_vars)):
+            return None
+        parts = None if is_compressed else _one_table(body)
+        if parts is None:
+            return _of_facts(body, logged_statement(body).facts(), number_at)
+        name, key = parts
+        template = self._templates.get(key)
+        if template is not None:
+            return _like(template, body, name, number_at)
+        found = _of_facts(body, logged_statement(body).facts(), number_at)
+        if _is_about(found.facts, name):
+            if len(self._templates) >= KEPT_MAX:
+                self._templates.clear()
+            found.name = name
+            self._templates[key] = found.template = found
+        return found
+
+
+def _of_facts(body: QueryEvent, facts: StatementFacts, number_at: int) -> DdlText:
+    return DdlText(
+        body=body,
+        facts=facts,
+        number_at=number_at,
+        is_told=is_logged_as_statement(facts),
+        may_link=_MAY_LINK.search(body.query) is not None,
+    )
+
+
+def _one_table(body: QueryEvent) -> tuple[Name, tuple[bytes | bool, ...]] | None:
+    """The table that a text seems to be about, and the rest of the event; None if more may be named."""
+    query = body.query
+    found = _ON_ONE_TABLE.match(query)
+    if found is None or not query.isascii() or not body.database.isascii():
+        return None
+    tail = query[found.end() :]
+    if _MAY_NAME_OTHERS.search(tail):
+        return None
+    head, given, table = found.groups()
+    words = [_plain(word) for word in (given, table) if word is not None]
+    if None in words:
+        return None
+    *of, name = map(str, words)
+    database = of[0] if of else body.database.decode()
+    if not database or database.lower() in _OF_SERVERS or name.lower().startswith(_OWN_PREFIX):
+        return None
+    written = query[found.end(1) : found.end()]
+    key = (head, given or b"", written[-1:] == b"`", tail, body.status_vars, body.database)
+    return Name(TableName(database, name), written), (*key, body.error_code.to_bytes(2, "big"))
+
+
+def _plain(word: bytes) -> str | None:
+    """The name that a word stands for; None if it may be another word than a name."""
+    text = word.decode()
+    if text[0] == "`":
+        return text[1:-1]
+    return None if text.upper() in reserved_words(Dialect()) else text
+
+
+def _is_about(facts: StatementFacts, name: Name) -> bool:
+    """True if a statement is about one table alone, whose name stands where it seems to."""
+    effects, tables = facts.effects, facts.tables
+    if effects.stopped_at is not None or effects.writes != (name.table,) or len(tables) != 1:
+        return False
+    beside = (effects.reads, effects.databases, effects.objects, effects.calls, effects.renames)
+    if any(beside) or effects.drops not in ((), effects.writes):
+        return False
+    if facts.functions or facts.body_functions or effects.is_temporary:
+        return False
+    (use,) = tables
+    written = facts.text[use.offset : use.offset + use.length]
+    return use.name == name.table and written == name.written.decode()
+
+
+def _like(template: DdlText, body: QueryEvent, name: Name, number_at: int) -> DdlText:
+    """A statement that differs from a template's first one in its table's name alone."""
+    before = template.facts.effects
+    tables = (name.table,)
+    effects = replace(before, writes=tables, drops=tables if before.drops else ())
+    return DdlText(
+        body=body,
+        facts=replace(template.facts, effects=effects),
+        number_at=number_at,
+        is_told=template.is_told,
+        may_link=template.may_link,
+        name=name,
+        template=template,
+    )

@@ -1,0 +1,303 @@
+"""The statements of a run that may change objects, and what becomes of them in one binlog, as kernels take it.
+
+Such a statement is alone in its group, behind a GTID. What a binlog makes of it stands in arrays, so
+that its group is copied, or left out, in one pass with those around it; what it does to the binlog's
+memory is followed for all statements of a part at once. A part ends behind a statement that bears
+on what comes behind it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import is_
+from typing import Final
+
+import numpy as np
+
+from binlane.binlogs.routing.ddl_texts import DdlReader, DdlText
+from binlane.binlogs.routing.ddl_verdicts import (
+    DdlVerdict,
+    DdlVerdicts,
+    MemoryFollower,
+    changes_links,
+    what_decides,
+)
+from binlane.binlogs.routing.payload_cuts import MadeBodies
+from binlane.binlogs.routing.routed_group import Omission
+from binlane.binlogs.routing.routing_memory import Memory
+from binlane.log.codec.format import HEADER_LENGTH
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.raw import RawRun
+from binlane.log.grouping.scanner import Small
+from binlane.log.kernels import layout
+from binlane.log.kernels import route_layout as lay
+from binlane.names import TableName
+from binlane.positions import AnyGtid, Position
+from binlane.statements.scope.definition import Definition
+
+_GTID: Final = int(EventType.GTID)
+_LEAST: Final = 14
+"""Bytes of the shortest body of a QUERY."""
+_FLAGS_AT: Final = HEADER_LENGTH + 12
+_HAS_COMMIT_ID: Final = 2
+_IS_XA: Final = 0xC0
+_HAS_PHASES: Final = 2 | 4 | 8
+"""Bits of a GTID by which an ALTER is begun, committed or rolled back on its own."""
+
+Mapped = Callable[[range, frozenset[TableName]], frozenset[TableName]]
+"""Gives those of some tables that have maps in some groups of the run."""
+
+
+class RunDdl:
+    """The statements of a run that may change objects, and that are alone in their groups.
+
+    Args:
+        run: The run; the index of its events receives the numbers of the statements.
+        roles: The roles of the run's types of events in routing.
+        reader: Reads the statements.
+        first: The number of the first statement among what has bodies of its own.
+
+    Attributes:
+        run: The run.
+        first: The number of the first statement.
+        groups: The numbers of their groups, in order.
+        texts: The statements.
+
+    Raises:
+        CodecError: If a statement's context or its text is damaged.
+    """
+
+    def __init__(self, run: RawRun, roles: Small, reader: DdlReader, first: int) -> None:
+        self.run = run
+        self.first = first
+        self.groups: list[int] = []
+        self.texts: list[DdlText] = []
+        self._places: list[tuple[int, int]] = []
+        for group, event, is_compressed in _lone_statements(run, roles):
+            start = run.events.item(layout.EVENT_OFFSET, event) + HEADER_LENGTH
+            end = run.events.item(layout.EVENT_END, event)
+            if end - start < _LEAST:
+                continue
+            text = reader.text(run.data[start:end].tobytes(), is_compressed=is_compressed)
+            if text is not None:
+                run.events[layout.EVENT_MAP, event] = lay.DDL
+                run.events[layout.EVENT_BITMAP, event] = first + len(self.texts)
+                self.groups.append(group)
+                self.texts.append(text)
+                self._places.append((start, end))
+
+    def numbers(self, groups: range) -> range:
+        """The numbers of the statements in some groups, from 0."""
+        start = bisect_left(self.groups, groups.start)
+        return range(start, bisect_left(self.groups, groups.stop, start))
+
+    def body(self, number: int) -> bytes:
+        """The body of the event of a statement."""
+        start, end = self._places[number]
+        return self.run.data[start:end].tobytes()
+
+    def query(self, number: int) -> QueryEvent:
+        """The event of a statement, decoded."""
+        event = self.run.groups.item(layout.GROUP_FIRST, self.groups[number]) + 1
+        body = self.run.event(event).body
+        assert isinstance(body, QueryEvent), "it is a statement"
+        return body
+
+    @property
+    def told(self) -> list[int]:
+        """Groups with a change that a session had logged as a statement."""
+        return [group for group, text in zip(self.groups, self.texts, strict=True) if text.is_told]
+
+
+def _lone_statements(run: RawRun, roles: Small) -> Iterator[tuple[int, int, bool]]:
+    """Group and event of each statement that nobody has a number for, and if it is compressed."""
+    first, end = run.groups[layout.GROUP_FIRST], run.groups[layout.GROUP_END]
+    groups = np.flatnonzero(end - first == 2)
+    heads = first[groups]
+    types = run.events[layout.EVENT_TYPE]
+    is_meant = np.isin(roles[types[heads]], (lay.GTID, lay.MYSQL_GTID))
+    is_meant &= roles[types[heads + 1]] == lay.QUERY
+    is_meant &= run.events[layout.EVENT_MAP, heads + 1] == lay.UNREAD
+    groups, heads = groups[is_meant], heads[is_meant]
+    at = run.events[layout.EVENT_OFFSET, heads].astype(np.int64) + _FLAGS_AT
+    flags = run.data[at]
+    extra_at = at + 1 + 8 * (flags & _HAS_COMMIT_ID != 0)
+    has_extra = extra_at < run.events[layout.EVENT_END, heads]
+    extra = np.where(has_extra, run.data[np.where(has_extra, extra_at, 0)], 0)
+    is_odd = (types[heads] == _GTID) & ((flags & _IS_XA != 0) | (extra & _HAS_PHASES != 0))
+    is_compressed = types[heads + 1] == EventType.QUERY_COMPRESSED
+    kept = ~is_odd
+    yield from zip(
+        groups[kept].tolist(),
+        (heads[kept] + 1).tolist(),
+        is_compressed[kept].tolist(),
+        strict=True,
+    )
+
+
+class BinlogDdl:
+    """The part that one scoped binlog has of a run's statements on objects.
+
+    Args:
+        definition: Definition of the binlog to route to.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._verdicts = DdlVerdicts(definition)
+        self._run: RunDdl
+        self._made: MadeBodies
+        self._found: list[DdlVerdict | None] = []
+        self._decided: range = range(0)
+        self._deciding: tuple[object, ...] = ()
+        self._has_end = False
+
+    def begin(self, run: RunDdl, made: MadeBodies, *, has_others: bool, has_rows: bool) -> None:
+        """Take the statements of a run.
+
+        Args:
+            run: The statements.
+            made: Receives the action on each, and the bodies that are made.
+            has_others: True if anything else in the run is judged by what is remembered.
+            has_rows: True if the run has rows.
+        """
+        self._run, self._made = run, made
+        self._has_others, self._has_rows = has_others, has_rows
+        self._found = [None] * len(run.texts)
+        self._decided = range(0)
+
+    def odd(self, memory: Memory) -> list[int]:
+        """The groups of the statements that are for the reference, with a memory as it is."""
+        run = self._run
+        if self._definition.follows_cascades:
+            return run.groups
+        return [
+            group
+            for group, text in zip(run.groups, run.texts, strict=True)
+            if not self._verdicts.is_known(text, memory, run.run.format)
+        ]
+
+    def decide(self, groups: range, memory: Memory) -> None:
+        """Say what becomes of the statements in some groups, up to one that bears on others.
+
+        Args:
+            groups: The groups that the binlog gets next.
+            memory: Routing's memory before them.
+        """
+        numbers = self._run.numbers(groups)
+        links = memory.links
+        deciding = (*what_decides(memory), links.keys, links.unknown, links.is_complete)
+        is_same = bool(self._deciding) and all(map(is_, deciding, self._deciding))
+        is_all = self._has_end or numbers.stop <= self._decided.stop
+        if is_same and is_all and numbers.start in self._decided:
+            return
+        self._deciding, self._has_end, stop = deciding, False, numbers.start
+        for number in numbers:
+            stop = number + 1
+            self._has_end = self._decide(number, memory)
+            if self._has_end:
+                break
+        self._decided = range(numbers.start, stop)
+
+    def leave(self) -> None:
+        """Leave the statements to the reference."""
+        self._decided = range(0)
+        self._made.leave_statements()
+
+    def _decide(self, number: int, memory: Memory) -> bool:
+        """Say what becomes of a statement; True if a part ends behind it."""
+        run, made = self._run, self._made
+        text, column = run.texts[number], run.first + number
+        verdict = None
+        if not self._definition.follows_cascades:
+            verdict = self._verdicts.verdict(text, memory, run.run.format)
+        self._found[number] = verdict
+        if verdict is None:
+            made.decide(column, lay.BY_REFERENCE, ends=True)
+            return True
+        body = b""
+        if verdict.action == lay.PUT_BODY:
+            body = verdict.body(run.body(number), text, self._definition.scope)
+        ends = self._ends(verdict, memory)
+        made.decide(column, verdict.action, ends=ends, body=body)
+        return ends
+
+    def _ends(self, verdict: DdlVerdict, memory: Memory) -> bool:
+        """True if what is behind a statement may be judged otherwise than what is before."""
+        if verdict.objects is not None or self._has_others or changes_links(verdict, memory.links):
+            return True
+        change = verdict.links
+        return self._has_rows and (change is None or bool(change.gone))
+
+    def behind(
+        self,
+        groups: range,
+        memory: Memory,
+        mapped: Mapped,
+        by_reference: Callable[[int, Memory], Memory],
+        reached: Position | None,
+    ) -> Memory:
+        """Give the memory behind some groups of rows and statements on objects.
+
+        Args:
+            groups: The groups.
+            memory: Routing's memory before them.
+            mapped: Gives the tables that have rows in some of them.
+            by_reference: Gives the memory behind one of them for which there is no verdict.
+            reached: Position of the source before the first; None where nobody asks for it.
+        """
+        run, format_ = self._run, self._run.run.format
+        follower = MemoryFollower(memory, self._definition.scope)
+        places = _Places(run.run, groups.start, reached)
+        following = groups.start
+        for number in run.numbers(groups):
+            group = run.groups[number]
+            if self._has_rows and group > following:
+                follower.with_rows(mapped(range(following, group), follower.empty_tables))
+            following = group + 1
+            verdict = self._found[number]
+            if verdict is None:
+                verdict = self._verdicts.verdict(run.texts[number], follower.memory, format_)
+            if verdict is None:
+                memory = by_reference(group, follower.memory)
+                follower = MemoryFollower(memory, self._definition.scope)
+            else:
+                follower.follow(verdict, partial(run.query, number), partial(places.of, group))
+        rest = range(following, groups.stop)
+        if rest and self._has_rows:
+            follower.with_rows(mapped(rest, follower.empty_tables))
+        return follower.memory
+
+    def omissions(self, groups: range) -> Iterator[tuple[Omission, int]]:
+        """The parts of statements in some groups that are left out, with their numbers."""
+        numbers = self._run.numbers(groups)
+        found = [self._found[number] for number in numbers]
+        yield from Counter(
+            one for verdict in found if verdict is not None for one in verdict.omissions
+        ).items()
+
+
+class _Places:
+    """GTIDs of groups of a run, and positions of the source before them, which are asked for in order.
+
+    Args:
+        run: The run.
+        first: Number of the group that the position is before.
+        reached: That position; None where nobody asks for it.
+    """
+
+    def __init__(self, run: RawRun, first: int, reached: Position | None) -> None:
+        self._run = run
+        self._first = first
+        self._reached = reached
+
+    def of(self, group: int) -> tuple[AnyGtid | None, Position | None]:
+        """The GTID of a group, and the position before it."""
+        if self._reached is not None and group > self._first:
+            self._reached = self._run.position_after(self._reached, group, start=self._first)
+            self._first = group
+        return self._run.gtid(group), self._reached

@@ -1,0 +1,70 @@
+"""A binlog's bits for each table of a log, by which kernels decide on its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.numbered_texts import larger
+from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
+from binlane.log.grouping.window import Bytes
+from binlane.log.kernels import route_layout as lay
+from binlane.names import TableName
+from binlane.statements.scope.scope import Scope
+
+
+class TableBits:
+    """The bits of the tables of a log in one binlog, as `route_layout` has them.
+
+    Args:
+        scope: Scope of the binlog.
+
+    Attributes:
+        keep: The bits of each table, by the number of its map.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._links = NO_LINKS
+        self._names: list[TableName] = []
+        self._numbers: dict[TableName, list[int]] = {}
+        self.keep: Bytes = np.zeros(64, np.uint8)
+
+    def forget(self) -> None:
+        """Begin anew, with the tables of another log."""
+        self._names, self._numbers = [], {}
+
+    def learn(self, name: TableName) -> None:
+        """Take the table of the next map."""
+        number = len(self._names)
+        self._names.append(name)
+        self._numbers.setdefault(self._scope.key(name), []).append(number)
+        if number >= self.keep.shape[0]:
+            self.keep = larger(self.keep)
+        self.keep[number] = self._bits(name)
+
+    def know(self, links: TableLinks) -> None:
+        """Take the links between tables as they are before the groups that come next."""
+        before, self._links = self._links, links
+        if links is before or self._scope.is_unscoped:
+            return
+        if links.is_like(before):
+            for name in links.known ^ before.known:
+                for number in self._numbers.get(name, ()):
+                    self.keep[number] = self._bits(self._names[number])
+            return
+        for number, name in enumerate(self._names):
+            self.keep[number] = self._bits(name)
+
+    def _bits(self, name: TableName) -> int:
+        scope, links = self._scope, self._links
+        if scope.is_unscoped:
+            return lay.KEEP
+        bits = 0
+        if scope.includes(name):
+            bits = lay.KEEP if links.knows(scope.key(name)) else lay.KEEP | lay.UNKNOWN
+        if danger := dangers(links, scope).get(scope.key(name)):
+            bits |= lay.MERGE if danger.by_any else 0
+            bits |= lay.PARENT if danger.by_delete else 0
+            bits |= lay.UPDATED_PARENT if danger.by_update else 0
+        return bits
