@@ -120,7 +120,7 @@ class DdlReader:
             CodecError: If the event's context or its text is damaged.
         """
         end = _POST_HEADER + (data[11] | data[12] << 8)
-        context, at = self._without_number(data[_POST_HEADER:end])
+        context, at = self._without_number(context_of(data))
         key = context, data[8:11] + data[end:], is_compressed
         if key in self._texts:
             return self._texts[key]
@@ -177,6 +177,11 @@ class DdlReader:
             found.name = name
             self._templates[key] = found.template = found
         return found
+
+
+def context_of(data: bytes) -> bytes:
+    """The context in the body of a QUERY."""
+    return data[_POST_HEADER : _POST_HEADER + (data[11] | data[12] << 8)]
 
 
 def _of_facts(body: QueryEvent, facts: StatementFacts, number_at: int) -> DdlText:

@@ -7,12 +7,19 @@ reference does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final, NamedTuple
 
-from binlane.binlogs.routing.ddl_texts import KEPT_MAX, PLAIN, THREAD_AND_TIME, DdlText, Name
+from binlane.binlogs.routing.ddl_texts import (
+    KEPT_MAX,
+    PLAIN,
+    THREAD_AND_TIME,
+    DdlText,
+    Name,
+    context_of,
+)
 from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.judging import judge_statement
 from binlane.binlogs.routing.memory_behind import beside_links, links_behind
@@ -37,11 +44,12 @@ from binlane.names import TableName
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.scope.scope import Scope
-from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
 from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.statement_kinds import (
     CREATE_TABLE_KINDS,
     OPEN_ENDED_KINDS,
+    READING_KINDS,
     TABLE_DROPPING_KINDS,
     WRITING_KINDS,
     StatementKind,
@@ -50,6 +58,10 @@ from binlane.statements.sql.tree.definitions import AlterTable, CreateTable
 
 _UNTOLD: Final = OPEN_ENDED_KINDS | WRITING_KINDS | {StatementKind.UNKNOWN}
 _CREATED: Final = CREATE_TABLE_KINDS | {StatementKind.CREATE_TABLE_LIKE}
+_ON_MORE: Final = (
+    _UNTOLD | READING_KINDS | {StatementKind.CREATE_TABLE_SELECT, StatementKind.ALTER_DATABASE}
+)
+"""Statements by which tables may change that they do not name."""
 _HEADER: Final = EventHeader(
     timestamp=0, type_code=EventType.QUERY, server_id=0, length=0, next_position=0, flags=0
 )
@@ -97,6 +109,9 @@ class DdlVerdict:
         objects: Objects that replicas lack behind it, those that may be there, and triggers; None
             if they stay the same.
         known_by: The statement that was judged.
+        makes_outside: True if it makes a table outside of the scope.
+        is_local: True if it bears on no other tables than it names.
+        named: The tables that it names as changed.
     """
 
     action: int
@@ -108,6 +123,9 @@ class DdlVerdict:
     links: SeenTables | None
     objects: tuple[frozenset[StoredObject], ...] | None
     known_by: DdlText
+    makes_outside: bool
+    is_local: bool
+    named: frozenset[TableName]
 
     def of(self, text: DdlText, scope: Scope) -> DdlVerdict:
         """The verdict on another statement of the template."""
@@ -116,20 +134,24 @@ class DdlVerdict:
         assert text.name is not None, "a template has the name of a table"
         table = scope.key(text.name.table)
         before, links = self.facts.effects, self.links
-        drops = (table,) if before.drops else ()
+        tables = (table,)
+        drops = tables if before.drops else ()
         if links is not None:
             seen = None if links.seen is None else table
-            links = SeenTables(seen, drops, (table,) if links.named else ())
+            links = SeenTables(seen, drops, tables if links.named else ())
         return DdlVerdict(
             action=self.action,
             kept=self._kept(text),
             name=text.name,
             has_same_context=self.has_same_context,
             omissions=self.omissions,
-            facts=replace(self.facts, effects=replace(before, writes=(table,), drops=drops)),
+            facts=replace(self.facts, effects=replace(before, writes=tables, drops=drops)),
             links=links,
             objects=self.objects,
             known_by=text,
+            makes_outside=self.makes_outside,
+            is_local=self.is_local,
+            named=frozenset(tables),
         )
 
     def _kept(self, text: DdlText) -> QueryEvent | None:
@@ -150,7 +172,7 @@ class DdlVerdict:
         """
         kept, at = self.kept, text.number_at
         assert kept is not None, "there is another body"
-        context = data[13 : 13 + (data[11] | data[12] << 8)]
+        context = context_of(data)
         if self.has_same_context:
             made = replace(kept, status_vars=context).encode(PLAIN)
         elif at < 0:
@@ -175,10 +197,6 @@ class DdlVerdicts:
         self._deciding: tuple[object, ...] = (None,) * len(what_decides(NOTHING))
         self._verdicts: dict[object, DdlVerdict | None] = {}
 
-    def is_known(self, text: DdlText, memory: Memory, format_: Format) -> bool:
-        """True if there is a verdict on a statement; else the reference must look at it."""
-        return self._found(text, memory, format_) is not None
-
     def verdict(self, text: DdlText, memory: Memory, format_: Format) -> DdlVerdict | None:
         """The verdict on a statement behind some groups; None if the reference must look at it.
 
@@ -187,21 +205,21 @@ class DdlVerdicts:
             memory: Routing's memory of the groups before.
             format_: Format of the FORMAT_DESCRIPTION before it.
         """
-        found = self._found(text, memory, format_)
-        return None if found is None else found.of(text, self._scope)
-
-    def _found(self, text: DdlText, memory: Memory, format_: Format) -> DdlVerdict | None:
-        """The verdict on a statement, or on another one of its template."""
         self._know(memory)
-        known, key = self._verdicts, self._key(text, memory)
+        known = self._verdicts
+        if text in known:
+            return known[text]
+        if len(known) >= KEPT_MAX:
+            known.clear()
+        key = self._key(text, memory)
         if key not in known:
             found = _judged(text, self._definition, memory, format_)
-            if len(known) >= KEPT_MAX:
-                known.clear()
             if key is not text and found is not None and not _stands_for_all(found, text):
                 text.template, key = None, text
             known[key] = found
-        return known[key]
+        found = known[key]
+        known[text] = found = None if found is None else found.of(text, self._scope)
+        return found
 
     def _key(self, text: DdlText, memory: Memory) -> object:
         """The statement, or its template and if its table is in scope."""
@@ -277,7 +295,27 @@ def _judged(
         links=None if text.may_link else _seen_tables(found.facts, scope),
         objects=None if is_same else objects,
         known_by=text,
+        makes_outside=_makes_outside(effects, scope),
+        is_local=_is_local(effects),
+        named=frozenset(map(scope.key, (*effects.writes, *effects.drops, *_renamed(effects)))),
     )
+
+
+def _makes_outside(effects: StatementEffects, scope: Scope) -> bool:
+    if effects.kind not in _CREATED or effects.if_exists or effects.is_temporary:
+        return False
+    return bool(effects.writes) and not scope.includes(effects.writes[0])
+
+
+def _is_local(effects: StatementEffects) -> bool:
+    """True if all that is remembered of other tables than those that a statement names stays."""
+    if effects.stopped_at is not None or effects.dropped_databases:
+        return False
+    return effects.kind not in _ON_MORE
+
+
+def _renamed(effects: StatementEffects) -> Iterator[TableName]:
+    return (name for pair in effects.renames for name in pair)
 
 
 def _seen_tables(facts: StatementFacts, scope: Scope) -> SeenTables | None:
@@ -315,6 +353,8 @@ class MemoryFollower:
         self._memory = memory
         self._scope = scope
         self._known: set[TableName] | None = None
+        self._named_by: tuple[object, ...] = ()
+        self._named = frozenset[TableName]()
 
     @property
     def memory(self) -> Memory:
@@ -357,13 +397,28 @@ class MemoryFollower:
             )
         self._follow_links(verdict)
         memory = self._memory
-        is_made = effects.kind in _CREATED and not (effects.if_exists or effects.is_temporary)
-        is_outside = is_made and bool(effects.writes) and not scope.includes(effects.writes[0])
-        if is_outside or _is_any_known(memory):
+        is_outside = verdict.makes_outside
+        if is_outside or not (verdict.is_local and self._remembered.isdisjoint(verdict.named)):
             is_asked = is_outside and effects.kind is StatementKind.CREATE_TABLE
             body = query() if is_asked else verdict.known_by.body
             gtid, since = place() if is_outside else (None, None)
+            memory = self._memory
             self._memory = beside_links(memory, body, effects, scope, gtid, since=since)
+
+    @property
+    def _remembered(self) -> frozenset[TableName]:
+        """The tables of which anything is remembered beside links, or may be by links."""
+        memory = self._memory
+        by = (*(memory.created, memory.births, memory.left_keys, memory.vacant), memory.links.keys)
+        if not (self._named_by and all(map(is_, by, self._named_by))):
+            self._named_by = by
+            self._named = memory.vacant.union(
+                (one.name for one in memory.created),
+                (one.name for one in memory.births),
+                (table for table, _ in memory.left_keys),
+                (self._scope.key(key.table) for key in memory.links.keys),
+            )
+        return self._named
 
     def _follow_links(self, verdict: DdlVerdict) -> None:
         links, change, known = self._memory.links, verdict.links, self._known
@@ -382,12 +437,6 @@ class MemoryFollower:
         known.difference_update(gone)
         if seen is not None:
             known.add(seen)
-
-
-def _is_any_known(memory: Memory) -> bool:
-    """True if anything beside links is remembered of tables, or may be by links."""
-    is_any = memory.created or memory.births or memory.left_keys or memory.vacant
-    return bool(is_any or memory.links.keys)
 
 
 def _has_links(links: TableLinks, tables: Iterable[TableName]) -> bool:

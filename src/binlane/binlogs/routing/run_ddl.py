@@ -1,6 +1,6 @@
 """The statements of a run that may change objects, and what becomes of them in one binlog, as kernels take it.
 
-Such a statement is alone in its group, behind a GTID. What a binlog makes of it stands in arrays, so
+Such a statement stands behind the GTID of its group, and has at most rows behind it. What a binlog makes of it stands in arrays, so
 that its group is copied, or left out, in one pass with those around it; what it does to the binlog's
 memory is followed for all statements of a part at once. A part ends behind a statement that bears
 on what comes behind it.
@@ -11,13 +11,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from operator import is_
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from binlane.binlogs.routing.ddl_texts import DdlReader, DdlText
+from binlane.binlogs.routing.ddl_texts import DdlReader, DdlText, context_of
 from binlane.binlogs.routing.ddl_verdicts import (
     DdlVerdict,
     DdlVerdicts,
@@ -28,17 +30,19 @@ from binlane.binlogs.routing.ddl_verdicts import (
 from binlane.binlogs.routing.payload_cuts import MadeBodies
 from binlane.binlogs.routing.routed_group import Omission
 from binlane.binlogs.routing.routing_memory import Memory
+from binlane.binlogs.routing.table_bits import TableBits
 from binlane.log.codec.format import HEADER_LENGTH
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.types import EventType
 from binlane.log.grouping.raw import RawRun
-from binlane.log.grouping.scanner import Small
+from binlane.log.grouping.scanner import Numbers, Small
 from binlane.log.kernels import layout
 from binlane.log.kernels import route_layout as lay
 from binlane.names import TableName
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
 
+_BESIDE: Final = (lay.MAP, lay.ROWS, lay.TEXT, lay.LENGTH_TEXT, lay.XID)
 _GTID: Final = int(EventType.GTID)
 _LEAST: Final = 14
 """Bytes of the shortest body of a QUERY."""
@@ -53,11 +57,12 @@ Mapped = Callable[[range, frozenset[TableName]], frozenset[TableName]]
 
 
 class RunDdl:
-    """The statements of a run that may change objects, and that are alone in their groups.
+    """The statements of a run that may change objects, one in a group.
 
     Args:
         run: The run; the index of its events receives the numbers of the statements.
         roles: The roles of the run's types of events in routing.
+        kinds: The kind of each text, by its number.
         reader: Reads the statements.
         first: The number of the first statement among what has bodies of its own.
 
@@ -71,13 +76,15 @@ class RunDdl:
         CodecError: If a statement's context or its text is damaged.
     """
 
-    def __init__(self, run: RawRun, roles: Small, reader: DdlReader, first: int) -> None:
+    def __init__(
+        self, run: RawRun, roles: Small, kinds: Numbers, reader: DdlReader, first: int
+    ) -> None:
         self.run = run
         self.first = first
         self.groups: list[int] = []
         self.texts: list[DdlText] = []
-        self._places: list[tuple[int, int]] = []
-        for group, event, is_compressed in _lone_statements(run, roles):
+        self._places: list[tuple[int, int, int]] = []
+        for group, event, is_compressed in _first_statements(run, roles, kinds):
             start = run.events.item(layout.EVENT_OFFSET, event) + HEADER_LENGTH
             end = run.events.item(layout.EVENT_END, event)
             if end - start < _LEAST:
@@ -88,7 +95,7 @@ class RunDdl:
                 run.events[layout.EVENT_BITMAP, event] = first + len(self.texts)
                 self.groups.append(group)
                 self.texts.append(text)
-                self._places.append((start, end))
+                self._places.append((event, start, end))
 
     def numbers(self, groups: range) -> range:
         """The numbers of the statements in some groups, from 0."""
@@ -97,15 +104,28 @@ class RunDdl:
 
     def body(self, number: int) -> bytes:
         """The body of the event of a statement."""
-        start, end = self._places[number]
+        _, start, end = self._places[number]
         return self.run.data[start:end].tobytes()
 
     def query(self, number: int) -> QueryEvent:
-        """The event of a statement, decoded."""
-        event = self.run.groups.item(layout.GROUP_FIRST, self.groups[number]) + 1
-        body = self.run.event(event).body
-        assert isinstance(body, QueryEvent), "it is a statement"
-        return body
+        """The event of a statement with its own context, but for thread and time."""
+        data = self.body(number)
+        return replace(self.texts[number].body, status_vars=context_of(data))
+
+    def has_maps(self, groups: range) -> bool:
+        """True if some groups have rows."""
+        at = bisect_left(self._mapped, groups.start)
+        return at < len(self._mapped) and self._mapped[at] < groups.stop
+
+    @cached_property
+    def _mapped(self) -> list[int]:
+        """The groups with rows."""
+        run = self.run
+        sums = np.cumsum(run.events[layout.EVENT_TYPE] == EventType.TABLE_MAP)
+        first, end = run.groups[layout.GROUP_FIRST], run.groups[layout.GROUP_END]
+        counts = sums[end - 1] - sums[first]
+        found: list[int] = np.flatnonzero(counts).tolist()
+        return found
 
     @property
     def told(self) -> list[int]:
@@ -113,30 +133,44 @@ class RunDdl:
         return [group for group, text in zip(self.groups, self.texts, strict=True) if text.is_told]
 
 
-def _lone_statements(run: RawRun, roles: Small) -> Iterator[tuple[int, int, bool]]:
-    """Group and event of each statement that nobody has a number for, and if it is compressed."""
+def _first_statements(run: RawRun, roles: Small, kinds: Numbers) -> Iterator[tuple[int, int, bool]]:
+    """Group and event of each statement that nobody has a number for, and if it is compressed.
+
+    Before it, its group has a GTID and maybe a bracket; behind it, rows and their brackets alone.
+    """
     first, end = run.groups[layout.GROUP_FIRST], run.groups[layout.GROUP_END]
-    groups = np.flatnonzero(end - first == 2)
+    last = int(end[-1])
+    types, numbers = run.events[layout.EVENT_TYPE, :last], run.events[layout.EVENT_MAP, :last]
+    roles_of = roles[types]
+    is_query = roles_of == lay.QUERY
+    is_unread = is_query & (numbers == lay.UNREAD)
+    is_bracket = is_query & (numbers >= 0)
+    is_bracket &= kinds[np.where(is_bracket, numbers, 0)] == lay.CONTEXT
+    is_other = ~(is_bracket | np.isin(roles_of, _BESIDE))
+    sums = np.concatenate([[0], np.cumsum(is_other)])
+    # All is known but the statement and the GTID before it.
+    groups = np.flatnonzero(sums[end] - sums[first] == 2)
     heads = first[groups]
-    types = run.events[layout.EVENT_TYPE]
-    is_meant = np.isin(roles[types[heads]], (lay.GTID, lay.MYSQL_GTID))
-    is_meant &= roles[types[heads + 1]] == lay.QUERY
-    is_meant &= run.events[layout.EVENT_MAP, heads + 1] == lay.UNREAD
+    is_meant = np.isin(roles_of[heads], (lay.GTID, lay.MYSQL_GTID)) & (end[groups] > heads + 1)
     groups, heads = groups[is_meant], heads[is_meant]
+    events = heads + 1 + is_bracket[heads + 1]
+    events = np.minimum(events, end[groups] - 1)
+    is_meant = is_unread[events] & ~_are_odd(run, heads)
+    groups, events = groups[is_meant], events[is_meant]
+    is_compressed = types[events] == EventType.QUERY_COMPRESSED
+    yield from zip(groups.tolist(), events.tolist(), is_compressed.tolist(), strict=True)
+
+
+def _are_odd(run: RawRun, heads: Numbers) -> npt.NDArray[np.bool_]:
+    """True for each event that is a GTID of MariaDB with a part of an ALTER or XA transaction."""
     at = run.events[layout.EVENT_OFFSET, heads].astype(np.int64) + _FLAGS_AT
     flags = run.data[at]
     extra_at = at + 1 + 8 * (flags & _HAS_COMMIT_ID != 0)
     has_extra = extra_at < run.events[layout.EVENT_END, heads]
     extra = np.where(has_extra, run.data[np.where(has_extra, extra_at, 0)], 0)
-    is_odd = (types[heads] == _GTID) & ((flags & _IS_XA != 0) | (extra & _HAS_PHASES != 0))
-    is_compressed = types[heads + 1] == EventType.QUERY_COMPRESSED
-    kept = ~is_odd
-    yield from zip(
-        groups[kept].tolist(),
-        (heads[kept] + 1).tolist(),
-        is_compressed[kept].tolist(),
-        strict=True,
-    )
+    is_mariadb = run.events[layout.EVENT_TYPE, heads] == _GTID
+    found: npt.NDArray[np.bool_] = (flags & _IS_XA != 0) | (extra & _HAS_PHASES != 0)
+    return found & is_mariadb
 
 
 class BinlogDdl:
@@ -144,10 +178,12 @@ class BinlogDdl:
 
     Args:
         definition: Definition of the binlog to route to.
+        tables: The binlog's bits for tables.
     """
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, tables: TableBits) -> None:
         self._definition = definition
+        self._tables = tables
         self._verdicts = DdlVerdicts(definition)
         self._run: RunDdl
         self._made: MadeBodies
@@ -178,7 +214,7 @@ class BinlogDdl:
         return [
             group
             for group, text in zip(run.groups, run.texts, strict=True)
-            if not self._verdicts.is_known(text, memory, run.run.format)
+            if self._verdicts.verdict(text, memory, run.run.format) is None
         ]
 
     def decide(self, groups: range, memory: Memory) -> None:
@@ -196,6 +232,7 @@ class BinlogDdl:
         if is_same and is_all and numbers.start in self._decided:
             return
         self._deciding, self._has_end, stop = deciding, False, numbers.start
+        self._tables.trust()
         for number in numbers:
             stop = number + 1
             self._has_end = self._decide(number, memory)
@@ -230,8 +267,18 @@ class BinlogDdl:
         """True if what is behind a statement may be judged otherwise than what is before."""
         if verdict.objects is not None or self._has_others or changes_links(verdict, memory.links):
             return True
-        change = verdict.links
-        return self._has_rows and (change is None or bool(change.gone))
+        self._doubt(verdict)
+        return False
+
+    def _doubt(self, verdict: DdlVerdict) -> None:
+        """Have links of tables count as unknown that are gone behind a statement, or moved."""
+        effects, change = verdict.facts.effects, verdict.links
+        if not self._has_rows:
+            return
+        if change is None:
+            self._tables.doubt({name for pair in effects.renames for name in pair})
+            self._tables.doubt_databases(effects.dropped_databases)
+        self._tables.doubt(effects.drops)
 
     def behind(
         self,
@@ -256,19 +303,20 @@ class BinlogDdl:
         following = groups.start
         for number in run.numbers(groups):
             group = run.groups[number]
-            if self._has_rows and group > following:
+            if run.has_maps(range(following, group)):
                 follower.with_rows(mapped(range(following, group), follower.empty_tables))
-            following = group + 1
+            following = group
             verdict = self._found[number]
             if verdict is None:
                 verdict = self._verdicts.verdict(run.texts[number], follower.memory, format_)
             if verdict is None:
                 memory = by_reference(group, follower.memory)
+                following = group + 1
                 follower = MemoryFollower(memory, self._definition.scope)
             else:
                 follower.follow(verdict, partial(run.query, number), partial(places.of, group))
         rest = range(following, groups.stop)
-        if rest and self._has_rows:
+        if run.has_maps(rest):
             follower.with_rows(mapped(rest, follower.empty_tables))
         return follower.memory
 
@@ -296,8 +344,10 @@ class _Places:
         self._reached = reached
 
     def of(self, group: int) -> tuple[AnyGtid | None, Position | None]:
-        """The GTID of a group, and the position before it."""
-        if self._reached is not None and group > self._first:
+        """The GTID of a group, and the position before it, where anybody asks for it."""
+        if self._reached is None:
+            return None, None
+        if group > self._first:
             self._reached = self._run.position_after(self._reached, group, start=self._first)
             self._first = group
         return self._run.gtid(group), self._reached

@@ -94,7 +94,7 @@ class _Views:
     def __post_init__(self) -> None:
         """Begin without tables and statements."""
         self.tables = TableBits(self.definition.scope)
-        self.ddl = BinlogDdl(self.definition)
+        self.ddl = BinlogDdl(self.definition, self.tables)
 
 
 def _never(group: int, memory: Memory) -> Memory:
@@ -268,7 +268,8 @@ class SpanRouter:
             last = run.groups.item(layout.GROUP_END, -1)
             types = run.events[layout.EVENT_TYPE, :last]
             payloads = int(np.count_nonzero(self._roles[types] == lay.PACKED))
-        ddl = RunDdl(run, self._roles, self._ddl_reader, payloads)
+        kinds = self._texts.table[lay.TEXT_KIND]
+        ddl = RunDdl(run, self._roles, kinds, self._ddl_reader, payloads)
         if not ddl.texts:
             return None
         has_rows = groups.is_any(lay.HAS_MAPS)

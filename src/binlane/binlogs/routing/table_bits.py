@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from binlane.binlogs.routing.cascades import dangers
@@ -28,11 +30,12 @@ class TableBits:
         self._links = NO_LINKS
         self._names: list[TableName] = []
         self._numbers: dict[TableName, list[int]] = {}
+        self._doubted: set[TableName] = set()
         self.keep: Bytes = np.zeros(64, np.uint8)
 
     def forget(self) -> None:
         """Begin anew, with the tables of another log."""
-        self._names, self._numbers = [], {}
+        self._names, self._numbers, self._doubted = [], {}, set()
 
     def learn(self, name: TableName) -> None:
         """Take the table of the next map."""
@@ -50,11 +53,32 @@ class TableBits:
             return
         if links.is_like(before):
             for name in links.known ^ before.known:
-                for number in self._numbers.get(name, ()):
-                    self.keep[number] = self._bits(self._names[number])
+                self._tell(name)
             return
         for number, name in enumerate(self._names):
             self.keep[number] = self._bits(name)
+
+    def doubt(self, tables: Iterable[TableName]) -> None:
+        """Have the links of some tables count as unknown, until `trust`."""
+        for name in self._numbers.keys() & set(tables):
+            self._doubted.add(name)
+            self._tell(name)
+
+    def doubt_databases(self, databases: Iterable[str]) -> None:
+        """Have the links of all tables of some databases count as unknown, until `trust`."""
+        for database in databases:
+            same = self._scope.is_same
+            self.doubt(name for name in self._numbers if same(name.database, database))
+
+    def trust(self) -> None:
+        """Have the links of all tables count as they are known."""
+        doubted, self._doubted = self._doubted, set()
+        for name in doubted:
+            self._tell(name)
+
+    def _tell(self, name: TableName) -> None:
+        for number in self._numbers.get(name, ()):
+            self.keep[number] = self._bits(self._names[number])
 
     def _bits(self, name: TableName) -> int:
         scope, links = self._scope, self._links
@@ -62,7 +86,8 @@ class TableBits:
             return lay.KEEP
         bits = 0
         if scope.includes(name):
-            bits = lay.KEEP if links.knows(scope.key(name)) else lay.KEEP | lay.UNKNOWN
+            is_known = links.knows(scope.key(name)) and scope.key(name) not in self._doubted
+            bits = lay.KEEP if is_known else lay.KEEP | lay.UNKNOWN
         if danger := dangers(links, scope).get(scope.key(name)):
             bits |= lay.MERGE if danger.by_any else 0
             bits |= lay.PARENT if danger.by_delete else 0

@@ -175,12 +175,13 @@ def _has_statement(run: Run, first: int, end: int, texts: Texts) -> bool:
 
 
 @register_jitable
-def _ends_part(run: Run, event: int, view: View) -> bool:
-    """True if an event is a statement on objects that bears on the groups behind it."""
+def _ends_part(run: Run, first: int, end: int, view: View) -> bool:
+    """True if a group has a statement on objects that bears on the groups behind it."""
     _, events, _, roles = run
-    if roles[events[EVENT_TYPE, event]] != lay.QUERY or events[EVENT_MAP, event] != lay.DDL:
-        return False
-    return view[3][lay.MADE_ENDS, events[EVENT_BITMAP, event]] != 0
+    for event in range(first + 1, min(first + 3, end)):
+        if roles[events[EVENT_TYPE, event]] == lay.QUERY and events[EVENT_MAP, event] == lay.DDL:
+            return view[3][lay.MADE_ENDS, events[EVENT_BITMAP, event]] != 0
+    return False
 
 
 @register_jitable
@@ -532,7 +533,7 @@ def copy_groups(
                     # A crash may end the file anywhere behind: it is to be remembered before that.
                     state[lay.NEXT_GROUP] = group + 1
                     return lay.DONE
-            if _ends_part(run, end - 1, view):
+            if _ends_part(run, first, end, view):
                 state[lay.NEXT_GROUP] = group + 1
                 return lay.DONE
             continue
@@ -565,7 +566,7 @@ def copy_groups(
         state[lay.STATEMENTS] += told
         if has_xa:
             note_xa(run, group, view, texts, 1)
-        if not state[lay.KEEPS_ALL] and _ends_part(run, end - 1, view):
+        if not state[lay.KEEPS_ALL] and _ends_part(run, first, end, view):
             state[lay.NEXT_GROUP] = group + 1
             return lay.DONE
     state[lay.NEXT_GROUP] = last
