@@ -119,8 +119,8 @@ class DdlReader:
         Raises:
             CodecError: If the event's context or its text is damaged.
         """
-        end = _POST_HEADER + (data[11] | data[12] << 8)
-        context, at = self._without_number(context_of(data))
+        end = behind_context(data)
+        context, at = self._without_number(data[_POST_HEADER:end])
         key = context, data[8:11] + data[end:], is_compressed
         if key in self._texts:
             return self._texts[key]
@@ -181,7 +181,12 @@ class DdlReader:
 
 def context_of(data: bytes) -> bytes:
     """The context in the body of a QUERY."""
-    return data[_POST_HEADER : _POST_HEADER + (data[11] | data[12] << 8)]
+    return data[_POST_HEADER : behind_context(data)]
+
+
+def behind_context(data: bytes) -> int:
+    """The place behind the context in the body of a QUERY."""
+    return _POST_HEADER + (data[11] | data[12] << 8)
 
 
 def _of_facts(body: QueryEvent, facts: StatementFacts, number_at: int) -> DdlText:

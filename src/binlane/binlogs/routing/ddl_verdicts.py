@@ -18,6 +18,7 @@ from binlane.binlogs.routing.ddl_texts import (
     THREAD_AND_TIME,
     DdlText,
     Name,
+    behind_context,
     context_of,
 )
 from binlane.binlogs.routing.event_routing import route
@@ -83,11 +84,13 @@ class SeenTables(NamedTuple):
         seen: A table in scope whose definition the statement tells; None if there is none.
         gone: Tables that are no more.
         named: All tables whose links the statement may change, if they have any.
+        moves: Old and new names of tables, pair after pair.
     """
 
     seen: TableName | None
     gone: tuple[TableName, ...]
     named: tuple[TableName, ...]
+    moves: tuple[tuple[TableName, TableName], ...] = ()
 
 
 _NOTHING_SEEN: Final = SeenTables(None, (), ())
@@ -112,6 +115,7 @@ class DdlVerdict:
         makes_outside: True if it makes a table outside of the scope.
         is_local: True if it bears on no other tables than it names.
         named: The tables that it names as changed.
+        encoded: Body of `kept`; empty before anybody has asked for it.
     """
 
     action: int
@@ -126,6 +130,7 @@ class DdlVerdict:
     makes_outside: bool
     is_local: bool
     named: frozenset[TableName]
+    encoded: bytes = b""
 
     def of(self, text: DdlText, scope: Scope) -> DdlVerdict:
         """The verdict on another statement of the template."""
@@ -173,14 +178,17 @@ class DdlVerdict:
         kept, at = self.kept, text.number_at
         assert kept is not None, "there is another body"
         context = context_of(data)
-        if self.has_same_context:
-            made = replace(kept, status_vars=context).encode(PLAIN)
-        elif at < 0:
-            made = kept.encode(PLAIN)
-        else:
+        if not self.has_same_context and at >= 0:
             own = confined(replace(text.body, status_vars=context), scope, None).status_vars
             made = replace(kept, status_vars=own).encode(PLAIN)
-        return data[:THREAD_AND_TIME] + made[THREAD_AND_TIME:]
+            return data[:THREAD_AND_TIME] + made[THREAD_AND_TIME:]
+        if not self.encoded:
+            self.encoded = kept.encode(PLAIN)
+        made, length = self.encoded, len(kept.status_vars)
+        if length != len(context) or not self.has_same_context:
+            return data[:THREAD_AND_TIME] + made[THREAD_AND_TIME:]
+        start, end = THREAD_AND_TIME, behind_context(made)
+        return data[:start] + made[start : end - length] + context + made[end:]
 
 
 class DdlVerdicts:
@@ -196,6 +204,7 @@ class DdlVerdicts:
         self._contexts: dict[tuple[object, ...], dict[object, DdlVerdict | None]] = {}
         self._deciding: tuple[object, ...] = (None,) * len(what_decides(NOTHING))
         self._verdicts: dict[object, DdlVerdict | None] = {}
+        self._memory: Memory | None = None
 
     def verdict(self, text: DdlText, memory: Memory, format_: Format) -> DdlVerdict | None:
         """The verdict on a statement behind some groups; None if the reference must look at it.
@@ -232,6 +241,9 @@ class DdlVerdicts:
         return text.template, self._scope.includes(table)
 
     def _know(self, memory: Memory) -> None:
+        if memory is self._memory:
+            return
+        self._memory = memory
         deciding = what_decides(memory)
         if all(map(is_, deciding, self._deciding)):
             return
@@ -324,8 +336,11 @@ def _seen_tables(facts: StatementFacts, scope: Scope) -> SeenTables | None:
     kind, writes = effects.kind, effects.writes
     if effects.is_temporary:
         return _NOTHING_SEEN
-    if effects.stopped_at is not None or effects.renames or effects.dropped_databases:
+    if effects.stopped_at is not None or effects.dropped_databases:
         return None
+    named = (*writes, *(name for pair in effects.renames for name in pair))
+    if kind is StatementKind.RENAME_TABLE:
+        return SeenTables(None, (), named, effects.renames)
     if kind in _CREATED:
         seen = writes[0] if scope.includes(writes[0]) else None
         return _NOTHING_SEEN if effects.if_exists else SeenTables(seen, (), writes)
@@ -333,7 +348,7 @@ def _seen_tables(facts: StatementFacts, scope: Scope) -> SeenTables | None:
         return SeenTables(writes[0], (), writes) if scope.includes(writes[0]) else _NOTHING_SEEN
     if kind is StatementKind.ALTER_TABLE:
         is_plain = isinstance(facts.tree, AlterTable) and not effects.drops
-        return SeenTables(None, (), writes) if is_plain else None
+        return SeenTables(None, (), named, effects.renames) if is_plain else None
     if kind in TABLE_DROPPING_KINDS:
         return SeenTables(None, effects.drops, effects.drops)
     return _NOTHING_SEEN
@@ -353,6 +368,7 @@ class MemoryFollower:
         self._memory = memory
         self._scope = scope
         self._known: set[TableName] | None = None
+        self._named_for: Memory | None = None
         self._named_by: tuple[object, ...] = ()
         self._named = frozenset[TableName]()
 
@@ -365,6 +381,11 @@ class MemoryFollower:
             if known != links.known:
                 links = replace(links, known=frozenset(known))
                 self._memory = replace(self._memory, links=links)
+        return self._memory
+
+    @property
+    def deciding(self) -> Memory:
+        """The memory behind the statements, but for tables whose definitions were seen."""
         return self._memory
 
     @property
@@ -409,6 +430,9 @@ class MemoryFollower:
     def _remembered(self) -> frozenset[TableName]:
         """The tables of which anything is remembered beside links, or may be by links."""
         memory = self._memory
+        if memory is self._named_for:
+            return self._named
+        self._named_for = memory
         by = (*(memory.created, memory.births, memory.left_keys, memory.vacant), memory.links.keys)
         if not (self._named_by and all(map(is_, by, self._named_by))):
             self._named_by = by
@@ -428,12 +452,21 @@ class MemoryFollower:
             if links is not memory.links:
                 self._memory = replace(memory, links=links)
             return
-        seen, gone = change.seen, change.gone
+        seen, gone, moves = change.seen, change.gone, change.moves
         before = links.known if known is None else known
+        if moves:
+            gone = tuple(old for old, _ in moves)
         if (seen is None or seen in before) and before.isdisjoint(gone):
             return
         if known is None:
             known = self._known = set(links.known)
+        for old, new in moves:
+            if old in known:
+                known.remove(old)
+                known.add(new)
+        if moves:
+            known.difference_update(new for _, new in moves if not self._scope.includes(new))
+            return
         known.difference_update(gone)
         if seen is not None:
             known.add(seen)

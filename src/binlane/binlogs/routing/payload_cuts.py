@@ -175,23 +175,24 @@ class MadeBodies:
         events = run.events[:, first:last]
         is_meant = (events[layout.EVENT_TYPE] == _PAYLOAD) & (events[layout.EVENT_MAP] == shape)
         for event in (np.flatnonzero(is_meant) + first).tolist():
-            self._keep(run.events.item(layout.EVENT_BITMAP, event), cut.body(*of.unpacked(event)))
+            self.keep(run.events.item(layout.EVENT_BITMAP, event), cut.body(*of.unpacked(event)))
 
-    def decide(self, number: int, action: int, *, ends: bool, body: bytes = b"") -> None:
-        """Note the action on a statement, and the body that it gets.
+    def decide(self, first: int, actions: Sequence[int], *, ends: bool) -> None:
+        """Note the actions on statements.
 
         Args:
-            number: Its number in `places`.
-            action: The action, as kernels take it.
-            ends: True if a part ends behind it.
-            body: The body; empty if there is none.
+            first: Number of the first of them in `places`.
+            actions: The actions, as kernels take them.
+            ends: True if a part ends behind the last of them.
         """
-        self.places[lay.MADE_ACTION, number] = action
-        self.places[lay.MADE_ENDS, number] = ends
-        if body:
-            self._keep(number, body)
+        behind = first + len(actions)
+        self.places[lay.MADE_ACTION, first:behind] = actions
+        self.places[lay.MADE_ENDS, first:behind] = 0
+        if actions:
+            self.places[lay.MADE_ENDS, behind - 1] = ends
 
-    def _keep(self, number: int, body: bytes) -> None:
+    def keep(self, number: int, body: bytes) -> None:
+        """Keep the body of a payload or statement, by its number."""
         start, end = self._end, self._end + len(body)
         if end + PADDING > self.data.shape[0]:
             more = max(self.data.shape[0], len(body) + PADDING)

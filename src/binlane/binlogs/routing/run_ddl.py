@@ -83,19 +83,20 @@ class RunDdl:
         self.first = first
         self.groups: list[int] = []
         self.texts: list[DdlText] = []
-        self._places: list[tuple[int, int, int]] = []
-        for group, event, is_compressed in _first_statements(run, roles, kinds):
-            start = run.events.item(layout.EVENT_OFFSET, event) + HEADER_LENGTH
-            end = run.events.item(layout.EVENT_END, event)
+        self._places: list[tuple[int, int]] = []
+        data = self._data = memoryview(run.data)
+        events: list[int] = []
+        for group, event, start, end, is_compressed in _first_statements(run, roles, kinds):
             if end - start < _LEAST:
                 continue
-            text = reader.text(run.data[start:end].tobytes(), is_compressed=is_compressed)
+            text = reader.text(bytes(data[start:end]), is_compressed=is_compressed)
             if text is not None:
-                run.events[layout.EVENT_MAP, event] = lay.DDL
-                run.events[layout.EVENT_BITMAP, event] = first + len(self.texts)
+                events.append(event)
                 self.groups.append(group)
                 self.texts.append(text)
-                self._places.append((event, start, end))
+                self._places.append((start, end))
+        run.events[layout.EVENT_MAP, events] = lay.DDL
+        run.events[layout.EVENT_BITMAP, events] = range(first, first + len(events))
 
     def numbers(self, groups: range) -> range:
         """The numbers of the statements in some groups, from 0."""
@@ -104,8 +105,8 @@ class RunDdl:
 
     def body(self, number: int) -> bytes:
         """The body of the event of a statement."""
-        _, start, end = self._places[number]
-        return self.run.data[start:end].tobytes()
+        start, end = self._places[number]
+        return bytes(self._data[start:end])
 
     def query(self, number: int) -> QueryEvent:
         """The event of a statement with its own context, but for thread and time."""
@@ -133,8 +134,12 @@ class RunDdl:
         return [group for group, text in zip(self.groups, self.texts, strict=True) if text.is_told]
 
 
-def _first_statements(run: RawRun, roles: Small, kinds: Numbers) -> Iterator[tuple[int, int, bool]]:
-    """Group and event of each statement that nobody has a number for, and if it is compressed.
+def _first_statements(
+    run: RawRun, roles: Small, kinds: Numbers
+) -> Iterator[tuple[int, int, int, int, bool]]:
+    """The statements that nobody has a number for: group, event, place and end of its body.
+
+    The last value is True if it is compressed.
 
     Before it, its group has a GTID and maybe a bracket; behind it, rows and their brackets alone.
     """
@@ -158,7 +163,9 @@ def _first_statements(run: RawRun, roles: Small, kinds: Numbers) -> Iterator[tup
     is_meant = is_unread[events] & ~_are_odd(run, heads)
     groups, events = groups[is_meant], events[is_meant]
     is_compressed = types[events] == EventType.QUERY_COMPRESSED
-    yield from zip(groups.tolist(), events.tolist(), is_compressed.tolist(), strict=True)
+    start, end = run.events[[layout.EVENT_OFFSET, layout.EVENT_END]][:, events]
+    columns = (groups, events, start + HEADER_LENGTH, end, is_compressed)
+    yield from zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _are_odd(run: RawRun, heads: Numbers) -> npt.NDArray[np.bool_]:
@@ -191,6 +198,8 @@ class BinlogDdl:
         self._decided: range = range(0)
         self._deciding: tuple[object, ...] = ()
         self._has_end = False
+        self._actions: list[int] = []
+        self._behind: dict[range, tuple[Memory, Memory]] = {}
 
     def begin(self, run: RunDdl, made: MadeBodies, *, has_others: bool, has_rows: bool) -> None:
         """Take the statements of a run.
@@ -205,6 +214,7 @@ class BinlogDdl:
         self._has_others, self._has_rows = has_others, has_rows
         self._found = [None] * len(run.texts)
         self._decided = range(0)
+        self._behind = {}
 
     def odd(self, memory: Memory) -> list[int]:
         """The groups of the statements that are for the reference, with a memory as it is."""
@@ -224,8 +234,7 @@ class BinlogDdl:
             groups: The groups that the binlog gets next.
             memory: Routing's memory before them.
         """
-        numbers = self._run.numbers(groups)
-        links = memory.links
+        numbers, links = self._run.numbers(groups), memory.links
         deciding = (*what_decides(memory), links.keys, links.unknown, links.is_complete)
         is_same = bool(self._deciding) and all(map(is_, deciding, self._deciding))
         is_all = self._has_end or numbers.stop <= self._decided.stop
@@ -235,10 +244,12 @@ class BinlogDdl:
         self._tables.trust()
         for number in numbers:
             stop = number + 1
-            self._has_end = self._decide(number, memory)
-            if self._has_end:
+            if self._decide(number, memory):
+                self._has_end = True
                 break
         self._decided = range(numbers.start, stop)
+        self._made.decide(self._run.first + numbers.start, self._actions, ends=self._has_end)
+        self._actions = []
 
     def leave(self) -> None:
         """Leave the statements to the reference."""
@@ -247,21 +258,19 @@ class BinlogDdl:
 
     def _decide(self, number: int, memory: Memory) -> bool:
         """Say what becomes of a statement; True if a part ends behind it."""
-        run, made = self._run, self._made
-        text, column = run.texts[number], run.first + number
-        verdict = None
+        run = self._run
+        text, verdict = run.texts[number], None
         if not self._definition.follows_cascades:
             verdict = self._verdicts.verdict(text, memory, run.run.format)
         self._found[number] = verdict
         if verdict is None:
-            made.decide(column, lay.BY_REFERENCE, ends=True)
+            self._actions.append(lay.BY_REFERENCE)
             return True
-        body = b""
+        self._actions.append(verdict.action)
         if verdict.action == lay.PUT_BODY:
             body = verdict.body(run.body(number), text, self._definition.scope)
-        ends = self._ends(verdict, memory)
-        made.decide(column, verdict.action, ends=ends, body=body)
-        return ends
+            self._made.keep(run.first + number, body)
+        return self._ends(verdict, memory)
 
     def _ends(self, verdict: DdlVerdict, memory: Memory) -> bool:
         """True if what is behind a statement may be judged otherwise than what is before."""
@@ -272,13 +281,14 @@ class BinlogDdl:
 
     def _doubt(self, verdict: DdlVerdict) -> None:
         """Have links of tables count as unknown that are gone behind a statement, or moved."""
-        effects, change = verdict.facts.effects, verdict.links
         if not self._has_rows:
             return
-        if change is None:
-            self._tables.doubt({name for pair in effects.renames for name in pair})
+        effects = verdict.facts.effects
+        gone = {*effects.drops, *(name for pair in effects.renames for name in pair)}
+        if gone:
+            self._tables.doubt(gone)
+        if effects.dropped_databases:
             self._tables.doubt_databases(effects.dropped_databases)
-        self._tables.doubt(effects.drops)
 
     def behind(
         self,
@@ -297,6 +307,9 @@ class BinlogDdl:
             by_reference: Gives the memory behind one of them for which there is no verdict.
             reached: Position of the source before the first; None where nobody asks for it.
         """
+        known = self._behind.get(groups)
+        if known is not None and known[0] is memory:
+            return known[1]
         run, format_ = self._run, self._run.run.format
         follower = MemoryFollower(memory, self._definition.scope)
         places = _Places(run.run, groups.start, reached)
@@ -308,16 +321,17 @@ class BinlogDdl:
             following = group
             verdict = self._found[number]
             if verdict is None:
-                verdict = self._verdicts.verdict(run.texts[number], follower.memory, format_)
+                verdict = self._verdicts.verdict(run.texts[number], follower.deciding, format_)
             if verdict is None:
-                memory = by_reference(group, follower.memory)
+                behind = by_reference(group, follower.memory)
                 following = group + 1
-                follower = MemoryFollower(memory, self._definition.scope)
+                follower = MemoryFollower(behind, self._definition.scope)
             else:
                 follower.follow(verdict, partial(run.query, number), partial(places.of, group))
         rest = range(following, groups.stop)
         if run.has_maps(rest):
             follower.with_rows(mapped(rest, follower.empty_tables))
+        self._behind[groups] = memory, follower.memory
         return follower.memory
 
     def omissions(self, groups: range) -> Iterator[tuple[Omission, int]]:
