@@ -8,13 +8,13 @@ one template: what the first one says of its table, the others say of theirs.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from binlane.binlogs.routing.query_events import PLAIN, THREAD_AND_TIME
 from binlane.binlogs.routing.session_format import is_logged_as_statement
 from binlane.binlogs.routing.texts import TEXT_MAX
 from binlane.log.codec.buffer import Reader
-from binlane.log.codec.format import Format
 from binlane.log.codec.query import QueryCompressedEvent, QueryEvent
 from binlane.log.codec.status_vars import (
     DDL_LOGGED_WITH_XID,
@@ -22,7 +22,6 @@ from binlane.log.codec.status_vars import (
     decode_status_vars,
     encode_status_vars,
 )
-from binlane.log.codec.types import ChecksumAlgorithm, Flavor
 from binlane.names import TableName
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.logged_statements import (
@@ -35,16 +34,6 @@ from binlane.statements.sql.servers import Dialect
 
 KEPT_MAX: Final = 4096
 """Statements and contexts that are kept; of more all are forgotten."""
-THREAD_AND_TIME: Final = 8
-"""Bytes of a QUERY's body before its context, which bear on nothing."""
-PLAIN: Final = Format(
-    server_version="",
-    flavor=Flavor.MARIADB,
-    checksum=ChecksumAlgorithm.NONE,
-    post_header_lengths=b"",
-)
-"""Format of bodies without anything of their log."""
-
 _POST_HEADER: Final = 13
 _NUMBER: Final = 8
 _NO_NUMBER: Final = bytes(_NUMBER)
@@ -52,13 +41,17 @@ _XID: Final = 129
 _WORD: Final = rb"[A-Za-z][0-9A-Za-z]*[0-9_][0-9A-Za-z_]*|`[0-9A-Za-z_$]+`"
 _ON_ONE_TABLE: Final = re.compile(
     rb"((?:CREATE(?: OR REPLACE)? TABLE(?: IF NOT EXISTS)?|DROP TABLE(?: IF EXISTS)?"
-    rb"|ALTER TABLE|TRUNCATE(?: TABLE)?) )(?:(%b)\.)?(%b)(?![0-9A-Za-z_$.`@\x80-\xff])"
+    rb"|ALTER TABLE|TRUNCATE(?: TABLE)?|(?:ANALYZE|OPTIMIZE|REPAIR) TABLE"
+    rb"|(?:CREATE(?: UNIQUE)?|DROP) INDEX (?:\w+|`[^`]+`) ON) )(?:(%b)\.)?(%b)(?![0-9A-Za-z_$.`@\x80-\xff])"
     % (_WORD, _WORD),
     re.IGNORECASE,
 )
 # Beside what may name other tables: a name with a dot, and what comes with links between tables.
-_MAY_NAME_OTHERS: Final = re.compile(rb"\.|REFERENCES|UNION|CONSTRAINT|/\*M?!", re.IGNORECASE)
+_MAY_NAME_OTHERS: Final = re.compile(
+    rb"\.|REFERENCES|UNION|CONSTRAINT|IDENTIFIED|/\*M?!", re.IGNORECASE
+)
 _MAY_LINK: Final = re.compile(rb"REFERENCES|UNION", re.IGNORECASE)
+_RESERVED: Final = reserved_words(Dialect())
 _OF_SERVERS: Final = frozenset(
     ("mysql", "sys", "information_schema", "performance_schema", "binlane")
 )
@@ -71,10 +64,17 @@ class Name(NamedTuple):
     Attributes:
         table: The table.
         written: The name as the text has it, its database included.
+        at: Offset of it in the text.
     """
 
     table: TableName
     written: bytes
+    at: int
+
+    @property
+    def end(self) -> int:
+        """Offset behind the name."""
+        return self.at + len(self.written)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -83,7 +83,6 @@ class DdlText:
 
     Attributes:
         body: Event of the statement, without thread, time, and number of its transaction.
-        facts: Facts of the statement's text.
         number_at: Place of the transaction's number in the context; -1 without one.
         is_told: True if a log of rows would not hold the statement as such.
         may_link: True if it may make links between tables.
@@ -93,7 +92,6 @@ class DdlText:
     """
 
     body: QueryEvent
-    facts: StatementFacts
     number_at: int
     is_told: bool
     may_link: bool
@@ -109,7 +107,7 @@ class DdlReader:
 
     def __init__(self) -> None:
         self._texts: dict[_Key, DdlText | None] = {}
-        self._templates: dict[tuple[bytes | bool, ...], DdlText] = {}
+        self._templates: dict[tuple[bytes, ...], DdlText] = {}
         self._contexts: dict[bytes, int] = {}
         self._places: dict[int, tuple[int, ...]] = {}
 
@@ -125,7 +123,7 @@ class DdlReader:
         if key in self._texts:
             return self._texts[key]
         head = bytes(THREAD_AND_TIME) + data[8:13] + context
-        found = self._read(head + data[end:], at, is_compressed=is_compressed)
+        found = self._read(head + data[end:], end, at, is_compressed=is_compressed)
         if len(self._texts) >= KEPT_MAX:
             self._texts.clear()
         self._texts[key] = found
@@ -155,7 +153,13 @@ class DdlReader:
         self._places[len(context)] = tuple({*self._places.get(len(context), ()), at})
         return cut, at
 
-    def _read(self, data: bytes, number_at: int, *, is_compressed: bool) -> DdlText | None:
+    def _read(
+        self, data: bytes, end: int, number_at: int, *, is_compressed: bool
+    ) -> DdlText | None:
+        parts = None if is_compressed else _one_table(data, end)
+        template = None if parts is None else self._templates.get(parts[1])
+        if template is not None and parts is not None:
+            return _like(template, data, end, parts[0])
         kind = QueryCompressedEvent if is_compressed else QueryEvent
         body = kind.decode(Reader(data), PLAIN)
         query = body.query
@@ -163,19 +167,18 @@ class DdlReader:
             return None
         if any(each.code == GTID_FLAGS for each in decode_status_vars(body.status_vars)):
             return None
-        parts = None if is_compressed else _one_table(body)
-        if parts is None:
-            return _of_facts(body, logged_statement(body).facts(), number_at)
-        name, key = parts
-        template = self._templates.get(key)
-        if template is not None:
-            return _like(template, body, name, number_at)
-        found = _of_facts(body, logged_statement(body).facts(), number_at)
-        if _is_about(found.facts, name):
+        facts = logged_statement(body).facts()
+        found = DdlText(
+            body=body,
+            number_at=number_at,
+            is_told=is_logged_as_statement(facts),
+            may_link=_MAY_LINK.search(query) is not None,
+        )
+        if parts is not None and _is_about(facts, parts[0]):
             if len(self._templates) >= KEPT_MAX:
                 self._templates.clear()
-            found.name = name
-            self._templates[key] = found.template = found
+            found.name, found.template = parts[0], found
+            self._templates[parts[1]] = found
         return found
 
 
@@ -189,44 +192,43 @@ def behind_context(data: bytes) -> int:
     return _POST_HEADER + (data[11] | data[12] << 8)
 
 
-def _of_facts(body: QueryEvent, facts: StatementFacts, number_at: int) -> DdlText:
-    return DdlText(
-        body=body,
-        facts=facts,
-        number_at=number_at,
-        is_told=is_logged_as_statement(facts),
-        may_link=_MAY_LINK.search(body.query) is not None,
-    )
+def _one_table(data: bytes, end: int) -> tuple[Name, tuple[bytes, ...]] | None:
+    """The table that a text seems to be about, and the rest of the event; None if more may be named.
 
-
-def _one_table(body: QueryEvent) -> tuple[Name, tuple[bytes | bool, ...]] | None:
-    """The table that a text seems to be about, and the rest of the event; None if more may be named."""
-    query = body.query
+    Args:
+        data: Body of the event.
+        end: Place behind the context in it.
+    """
+    length = data[8]
+    database, query = data[end : end + length], data[end + length + 1 :]
     found = _ON_ONE_TABLE.match(query)
-    if found is None or not query.isascii() or not body.database.isascii():
+    if found is None or len(query) > TEXT_MAX or not (query.isascii() and database.isascii()):
         return None
     tail = query[found.end() :]
     if _MAY_NAME_OTHERS.search(tail):
         return None
-    head, given, table = found.groups()
-    words = [_plain(word) for word in (given, table) if word is not None]
-    if None in words:
+    head, of, table = found.groups()
+    name = _plain(table)
+    given = _plain(of or database) if of else database.decode()
+    if not name or not given or given.lower() in _OF_SERVERS or _is_own(name):
         return None
-    *of, name = map(str, words)
-    database = of[0] if of else body.database.decode()
-    if not database or database.lower() in _OF_SERVERS or name.lower().startswith(_OWN_PREFIX):
-        return None
-    written = query[found.end(1) : found.end()]
-    key = (head, given or b"", written[-1:] == b"`", tail, body.status_vars, body.database)
-    return Name(TableName(database, name), written), (*key, body.error_code.to_bytes(2, "big"))
+    at, behind = found.span(2 if of else 3)[0], found.end()
+    key = (head, of or b"", (query[behind - 1 : behind] == b"`" and b"`") or b"", tail)
+    name_ = Name(TableName(given, name), query[at:behind], at)
+    return name_, (*key, database, data[8:end])
 
 
-def _plain(word: bytes) -> str | None:
-    """The name that a word stands for; None if it may be another word than a name."""
+def _is_own(name: str) -> bool:
+    """True if a table may be one of binlane's own."""
+    return name.lower().startswith(_OWN_PREFIX)
+
+
+def _plain(word: bytes) -> str:
+    """The name that a word stands for; empty if it may be another word than a name."""
     text = word.decode()
     if text[0] == "`":
         return text[1:-1]
-    return None if text.upper() in reserved_words(Dialect()) else text
+    return "" if text.upper() in _RESERVED else text
 
 
 def _is_about(facts: StatementFacts, name: Name) -> bool:
@@ -240,19 +242,23 @@ def _is_about(facts: StatementFacts, name: Name) -> bool:
     if facts.functions or facts.body_functions or effects.is_temporary:
         return False
     (use,) = tables
-    written = facts.text[use.offset : use.offset + use.length]
-    return use.name == name.table and written == name.written.decode()
+    return use.name == name.table and (use.offset, use.length) == (name.at, len(name.written))
 
 
-def _like(template: DdlText, body: QueryEvent, name: Name, number_at: int) -> DdlText:
+def _like(template: DdlText, data: bytes, end: int, name: Name) -> DdlText:
     """A statement that differs from a template's first one in its table's name alone."""
-    before = template.facts.effects
-    tables = (name.table,)
-    effects = replace(before, writes=tables, drops=tables if before.drops else ())
+    before = template.body
+    body = QueryEvent(
+        thread_id=0,
+        execution_time=0,
+        error_code=before.error_code,
+        status_vars=before.status_vars,
+        database=before.database,
+        query=data[end + data[8] + 1 :],
+    )
     return DdlText(
         body=body,
-        facts=replace(template.facts, effects=effects),
-        number_at=number_at,
+        number_at=template.number_at,
         is_told=template.is_told,
         may_link=template.may_link,
         name=name,

@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 
 from binlane.binlogs.routing.ddl_texts import (
     KEPT_MAX,
-    PLAIN,
-    THREAD_AND_TIME,
     DdlText,
     Name,
     behind_context,
@@ -24,7 +22,7 @@ from binlane.binlogs.routing.ddl_texts import (
 from binlane.binlogs.routing.event_routing import route
 from binlane.binlogs.routing.judging import judge_statement
 from binlane.binlogs.routing.memory_behind import beside_links, links_behind
-from binlane.binlogs.routing.query_events import confined
+from binlane.binlogs.routing.query_events import PLAIN, THREAD_AND_TIME, confined
 from binlane.binlogs.routing.routed_group import Omission
 from binlane.binlogs.routing.routing_memory import (
     NOTHING,
@@ -93,6 +91,10 @@ class SeenTables(NamedTuple):
     moves: tuple[tuple[TableName, TableName], ...] = ()
 
 
+Objects = tuple[
+    frozenset[StoredObject], frozenset[StoredObject], frozenset[tuple[TableName, TableName]]
+]
+"""Objects that replicas lack, those of them that may be there, and triggers with their tables."""
 _NOTHING_SEEN: Final = SeenTables(None, (), ())
 
 
@@ -107,7 +109,8 @@ class DdlVerdict:
             None if it stands for no others.
         has_same_context: True if `kept` has the context of the statement.
         omissions: Parts that are left out and are worth a note.
-        facts: Facts of the statement by the names that the scope has.
+        facts: Facts of the statement that was judged, or of another one of its template.
+        effects: Effects of the statement by the names that the scope has.
         links: Its change to the links between tables; None if the links behind it must be made anew.
         objects: Objects that replicas lack behind it, those that may be there, and triggers; None
             if they stay the same.
@@ -124,8 +127,9 @@ class DdlVerdict:
     has_same_context: bool
     omissions: tuple[Omission, ...]
     facts: StatementFacts
+    effects: StatementEffects
     links: SeenTables | None
-    objects: tuple[frozenset[StoredObject], ...] | None
+    objects: Objects | None
     known_by: DdlText
     makes_outside: bool
     is_local: bool
@@ -138,7 +142,7 @@ class DdlVerdict:
             return self
         assert text.name is not None, "a template has the name of a table"
         table = scope.key(text.name.table)
-        before, links = self.facts.effects, self.links
+        before, links = self.effects, self.links
         tables = (table,)
         drops = tables if before.drops else ()
         if links is not None:
@@ -150,7 +154,14 @@ class DdlVerdict:
             name=text.name,
             has_same_context=self.has_same_context,
             omissions=self.omissions,
-            facts=replace(self.facts, effects=replace(before, writes=tables, drops=drops)),
+            facts=self.facts,
+            effects=StatementEffects(
+                kind=before.kind,
+                writes=tables,
+                drops=drops,
+                is_or_replace=before.is_or_replace,
+                if_exists=before.if_exists,
+            ),
             links=links,
             objects=self.objects,
             known_by=text,
@@ -165,7 +176,9 @@ class DdlVerdict:
             return None
         assert text.name is not None, "as above"
         assert self.name is not None, "as above"
-        return replace(kept, query=kept.query.replace(self.name.written, text.name.written, 1))
+        query = kept.query
+        made = query[: self.name.at] + text.name.written + query[self.name.end :]
+        return replace(kept, query=made)
 
     def body(self, data: bytes, text: DdlText, scope: Scope) -> bytes:
         """The body of an event of the statement as it stands in the binlog.
@@ -214,8 +227,7 @@ class DdlVerdicts:
             memory: Routing's memory of the groups before.
             format_: Format of the FORMAT_DESCRIPTION before it.
         """
-        self._know(memory)
-        known = self._verdicts
+        known = self.context(memory)
         if text in known:
             return known[text]
         if len(known) >= KEPT_MAX:
@@ -235,24 +247,26 @@ class DdlVerdicts:
         if text.template is None or text.name is None or memory.left_keys:
             return text
         table = self._scope.key(text.name.table)
-        is_view = StoredObject(StoredObjectKind.VIEW, table) in memory.left_out
-        if is_view or any(table == of for _, of in memory.triggers):
+        if memory.left_out and StoredObject(StoredObjectKind.VIEW, table) in memory.left_out:
+            return text
+        if memory.triggers and any(table == of for _, of in memory.triggers):
             return text
         return text.template, self._scope.includes(table)
 
-    def _know(self, memory: Memory) -> None:
+    def context(self, memory: Memory) -> dict[object, DdlVerdict | None]:
+        """The verdicts that hold with a memory, as far as they are known."""
         if memory is self._memory:
-            return
+            return self._verdicts
         self._memory = memory
         deciding = what_decides(memory)
-        if all(map(is_, deciding, self._deciding)):
-            return
-        self._deciding = deciding
-        if deciding not in self._contexts:
-            if len(self._contexts) >= _CONTEXTS_MAX:
-                self._contexts.clear()
-            self._contexts[deciding] = {}
-        self._verdicts = self._contexts[deciding]
+        if not all(map(is_, deciding, self._deciding)):
+            self._deciding = deciding
+            if deciding not in self._contexts:
+                if len(self._contexts) >= _CONTEXTS_MAX:
+                    self._contexts.clear()
+                self._contexts[deciding] = {}
+            self._verdicts = self._contexts[deciding]
+        return self._verdicts
 
 
 def _stands_for_all(verdict: DdlVerdict, text: DdlText) -> bool:
@@ -260,12 +274,9 @@ def _stands_for_all(verdict: DdlVerdict, text: DdlText) -> bool:
     if verdict.objects is not None or verdict.links is None:
         return False
     kept, name = verdict.kept, text.name
-    return kept is None or (name is not None and kept.query.find(name.written) == _at(text))
-
-
-def _at(text: DdlText) -> int:
-    assert text.name is not None, "it is a template's"
-    return text.body.query.find(text.name.written)
+    if kept is None or name is None:
+        return name is not None
+    return kept.query[: name.end] == text.body.query[: name.end]
 
 
 def _judged(
@@ -304,6 +315,7 @@ def _judged(
         has_same_context=has_same_context,
         omissions=routing.omissions,
         facts=found.facts,
+        effects=effects,
         links=None if text.may_link else _seen_tables(found.facts, scope),
         objects=None if is_same else objects,
         known_by=text,
@@ -410,7 +422,7 @@ class MemoryFollower:
             query: Gives its event.
             place: Gives its GTID, and a position of the source before it, where it is known.
         """
-        effects, scope = verdict.facts.effects, self._scope
+        effects, scope = verdict.effects, self._scope
         if verdict.objects is not None:
             left_out, unsure, triggers = verdict.objects
             self._memory = replace(
@@ -448,28 +460,32 @@ class MemoryFollower:
         links, change, known = self._memory.links, verdict.links, self._known
         if change is None or links.is_complete or _has_links(links, change.named):
             memory = self.memory
-            links = links_behind(memory.links, verdict.facts, self._scope)
+            facts = verdict.facts
+            if facts.effects is not verdict.effects:
+                facts = replace(facts, effects=verdict.effects)
+            links = links_behind(memory.links, facts, self._scope)
             if links is not memory.links:
                 self._memory = replace(memory, links=links)
             return
-        seen, gone, moves = change.seen, change.gone, change.moves
+        gone = tuple(old for old, _ in change.moves) or change.gone
         before = links.known if known is None else known
-        if moves:
-            gone = tuple(old for old, _ in moves)
-        if (seen is None or seen in before) and before.isdisjoint(gone):
+        if (change.seen is None or change.seen in before) and before.isdisjoint(gone):
             return
         if known is None:
             known = self._known = set(links.known)
-        for old, new in moves:
-            if old in known:
-                known.remove(old)
-                known.add(new)
-        if moves:
-            known.difference_update(new for _, new in moves if not self._scope.includes(new))
-            return
-        known.difference_update(gone)
-        if seen is not None:
-            known.add(seen)
+        _follow_seen(known, change, self._scope)
+
+
+def _follow_seen(known: set[TableName], change: SeenTables, scope: Scope) -> None:
+    """Change the tables in scope that were seen as a statement does."""
+    known.difference_update(change.gone)
+    if change.seen is not None:
+        known.add(change.seen)
+    for old, new in change.moves:
+        if old in known:
+            known.remove(old)
+            known.add(new)
+    known.difference_update(new for _, new in change.moves if not scope.includes(new))
 
 
 def _has_links(links: TableLinks, tables: Iterable[TableName]) -> bool:
@@ -486,6 +502,6 @@ def changes_links(verdict: DdlVerdict, links: TableLinks) -> bool:
         return True
     if change is None:
         return bool(links.keys or links.unions or links.unknown) or (
-            verdict.facts.effects.stopped_at is not None
+            verdict.effects.stopped_at is not None
         )
     return _has_links(links, change.named)

@@ -84,7 +84,7 @@ class RunDdl:
         self.groups: list[int] = []
         self.texts: list[DdlText] = []
         self._places: list[tuple[int, int]] = []
-        data = self._data = memoryview(run.data)
+        data = self._data = run.data.data
         events: list[int] = []
         for group, event, start, end, is_compressed in _first_statements(run, roles, kinds):
             if end - start < _LEAST:
@@ -177,7 +177,8 @@ def _are_odd(run: RawRun, heads: Numbers) -> npt.NDArray[np.bool_]:
     extra = np.where(has_extra, run.data[np.where(has_extra, extra_at, 0)], 0)
     is_mariadb = run.events[layout.EVENT_TYPE, heads] == _GTID
     found: npt.NDArray[np.bool_] = (flags & _IS_XA != 0) | (extra & _HAS_PHASES != 0)
-    return found & is_mariadb
+    found &= is_mariadb
+    return found
 
 
 class BinlogDdl:
@@ -195,6 +196,7 @@ class BinlogDdl:
         self._run: RunDdl
         self._made: MadeBodies
         self._found: list[DdlVerdict | None] = []
+        self._found_by: list[object] = []
         self._decided: range = range(0)
         self._deciding: tuple[object, ...] = ()
         self._has_end = False
@@ -213,6 +215,7 @@ class BinlogDdl:
         self._run, self._made = run, made
         self._has_others, self._has_rows = has_others, has_rows
         self._found = [None] * len(run.texts)
+        self._found_by = [None] * len(run.texts)
         self._decided = range(0)
         self._behind = {}
 
@@ -221,11 +224,17 @@ class BinlogDdl:
         run = self._run
         if self._definition.follows_cascades:
             return run.groups
-        return [
-            group
-            for group, text in zip(run.groups, run.texts, strict=True)
-            if self._verdicts.verdict(text, memory, run.run.format) is None
-        ]
+        found = [self._verdict(number, memory) for number in range(len(run.texts))]
+        return [group for group, verdict in zip(run.groups, found, strict=True) if verdict is None]
+
+    def _verdict(self, number: int, memory: Memory) -> DdlVerdict | None:
+        """The verdict on a statement, with a memory as it is before it."""
+        context = self._verdicts.context(memory)
+        if self._found_by[number] is not context:
+            run = self._run
+            found = self._verdicts.verdict(run.texts[number], memory, run.run.format)
+            self._found[number], self._found_by[number] = found, context
+        return self._found[number]
 
     def decide(self, groups: range, memory: Memory) -> None:
         """Say what becomes of the statements in some groups, up to one that bears on others.
@@ -259,11 +268,8 @@ class BinlogDdl:
     def _decide(self, number: int, memory: Memory) -> bool:
         """Say what becomes of a statement; True if a part ends behind it."""
         run = self._run
-        text, verdict = run.texts[number], None
-        if not self._definition.follows_cascades:
-            verdict = self._verdicts.verdict(text, memory, run.run.format)
-        self._found[number] = verdict
-        if verdict is None:
+        text, verdict = run.texts[number], self._verdict(number, memory)
+        if verdict is None or self._definition.follows_cascades:
             self._actions.append(lay.BY_REFERENCE)
             return True
         self._actions.append(verdict.action)
@@ -283,7 +289,7 @@ class BinlogDdl:
         """Have links of tables count as unknown that are gone behind a statement, or moved."""
         if not self._has_rows:
             return
-        effects = verdict.facts.effects
+        effects = verdict.effects
         gone = {*effects.drops, *(name for pair in effects.renames for name in pair)}
         if gone:
             self._tables.doubt(gone)
@@ -310,7 +316,7 @@ class BinlogDdl:
         known = self._behind.get(groups)
         if known is not None and known[0] is memory:
             return known[1]
-        run, format_ = self._run, self._run.run.format
+        run = self._run
         follower = MemoryFollower(memory, self._definition.scope)
         places = _Places(run.run, groups.start, reached)
         following = groups.start
@@ -319,9 +325,7 @@ class BinlogDdl:
             if run.has_maps(range(following, group)):
                 follower.with_rows(mapped(range(following, group), follower.empty_tables))
             following = group
-            verdict = self._found[number]
-            if verdict is None:
-                verdict = self._verdicts.verdict(run.texts[number], follower.deciding, format_)
+            verdict = self._verdict(number, follower.deciding)
             if verdict is None:
                 behind = by_reference(group, follower.memory)
                 following = group + 1

@@ -9,26 +9,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.routing.ddl_texts import DdlReader
+from binlane.binlogs.routing.binlog_view import BinlogView, query_of
 from binlane.binlogs.routing.event_roles import event_roles
 from binlane.binlogs.routing.numbered_texts import CONTEXTS, NumberedTexts, larger
 from binlane.binlogs.routing.password_hashing import password_groups
-from binlane.binlogs.routing.payload_cuts import MadeBodies, PayloadCut
 from binlane.binlogs.routing.planned_spans import Planned
-from binlane.binlogs.routing.query_events import NO_TABLES, confined
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name
-from binlane.binlogs.routing.run_ddl import BinlogDdl, RunDdl
 from binlane.binlogs.routing.run_groups import RunGroups
-from binlane.binlogs.routing.run_xa import XA_SHAPES, RunXa, XaStates
+from binlane.binlogs.routing.run_xa import RunXa
 from binlane.binlogs.routing.session_format import (
     LOGGED_AS_STATEMENT,
     groups_of,
@@ -36,14 +32,10 @@ from binlane.binlogs.routing.session_format import (
     odd_queries,
     statement_groups,
 )
-from binlane.binlogs.routing.table_bits import TableBits
 from binlane.binlogs.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.errors import CodecError
-from binlane.log.codec.buffer import Reader
-from binlane.log.codec.format import Format
-from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.status_vars import decode_status_vars
-from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.log.codec.types import EventType, Flavor
 from binlane.log.grouping.native import crc32_address
 from binlane.log.grouping.raw import RawRun
 from binlane.log.grouping.scanner import KnownTable, Numbers, Small
@@ -56,45 +48,11 @@ from binlane.positions import Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.sql.logged_statements import logged_statement
 
-_THREAD_AND_TIME: Final = bytes(8)
-# Contexts are learned of plain events alone.
-_PLAIN: Final = Format(
-    server_version="",
-    flavor=Flavor.MARIADB,
-    checksum=ChecksumAlgorithm.NONE,
-    post_header_lengths=b"",
-)
+if TYPE_CHECKING:
+    from binlane.binlogs.routing.ddl_texts import DdlReader
+    from binlane.binlogs.routing.run_ddl import RunDdl
+
 _OUT_BYTES: Final = 4 << 20
-
-
-@dataclass(slots=True)
-class _Views:
-    """One binlog's verdicts on tables and texts.
-
-    A view of an unscoped binlog `is_whole`. It `asks` the reference for statements all the same, or
-    a view `converts` them: its file, or the run, has them with tables info.
-    """
-
-    definition: Definition
-    is_whole: bool
-    asks: bool = False
-    has_tables_info: bool = False
-    converts: bool = False
-    memory: Memory | None = None
-    tables: TableBits = field(init=False)
-    ddl: BinlogDdl = field(init=False)
-    verdicts: Numbers = field(
-        default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
-    )
-    has_xa: bool = False
-    xa: XaStates = field(default_factory=XaStates)
-    cuts: dict[int, PayloadCut] = field(default_factory=dict)
-    made: MadeBodies = field(default_factory=MadeBodies)
-
-    def __post_init__(self) -> None:
-        """Begin without tables and statements."""
-        self.tables = TableBits(self.definition.scope)
-        self.ddl = BinlogDdl(self.definition, self.tables)
 
 
 def _never(group: int, memory: Memory) -> Memory:
@@ -127,7 +85,7 @@ class SpanRouter:
         rereads_log: bool = False,
     ) -> None:
         self._rereads_log = rereads_log
-        self._views = [_Views(one, one.scope.is_unscoped) for one in definitions]
+        self._views = [BinlogView(one, one.scope.is_unscoped) for one in definitions]
         for view, memory in zip(self._views, memories, strict=False):
             view.asks = view.is_whole and bool(memory.left_out)
         self._has_unscoped = any(view.is_whole for view in self._views)
@@ -135,7 +93,7 @@ class SpanRouter:
         self._passwords: list[int] = []
         self._xa: RunXa | None = None
         self._ddl: RunDdl | None = None
-        self._ddl_reader = DdlReader()
+        self._ddl_reader: DdlReader | None = None
         self._groups: RunGroups
         self._takes_all = not has_tables_info and all(
             view.is_whole and not view.asks for view in self._views
@@ -263,11 +221,17 @@ class SpanRouter:
     def _ddl_of(self, groups: RunGroups) -> RunDdl | None:
         """The statements on objects that are alone in their groups; None if there are none."""
         run = groups.run
-        payloads = 0
-        if not self._keeps_all:
-            last = run.groups.item(layout.GROUP_END, -1)
-            types = run.events[layout.EVENT_TYPE, :last]
-            payloads = int(np.count_nonzero(self._roles[types] == lay.PACKED))
+        last = run.groups.item(layout.GROUP_END, -1)
+        roles = self._roles[run.events[layout.EVENT_TYPE, :last]]
+        is_unread = run.events[layout.EVENT_MAP, :last] == lay.UNREAD
+        if not (is_unread & (roles == lay.QUERY)).any():
+            return None
+        from binlane.binlogs.routing.ddl_texts import DdlReader  # noqa: PLC0415  # parses SQL
+        from binlane.binlogs.routing.run_ddl import RunDdl  # noqa: PLC0415  # parses SQL
+
+        if self._ddl_reader is None:
+            self._ddl_reader = DdlReader()
+        payloads = 0 if self._keeps_all else int(np.count_nonzero(roles == lay.PACKED))
         kinds = self._texts.table[lay.TEXT_KIND]
         ddl = RunDdl(run, self._roles, kinds, self._ddl_reader, payloads)
         if not ddl.texts:
@@ -276,8 +240,7 @@ class SpanRouter:
         has_others = bool(self.groups_judged(run))
         for view in self._views:
             if not view.is_whole:
-                view.made.forget(payloads, len(ddl.texts))
-                view.ddl.begin(ddl, view.made, has_others=has_others, has_rows=has_rows)
+                view.begin_ddl(ddl, payloads, has_others=has_others, has_rows=has_rows)
         return ddl
 
     def _xa_of(self, run: RawRun) -> RunXa | None:
@@ -313,7 +276,7 @@ class SpanRouter:
             self._know(view, binlog.has_tables_info, binlog.memory)
             if view.converts or (view.is_whole and view.asks):
                 return set(self._ddl.groups)
-            if not view.is_whole:
+            if view.ddl is not None:
                 odd.update(view.ddl.odd(binlog.memory))
         return odd
 
@@ -362,7 +325,7 @@ class SpanRouter:
                 is_for_route[own] |= view.asks or view.converts
                 continue
             for number in own[view.verdicts[lay.ACTION, own] == lay.UNJUDGED]:
-                self._judge(view, int(number))
+                view.judge(int(number), self._texts, self._format)
             is_for_route[own] |= view.verdicts[lay.ACTION, own] == lay.BY_REFERENCE
         found: npt.NDArray[np.bool_] = is_for_route[texts]
         return found
@@ -385,14 +348,14 @@ class SpanRouter:
                 self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
 
-    def _know(self, view: _Views, has_tables_info: bool, memory: Memory) -> None:  # noqa: FBT001  # as it is called
+    def _know(self, view: BinlogView, has_tables_info: bool, memory: Memory) -> None:  # noqa: FBT001  # as it is called
         """Take the state of a binlog before the bytes of the groups behind are made."""
         if has_tables_info is not view.has_tables_info:
             view.has_tables_info = has_tables_info
             view.converts = view.has_tables_info or self._format.has_tables_info
             view.memory = None
             for number, key in self._texts.contexts:
-                self._judge_context_of(view, number, self._context(key))
+                view.judge_bracket(number, query_of(key), self._texts)
         if memory is not view.memory:
             is_same = view.memory is not None and memory.is_but_for_xa(view.memory)
             view.memory = memory
@@ -426,10 +389,10 @@ class SpanRouter:
         self._texts.make_known(number, self._scratch, self._table_names)
 
     def _learn_statement(self, number: int, key: bytes) -> None:
-        decode_status_vars(self._context(key).status_vars)  # as of a context
+        decode_status_vars(query_of(key).status_vars)  # as of a context
         for view in self._views:
             view.verdicts[lay.ACTION, number] = lay.UNJUDGED
-        facts = logged_statement(self._context(key)).facts() if self._has_unscoped else None
+        facts = logged_statement(query_of(key)).facts() if self._has_unscoped else None
         self._texts.is_told[number] = facts is not None and is_logged_as_statement(facts)
 
     def _judge_text(self, number: int, names: TextNames) -> None:
@@ -441,60 +404,10 @@ class SpanRouter:
 
     def _judge_context(self, number: int, key: bytes) -> None:
         """BEGIN, COMMIT and ROLLBACK stay, with a context that names nothing outside."""
-        body = self._context(key)
+        body = query_of(key)
         decode_status_vars(body.status_vars)  # what is damaged is told as the reference tells it
         for view in self._views:
-            self._judge_context_of(view, number, body)
-
-    def _context(self, key: bytes) -> QueryEvent:
-        return QueryEvent.decode(Reader(_THREAD_AND_TIME + key), _PLAIN)
-
-    def _judge_context_of(self, view: _Views, number: int, body: QueryEvent) -> None:
-        """Say how a bracket of groups of rows stands in a binlog's file: it concerns no table."""
-        inside = confined(body, view.definition.scope, None)
-        kind = int(self._texts.table[lay.TEXT_KIND, number])
-        is_savepoint, is_xa = kind == lay.SAVEPOINT, kind == lay.XA
-        is_odd = is_xa and body.query not in XA_SHAPES
-        if is_odd or (kind != lay.CONTEXT and view.has_tables_info):
-            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE
-            return
-        inside = inside.in_form(NO_TABLES if view.has_tables_info else None)
-        view.verdicts[lay.ACTION, number] = lay.COPY
-        if is_savepoint or inside != body:
-            inside = replace(inside, query=b"") if is_xa else inside
-            context = inside.encode(_PLAIN)[len(_THREAD_AND_TIME) :]
-            action = lay.PUT_HEAD if is_xa else lay.PUT_SAVEPOINT if is_savepoint else lay.PUT
-            view.verdicts[:, number] = action, self._texts.keep(context), len(context)
-
-    def _judge(self, view: _Views, number: int) -> None:
-        """Say what a scoped binlog makes of all that has a shape, with its memory as it is."""
-        from binlane.binlogs.routing.statement_shapes import (  # noqa: PLC0415  # parses SQL
-            part_of,
-            payload_part,
-        )
-
-        assert view.memory is not None, "the binlog is known"
-        event = self._texts.payloads.get(number)
-        if event is not None:
-            stays = payload_part(event, view.definition, view.memory, self._format)
-            action = lay.COPY if stays else lay.DROP
-            if isinstance(stays, PayloadCut):
-                action, view.cuts[number] = lay.PUT_BODY, stays
-                view.verdicts[lay.PLACE_START, number] = stays.texts_left
-            is_for_route = stays is None or view.converts
-            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE if is_for_route else action
-            return
-        body = self._context(self._texts.key(number))
-        part = part_of(body, view.definition, view.memory, self._format)
-        view.verdicts[lay.ACTION, number] = lay.COPY
-        if part is None:
-            view.verdicts[lay.ACTION, number] = lay.DROP
-        elif isinstance(part, str) or view.converts:
-            # With tables info each text would tell its own tables.
-            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE
-        elif part != body:
-            head = replace(part, query=b"").encode(_PLAIN)[len(_THREAD_AND_TIME) :]
-            view.verdicts[:, number] = lay.PUT_HEAD, self._texts.keep(head), len(head)
+            view.judge_bracket(number, body, self._texts)
 
     def select(
         self,
@@ -526,10 +439,8 @@ class SpanRouter:
             view.xa.know(self._xa, binlog)
             view.has_xa = self._xa is not None
         stop, is_whole = groups.stop, view.is_whole
-        if self._ddl is not None and view.converts and not is_whole:
-            view.ddl.leave()
-        elif self._ddl is not None and not is_whole:
-            view.ddl.decide(groups, memory)
+        if self._ddl is not None:
+            view.decide_ddl(groups, memory)
         if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
             held = self._passwords[bisect_left(self._passwords, first) :][:1]
@@ -584,11 +495,11 @@ class SpanRouter:
         )
         return part, status
 
-    def _judge_or_cut(self, view: _Views) -> None:
+    def _judge_or_cut(self, view: BinlogView) -> None:
         """Do what the kernel asks for: judge a shape, or cut the payloads of one."""
         number = int(self._state[lay.UNJUDGED_TEXT])
         if view.verdicts[lay.ACTION, number] != lay.PUT_BODY:
-            self._judge(view, number)
+            view.judge(number, self._texts, self._format)
             return
         groups = range(*self._state[[lay.NEXT_GROUP, lay.LAST_GROUP]].tolist())
         view.made.make(self._groups, groups, number, view.cuts[number])
@@ -611,7 +522,7 @@ class SpanRouter:
             by_reference: Gives the memory behind one of them that is for `route` after all.
         """
         run, view = self._groups.run, self._views[place]
-        if self._ddl is None or view.is_whole:
+        if self._ddl is None or view.ddl is None:
             tables = self.mapped(run, groups, memory.empty_tables)
             return memory.with_rows(tables) if tables else memory
         return view.ddl.behind(groups, memory, partial(self.mapped, run), by_reference, reached)
@@ -622,11 +533,13 @@ class SpanRouter:
         number = bisect_left(statements, groups.stop) - bisect_left(statements, groups.start)
         return ((LOGGED_AS_STATEMENT, number),) if number else ()
 
-    def _ddl_omissions(self, view: _Views, groups: range) -> tuple[tuple[Omission, int], ...]:
+    def _ddl_omissions(self, view: BinlogView, groups: range) -> tuple[tuple[Omission, int], ...]:
         """The parts of statements on objects in some groups that are left out."""
-        return () if self._ddl is None else tuple(view.ddl.omissions(groups))
+        if self._ddl is None or view.ddl is None:
+            return ()
+        return tuple(view.ddl.omissions(groups))
 
-    def _copy(self, run: RawRun, view: _Views, planned: Planned) -> int:
+    def _copy(self, run: RawRun, view: BinlogView, planned: Planned) -> int:
         wanted = int(run.groups[layout.GROUP_END, -1])
         if self._actions.shape[0] < wanted:
             self._actions = np.zeros(2 * wanted, np.uint8)

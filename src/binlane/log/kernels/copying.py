@@ -180,7 +180,7 @@ def _ends_part(run: Run, first: int, end: int, view: View) -> bool:
     _, events, _, roles = run
     for event in range(first + 1, min(first + 3, end)):
         if roles[events[EVENT_TYPE, event]] == lay.QUERY and events[EVENT_MAP, event] == lay.DDL:
-            return view[3][lay.MADE_ENDS, events[EVENT_BITMAP, event]] != 0
+            return bool(view[3][lay.MADE_ENDS, events[EVENT_BITMAP, event]] != 0)
     return False
 
 
