@@ -35,17 +35,17 @@ class BinlogView:
     """One binlog's verdicts on tables and texts.
 
     Attributes:
-        definition: Definition of the binlog.
+        definition: Definition of the binlog whose verdicts these are.
         is_whole: True if it is unscoped.
         asks: True if it is, and statements are for the reference all the same.
         has_tables_info: True if its file has statements with tables info.
         converts: True if its file or the run has, so that statements are converted.
         memory: Routing's memory of the groups before, as verdicts were given by it.
-        tables: Its bits for tables.
+        tables: The binlog's bits for the tables of the log.
         ddl: What becomes of statements on objects; None before any came, or if it is unscoped.
         verdicts: The verdict on each text, by its number.
         has_xa: True if the run has XA transactions.
-        xa: Their states.
+        xa: States of the run's XA transactions in the binlog.
         cuts: The cut of each shape of payloads of which a part stays, by its number.
         made: Bodies that were made for events of the run.
     """

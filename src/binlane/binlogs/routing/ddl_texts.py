@@ -58,11 +58,11 @@ _OF_SERVERS: Final = frozenset(
 _OWN_PREFIX: Final = "binlane"
 
 
-class Name(NamedTuple):
+class OneTable(NamedTuple):
     """The one table of a statement.
 
     Attributes:
-        table: The table.
+        table: The table's name, with its database.
         written: The name as the text has it, its database included.
         at: Offset of it in the text.
     """
@@ -95,7 +95,7 @@ class DdlText:
     number_at: int
     is_told: bool
     may_link: bool
-    name: Name | None = None
+    name: OneTable | None = None
     template: DdlText | None = None
 
 
@@ -192,11 +192,11 @@ def behind_context(data: bytes) -> int:
     return _POST_HEADER + (data[11] | data[12] << 8)
 
 
-def _one_table(data: bytes, end: int) -> tuple[Name, tuple[bytes, ...]] | None:
+def _one_table(data: bytes, end: int) -> tuple[OneTable, tuple[bytes, ...]] | None:
     """The table that a text seems to be about, and the rest of the event; None if more may be named.
 
     Args:
-        data: Body of the event.
+        data: Body of a plain QUERY event, without its number.
         end: Place behind the context in it.
     """
     length = data[8]
@@ -214,7 +214,7 @@ def _one_table(data: bytes, end: int) -> tuple[Name, tuple[bytes, ...]] | None:
         return None
     at, behind = found.span(2 if of else 3)[0], found.end()
     key = (head, of or b"", (query[behind - 1 : behind] == b"`" and b"`") or b"", tail)
-    name_ = Name(TableName(given, name), query[at:behind], at)
+    name_ = OneTable(TableName(given, name), query[at:behind], at)
     return name_, (*key, database, data[8:end])
 
 
@@ -231,7 +231,7 @@ def _plain(word: bytes) -> str:
     return "" if text.upper() in _RESERVED else text
 
 
-def _is_about(facts: StatementFacts, name: Name) -> bool:
+def _is_about(facts: StatementFacts, name: OneTable) -> bool:
     """True if a statement is about one table alone, whose name stands where it seems to."""
     effects, tables = facts.effects, facts.tables
     if effects.stopped_at is not None or effects.writes != (name.table,) or len(tables) != 1:
@@ -245,7 +245,7 @@ def _is_about(facts: StatementFacts, name: Name) -> bool:
     return use.name == name.table and (use.offset, use.length) == (name.at, len(name.written))
 
 
-def _like(template: DdlText, data: bytes, end: int, name: Name) -> DdlText:
+def _like(template: DdlText, data: bytes, end: int, name: OneTable) -> DdlText:
     """A statement that differs from a template's first one in its table's name alone."""
     before = template.body
     body = QueryEvent(

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from binlane.binlogs.routing.ddl_texts import (
     KEPT_MAX,
     DdlText,
-    Name,
+    OneTable,
     behind_context,
     context_of,
 )
@@ -123,7 +123,7 @@ class DdlVerdict:
 
     action: int
     kept: QueryEvent | None
-    name: Name | None
+    name: OneTable | None
     has_same_context: bool
     omissions: tuple[Omission, ...]
     facts: StatementFacts
@@ -184,8 +184,8 @@ class DdlVerdict:
         """The body of an event of the statement as it stands in the binlog.
 
         Args:
-            data: The event's body.
-            text: The statement.
+            data: Body of the event, as the source wrote it.
+            text: The statement, as it was read of the log.
             scope: Scope of the binlog to route to.
         """
         kept, at = self.kept, text.number_at
@@ -223,7 +223,7 @@ class DdlVerdicts:
         """The verdict on a statement behind some groups; None if the reference must look at it.
 
         Args:
-            text: The statement.
+            text: The statement, as it was read of the log.
             memory: Routing's memory of the groups before.
             format_: Format of the FORMAT_DESCRIPTION before it.
         """
@@ -418,8 +418,8 @@ class MemoryFollower:
         """Take a statement.
 
         Args:
-            verdict: The verdict on it.
-            query: Gives its event.
+            verdict: The binlog's verdict on the statement.
+            query: Gives the event, with its own context.
             place: Gives its GTID, and a position of the source before it, where it is known.
         """
         effects, scope = verdict.effects, self._scope

@@ -63,14 +63,14 @@ class RunDdl:
         run: The run; the index of its events receives the numbers of the statements.
         roles: The roles of the run's types of events in routing.
         kinds: The kind of each text, by its number.
-        reader: Reads the statements.
+        reader: Reads statements, and knows those of runs before.
         first: The number of the first statement among what has bodies of its own.
 
     Attributes:
-        run: The run.
+        run: The run that was given.
         first: The number of the first statement.
         groups: The numbers of their groups, in order.
-        texts: The statements.
+        texts: The statements, one for each of `groups`.
 
     Raises:
         CodecError: If a statement's context or its text is damaged.
@@ -207,7 +207,7 @@ class BinlogDdl:
         """Take the statements of a run.
 
         Args:
-            run: The statements.
+            run: The run's statements that may change objects.
             made: Receives the action on each, and the bodies that are made.
             has_others: True if anything else in the run is judged by what is remembered.
             has_rows: True if the run has rows.
@@ -241,7 +241,7 @@ class BinlogDdl:
 
         Args:
             groups: The groups that the binlog gets next.
-            memory: Routing's memory before them.
+            memory: Routing's memory of the groups before them.
         """
         numbers, links = self._run.numbers(groups), memory.links
         deciding = (*what_decides(memory), links.keys, links.unknown, links.is_complete)
@@ -307,8 +307,8 @@ class BinlogDdl:
         """Give the memory behind some groups of rows and statements on objects.
 
         Args:
-            groups: The groups.
-            memory: Routing's memory before them.
+            groups: Consecutive groups of the run, by their numbers.
+            memory: Routing's memory of the groups before them.
             mapped: Gives the tables that have rows in some of them.
             by_reference: Gives the memory behind one of them for which there is no verdict.
             reached: Position of the source before the first; None where nobody asks for it.
@@ -351,7 +351,7 @@ class _Places:
     """GTIDs of groups of a run, and positions of the source before them, which are asked for in order.
 
     Args:
-        run: The run.
+        run: The run that the groups are of.
         first: Number of the group that the position is before.
         reached: That position; None where nobody asks for it.
     """

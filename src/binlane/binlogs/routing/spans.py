@@ -362,7 +362,8 @@ class SpanRouter:
             if not is_same:
                 view.verdicts[lay.ACTION, self._texts.is_judged] = lay.UNJUDGED
                 view.made.forget_payloads()
-        view.tables.know(memory.links)
+        if memory.links is not view.tables.links:
+            view.tables.know(memory.links)
 
     def mapped(
         self, run: RawRun, groups: range, tables: Collection[TableName]
@@ -458,14 +459,7 @@ class SpanRouter:
             is_whole + (is_whole and (view.asks or view.converts)),
             *(self._crc32, *clocks),
         )
-        while True:
-            status = self._copy(run, view, planned)
-            if status == lay.FULL and not state[lay.OUT_LENGTH]:
-                self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
-            elif status == lay.JUDGE:
-                self._judge_or_cut(view)
-            else:
-                break
+        status = self._copy(run, view, planned)
         told = state.tolist()
         following = told[lay.NEXT_GROUP]
         is_all = following == run.groups.shape[1]
@@ -490,9 +484,12 @@ class SpanRouter:
             omissions=(
                 (self._omissions(range(first, following)) if self.statements else ())
                 if is_whole
-                else (*_texts_left(told), *self._ddl_omissions(view, range(first, following)))
+                else _texts_left(told)
             ),
         )
+        if self._ddl is not None and view.ddl is not None:
+            left_out = view.ddl.omissions(range(first, following))
+            part = part._replace(omissions=(*part.omissions, *left_out))
         return part, status
 
     def _judge_or_cut(self, view: BinlogView) -> None:
@@ -516,8 +513,8 @@ class SpanRouter:
 
         Args:
             place: Place of the binlog in the sequence.
-            groups: The groups.
-            memory: Its memory before them.
+            groups: Consecutive groups of the run, by their numbers.
+            memory: The binlog's memory of the groups before them.
             reached: Position of the source before them; None where nobody asks for it.
             by_reference: Gives the memory behind one of them that is for `route` after all.
         """
@@ -533,25 +530,31 @@ class SpanRouter:
         number = bisect_left(statements, groups.stop) - bisect_left(statements, groups.start)
         return ((LOGGED_AS_STATEMENT, number),) if number else ()
 
-    def _ddl_omissions(self, view: BinlogView, groups: range) -> tuple[tuple[Omission, int], ...]:
-        """The parts of statements on objects in some groups that are left out."""
-        if self._ddl is None or view.ddl is None:
-            return ()
-        return tuple(view.ddl.omissions(groups))
-
     def _copy(self, run: RawRun, view: BinlogView, planned: Planned) -> int:
+        """Copy a binlog's parts, as far as that goes at once; gives the reason of their end."""
         wanted = int(run.groups[layout.GROUP_END, -1])
         if self._actions.shape[0] < wanted:
             self._actions = np.zeros(2 * wanted, np.uint8)
         # At most a window's bytes are written at once, while they are in the cache.
         if self._out.shape[0] < min(run.data.shape[0], _OUT_BYTES):
             self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
-        arrays = run.data, run.events, run.groups, self._roles
-        texts = self._texts.arrays(self._table_names)
-        room = self._out, self._actions
-        made = view.made
-        bits = view.tables.keep, view.verdicts, view.xa.states, made.places, made.data
-        return int(kernels().copy_groups(arrays, bits, texts, planned, room, self._state))
+        arrays, state, made = (
+            (run.data, run.events, run.groups, self._roles),
+            self._state,
+            view.made,
+        )
+        copy_groups = kernels().copy_groups
+        while True:
+            texts = self._texts.arrays(self._table_names)
+            bits = view.tables.keep, view.verdicts, view.xa.states, made.places, made.data
+            room = self._out, self._actions
+            status = int(copy_groups(arrays, bits, texts, planned, room, state))
+            if status == lay.FULL and not state[lay.OUT_LENGTH]:
+                self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
+            elif status == lay.JUDGE:
+                self._judge_or_cut(view)
+            else:
+                return status
 
 
 def _texts_left(state: Sequence[int]) -> tuple[tuple[Omission, int], ...]:

@@ -19,15 +19,16 @@ class TableBits:
     """The bits of the tables of a log in one binlog, as `route_layout` has them.
 
     Args:
-        scope: Scope of the binlog.
+        scope: Scope of the binlog whose bits these are.
 
     Attributes:
         keep: The bits of each table, by the number of its map.
+        links: The links between tables that the bits are made of.
     """
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._links = NO_LINKS
+        self.links = NO_LINKS
         self._names: list[TableName] = []
         self._numbers: dict[TableName, list[int]] = {}
         self._doubted: set[TableName] = set()
@@ -48,7 +49,7 @@ class TableBits:
 
     def know(self, links: TableLinks) -> None:
         """Take the links between tables as they are before the groups that come next."""
-        before, self._links = self._links, links
+        before, self.links = self.links, links
         if links is before or self._scope.is_unscoped:
             return
         if links.is_like(before):
@@ -81,7 +82,7 @@ class TableBits:
             self.keep[number] = self._bits(self._names[number])
 
     def _bits(self, name: TableName) -> int:
-        scope, links = self._scope, self._links
+        scope, links = self._scope, self.links
         if scope.is_unscoped:
             return lay.KEEP
         bits = 0
