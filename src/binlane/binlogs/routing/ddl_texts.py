@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from binlane.binlogs.routing.query_events import PLAIN, THREAD_AND_TIME
-from binlane.binlogs.routing.session_format import is_logged_as_statement
+from binlane.binlogs.routing.session_format import is_logged_as_statement, may_be_change
 from binlane.binlogs.routing.texts import TEXT_MAX
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.query import QueryCompressedEvent, QueryEvent
@@ -103,9 +103,14 @@ _Key = tuple[bytes, bytes, bool]
 
 
 class DdlReader:
-    """Reads the statements of runs that may change objects, as far as it knows what they are."""
+    """Reads the statements of runs that may change objects, as far as it knows what they are.
 
-    def __init__(self) -> None:
+    Args:
+        reads_all: False if nobody asks for more than statements that are logged as such.
+    """
+
+    def __init__(self, *, reads_all: bool) -> None:
+        self._reads_all = reads_all
         self._texts: dict[_Key, DdlText | None] = {}
         self._templates: dict[tuple[bytes, ...], DdlText] = {}
         self._contexts: dict[bytes, int] = {}
@@ -167,14 +172,16 @@ class DdlReader:
             return None
         if any(each.code == GTID_FLAGS for each in decode_status_vars(body.status_vars)):
             return None
-        facts = logged_statement(body).facts()
+        may_be_told = may_be_change(query)
+        is_read = self._reads_all or may_be_told
+        facts = logged_statement(body).facts() if is_read else None
         found = DdlText(
             body=body,
             number_at=number_at,
-            is_told=is_logged_as_statement(facts),
+            is_told=may_be_told and facts is not None and is_logged_as_statement(facts),
             may_link=_MAY_LINK.search(query) is not None,
         )
-        if parts is not None and _is_about(facts, parts[0]):
+        if parts is not None and facts is not None and _is_about(facts, parts[0]):
             if len(self._templates) >= KEPT_MAX:
                 self._templates.clear()
             found.name, found.template = parts[0], found

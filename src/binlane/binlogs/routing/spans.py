@@ -230,7 +230,7 @@ class SpanRouter:
         from binlane.binlogs.routing.run_ddl import RunDdl  # noqa: PLC0415  # parses SQL
 
         if self._ddl_reader is None:
-            self._ddl_reader = DdlReader()
+            self._ddl_reader = DdlReader(reads_all=not self._takes_all)
         payloads = 0 if self._keeps_all else int(np.count_nonzero(roles == lay.PACKED))
         kinds = self._texts.table[lay.TEXT_KIND]
         ddl = RunDdl(run, self._roles, kinds, self._ddl_reader, payloads)
@@ -283,7 +283,8 @@ class SpanRouter:
     @property
     def ddl_groups(self) -> list[int]:
         """The groups of the run that was read last with statements that may change objects alone."""
-        return [] if self._ddl is None else self._ddl.groups
+        is_any = any(view.ddl is not None for view in self._views)
+        return self._ddl.groups if self._ddl is not None and is_any else []
 
     def groups_judged(self, run: RawRun) -> list[int]:
         """The groups of a run that was read with what is judged anew when a binlog's memory changes."""
