@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
 from operator import is_
 from typing import Final
 
@@ -337,6 +338,24 @@ class BinlogDdl:
             follower.with_rows(mapped(rest, follower.empty_tables))
         self._behind[groups] = memory, follower.memory
         return follower.memory
+
+    def bare(self, groups: range, plans: Small) -> int:
+        """The number of statements that are there without rows in some groups.
+
+        Args:
+            groups: Consecutive groups of the run, by their numbers.
+            plans: The number of texts of each group that has a plan, by the group's number.
+        """
+        run, planned = self._run, set(np.flatnonzero(plans).tolist())
+        numbers = run.numbers(groups)
+        found = zip(run.groups, self._found, strict=True)
+        return sum(
+            verdict is not None
+            and verdict.action != lay.DROP
+            and group not in planned
+            and not run.has_maps(range(group, group + 1))
+            for group, verdict in islice(found, numbers.start, numbers.stop)
+        )
 
     def omissions(self, groups: range) -> Iterator[tuple[Omission, int]]:
         """The parts of statements in some groups that are left out, with their numbers."""

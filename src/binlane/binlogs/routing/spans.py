@@ -490,7 +490,9 @@ class SpanRouter:
         )
         if self._ddl is not None and view.ddl is not None:
             left_out = view.ddl.omissions(range(first, following))
-            part = part._replace(omissions=(*part.omissions, *left_out))
+            plans = planned[0][lay.FORM_COUNT]
+            bare = view.ddl.bare(range(first, following), plans) if self._rereads_log else 0
+            part = part._replace(omissions=(*part.omissions, *left_out), bare=bare)
         return part, status
 
     def _judge_or_cut(self, view: BinlogView) -> None:
