@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from binlane.binlogs.routing.query_events import PLAIN, THREAD_AND_TIME
 from binlane.binlogs.routing.session_format import is_logged_as_statement, may_be_change
-from binlane.binlogs.routing.texts import TEXT_MAX
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.query import QueryCompressedEvent, QueryEvent
 from binlane.log.codec.status_vars import (
@@ -32,8 +31,10 @@ from binlane.statements.sql.logged_statements import (
 from binlane.statements.sql.parser.reserved_words import reserved_words
 from binlane.statements.sql.servers import Dialect
 
-KEPT_MAX: Final = 4096
+KEPT_MAX: Final = 2048
 """Statements and contexts that are kept; of more all are forgotten."""
+_LONGEST: Final = 8 << 10
+"""Bytes of a statement's event that is kept; longer ones are for the reference."""
 _POST_HEADER: Final = 13
 _NUMBER: Final = 8
 _NO_NUMBER: Final = bytes(_NUMBER)
@@ -102,6 +103,17 @@ class DdlText:
 _Key = tuple[bytes, bytes, bool]
 
 
+_UNREAD: Final = DdlText(
+    body=QueryEvent(
+        thread_id=0, execution_time=0, error_code=0, status_vars=b"", database=b"", query=b""
+    ),
+    number_at=-1,
+    is_told=False,
+    may_link=False,
+)
+"""A statement of which nobody asks for more than that it is none on rows."""
+
+
 class DdlReader:
     """Reads the statements of runs that may change objects, as far as it knows what they are.
 
@@ -122,7 +134,13 @@ class DdlReader:
         Raises:
             CodecError: If the event's context or its text is damaged.
         """
+        if len(data) > _LONGEST:
+            return None
         end = behind_context(data)
+        if not (self._reads_all or is_compressed):
+            text = data[end + data[8] + 1 :]
+            if not may_be_change(text):
+                return None if may_hold_password(text) else _UNREAD
         context, at = self._without_number(data[_POST_HEADER:end])
         key = context, data[8:11] + data[end:], is_compressed
         if key in self._texts:
@@ -168,7 +186,7 @@ class DdlReader:
         kind = QueryCompressedEvent if is_compressed else QueryEvent
         body = kind.decode(Reader(data), PLAIN)
         query = body.query
-        if len(query) > TEXT_MAX or is_about_rows_only(query) or may_hold_password(query):
+        if len(query) > _LONGEST or is_about_rows_only(query) or may_hold_password(query):
             return None
         if any(each.code == GTID_FLAGS for each in decode_status_vars(body.status_vars)):
             return None
@@ -209,7 +227,7 @@ def _one_table(data: bytes, end: int) -> tuple[OneTable, tuple[bytes, ...]] | No
     length = data[8]
     database, query = data[end : end + length], data[end + length + 1 :]
     found = _ON_ONE_TABLE.match(query)
-    if found is None or len(query) > TEXT_MAX or not (query.isascii() and database.isascii()):
+    if found is None or not (query.isascii() and database.isascii()):
         return None
     tail = query[found.end() :]
     if _MAY_NAME_OTHERS.search(tail):

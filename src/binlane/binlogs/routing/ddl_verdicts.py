@@ -64,7 +64,7 @@ _ON_MORE: Final = (
 _HEADER: Final = EventHeader(
     timestamp=0, type_code=EventType.QUERY, server_id=0, length=0, next_position=0, flags=0
 )
-_CONTEXTS_MAX: Final = 16
+_CONTEXTS_MAX: Final = 4
 
 
 def what_decides(memory: Memory) -> tuple[object, ...]:
