@@ -14,7 +14,7 @@ it asks for the next one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from binlane.binlogs.routing.large import LargePart, feed_parts
@@ -42,7 +42,6 @@ from binlane.log.codec.rows import RowsEvent
 from binlane.log.grouping.event_group import EventGroup, group_events
 from binlane.log.grouping.raw import LargeGroup
 from binlane.log.kernels import route_layout as lay
-from binlane.names import TableName
 from binlane.positions import AnyGtid, Position
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
@@ -151,6 +150,7 @@ class Dispatcher:
                 definitions,
                 [binlog.memory for binlog in binlogs],
                 has_tables_info=any(binlog.may_have_tables_info for binlog in binlogs),
+                rereads_log=self._rereads_log,
             )
             self._definitions = definitions
         self._binlogs, self._routings = binlogs, {}
@@ -182,12 +182,13 @@ class Dispatcher:
         while waiting:
             number = waiting.pop()
             odd.append(number)
-            empty = frozenset[TableName]().union(*(memory.empty_tables for _, memory in known))
-            tables = self._spans.mapped(run, range(following, number), empty)
-            following = number
+            between, following = range(following, number), number + 1
             for place, binlog in enumerate(self._binlogs):
-                prepared, memory = known[place][0], known[place][1].with_rows(tables)
+                prepared, memory = known[place]
+                follow = partial(self._followed, groups, binlog)
+                reached = binlog.reached if self._rereads_log else None
                 try:
+                    memory = self._spans.memory_behind(place, between, memory, reached, follow)
                     routing = self._route(groups.group(number), binlog, prepared, memory)
                 except CodecError as error:
                     return number, error
@@ -201,8 +202,15 @@ class Dispatcher:
                 others = {one for one in self._spans.groups_judged(run) if one > number}
                 waiting = sorted({*waiting, *others}, reverse=True)
         if trace is not None:
-            trace.run(groups, sorted({*odd, *xa}))
+            trace.run(groups, sorted({*odd, *xa, *self._spans.ddl_groups}))
         return None
+
+    def _followed(
+        self, groups: RunGroups, binlog: RoutedBinlog, number: int, memory: Memory
+    ) -> Memory:
+        """A binlog's memory behind a group that is for `route` with the memory before it."""
+        routing = self._route(groups.group(number), binlog, binlog.prepared, memory)
+        return memory if routing.memory is None else routing.memory
 
     def run_parts(
         self,

@@ -19,16 +19,16 @@ from binlane.binlogs.routing.cascade_replay import UnknownRowsError
 from binlane.binlogs.routing.cascades import CASCADED, changes_unseen, unseen_changes
 from binlane.binlogs.routing.derived_rows import GroupDerivation
 from binlane.binlogs.routing.judging import RoutedStatement, judge_statement
+from binlane.binlogs.routing.memory_behind import memory_behind
 from binlane.binlogs.routing.moves import (
     after_rows,
-    after_statement,
     came_in,
     judge_partition,
     only_renames,
     partition_arrival,
 )
 from binlane.binlogs.routing.objects import OBJECT_KINDS
-from binlane.binlogs.routing.outside_references import after_left_keys, without_outside_keys
+from binlane.binlogs.routing.outside_references import without_outside_keys
 from binlane.binlogs.routing.password_hashing import with_hashes
 from binlane.binlogs.routing.payload_selection import select_inside
 from binlane.binlogs.routing.query_events import confined, with_made_text, with_text, without_phases
@@ -61,9 +61,9 @@ from binlane.binlogs.routing.statement_verdicts import (
     LeaveOut,
     Rewrite,
 )
-from binlane.binlogs.routing.table_births import TableArrival, arrival, births_after
+from binlane.binlogs.routing.table_births import TableArrival, arrival
 from binlane.binlogs.routing.texts import names_in
-from binlane.binlogs.routing.vacant_children import filled, links_of_rows, with_vacant
+from binlane.binlogs.routing.vacant_children import filled, links_of_rows
 from binlane.errors import CodecError, UnsupportedError
 from binlane.log.codec.control import IncidentEvent
 from binlane.log.codec.event import Event
@@ -473,15 +473,9 @@ class _Selection:
         if self.derivation is not None:
             self.derivation.see_statement(effects.kind)
         before = self._memory.links
-        links = before.after(found.facts, effects)
-        links = links.folded if self._scope.ignores_case else links
-        if links != before:
-            known = frozenset(filter(self._scope.includes, links.known))
-            self._memory = replace(self._memory, links=replace(links, known=known))
-        memory = after_statement(self._memory, query, effects, self._scope)
-        memory = births_after(memory, effects, self._scope, self._group.gtid, since=self.reached)
-        memory = after_left_keys(memory, effects, self._scope)
-        self._memory = with_vacant(memory, effects, self._scope)
+        self._memory = memory_behind(
+            self._memory, query, found.facts, self._scope, self._group.gtid, since=self.reached
+        )
         if changes_unseen(effects, before, self._scope):
             raise _IncidentError(CASCADED)
 

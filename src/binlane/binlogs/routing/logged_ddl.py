@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from binlane.binlogs.routing.session_format import groups_of, odd_queries
+from binlane.binlogs.routing.session_format import odd_queries
 from binlane.log.codec.event import Event
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import RowsEvent
@@ -31,18 +31,16 @@ def logged_ddl(item: Item) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
         CodecError: If an event of a group with such a statement is damaged.
     """
     if isinstance(item, RawRun):
-        for number in _groups(item):
-            yield from _of_group(item.group(number))
+        for event, text in sorted(odd_queries(item)):
+            if _may_change(text):
+                body = item.event(event).body
+                assert isinstance(body, QueryEvent), "its type says so"
+                yield body, item.gtid(item.group_of(event))
     elif isinstance(item, LargeGroup):
         # Only a table's own CREATE stands before rows: CREATE TABLE … SELECT.
         yield from _of(_before_rows(item.events()), item.gtid)
     else:
         yield from _of_group(item)
-
-
-def _groups(run: RawRun) -> list[int]:
-    found = {event for event, text in odd_queries(run) if _may_change(text)}
-    return groups_of(run, found) if found else []
 
 
 def _of_group(group: EventGroup) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:

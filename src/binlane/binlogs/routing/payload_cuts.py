@@ -139,22 +139,33 @@ class PayloadCut:
 
 
 class MadeBodies:
-    """The payloads of a run of which one binlog gets a part, as they are there.
+    """The payloads and statements of a run of which one binlog has another form, as they are there.
 
     Attributes:
         places: The body of each payload of the run, by its number: start and length, which is 0
-            where nobody has made it.
+            where nobody has made it. Behind the payloads are statements on objects, each with the
+            action on it.
         data: The bytes of the bodies.
     """
 
     def __init__(self) -> None:
-        self.data: Bytes = np.zeros(PADDING, np.uint8)
-        self.places: Numbers = np.zeros((lay.MADE_SIZE, 0), np.int64)
+        self.forget(0, 0)
 
-    def forget(self, count: int) -> None:
-        """Begin anew with so many payloads."""
-        self.data = np.zeros(PADDING, np.uint8)
-        self.places = np.zeros((lay.MADE_SIZE, count), np.int64)
+    def forget(self, payloads: int, statements: int) -> None:
+        """Begin anew with so many payloads and statements on objects."""
+        self.data: Bytes = np.zeros(1 << 10, np.uint8)
+        self._end = 0
+        self._payloads = payloads
+        self.places: Numbers = np.zeros((lay.MADE_SIZE, payloads + statements), np.int64)
+        self.leave_statements()
+
+    def leave_statements(self) -> None:
+        """Have the reference look at all statements on objects."""
+        self.places[lay.MADE_ACTION, self._payloads :] = lay.BY_REFERENCE
+
+    def forget_payloads(self) -> None:
+        """Forget the bodies of payloads, of which another part may stay now."""
+        self.places[:, : self._payloads] = 0
 
     def make(self, of: RunGroups, groups: range, shape: int, cut: PayloadCut) -> None:
         """Make the bodies of all payloads of a shape in some groups of a run."""
@@ -163,14 +174,32 @@ class MadeBodies:
         last = run.groups.item(layout.GROUP_END, groups[-1])
         events = run.events[:, first:last]
         is_meant = (events[layout.EVENT_TYPE] == _PAYLOAD) & (events[layout.EVENT_MAP] == shape)
-        at, made = self.data.shape[0] - PADDING, []
         for event in (np.flatnonzero(is_meant) + first).tolist():
-            body = cut.body(*of.unpacked(event))
-            self.places[:, run.events.item(layout.EVENT_BITMAP, event)] = at, len(body)
-            made.append(body)
-            at += len(body)
-        added = np.frombuffer(b"".join((*made, bytes(PADDING))), np.uint8)
-        self.data = np.concatenate([self.data[:-PADDING], added])
+            self.keep(run.events.item(layout.EVENT_BITMAP, event), cut.body(*of.unpacked(event)))
+
+    def decide(self, first: int, actions: Sequence[int], *, ends: bool) -> None:
+        """Note the actions on statements.
+
+        Args:
+            first: Number of the first of them in `places`.
+            actions: The actions, as kernels take them.
+            ends: True if a part ends behind the last of them.
+        """
+        behind = first + len(actions)
+        self.places[lay.MADE_ACTION, first:behind] = actions
+        self.places[lay.MADE_ENDS, first:behind] = 0
+        if actions:
+            self.places[lay.MADE_ENDS, behind - 1] = ends
+
+    def keep(self, number: int, body: bytes) -> None:
+        """Keep the body of a payload or statement, by its number."""
+        start, end = self._end, self._end + len(body)
+        if end + PADDING > self.data.shape[0]:
+            more = max(self.data.shape[0], len(body) + PADDING)
+            self.data = np.concatenate([self.data, np.zeros(more, np.uint8)])
+        self.data[start:end] = np.frombuffer(body, np.uint8)
+        self._end = end
+        self.places[lay.MADE_START, number], self.places[lay.MADE_LENGTH, number] = start, len(body)
 
 
 def _runs(kept: Sequence[_Kept]) -> list[tuple[int, int]] | None:

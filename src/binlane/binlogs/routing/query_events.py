@@ -24,12 +24,21 @@ from binlane.log.codec.status_vars import (
     encode_status_vars,
 )
 from binlane.log.codec.transaction import GtidEvent, XidEvent
-from binlane.log.codec.types import ALTER_PHASES
+from binlane.log.codec.types import ALTER_PHASES, ChecksumAlgorithm, Flavor
 from binlane.statements.scope.scope import Scope
 
 if TYPE_CHECKING:
     from binlane.statements.sql.facts import StatementEffects
 
+THREAD_AND_TIME: Final = 8
+"""Bytes of a QUERY's body before its context, which bear on nothing."""
+PLAIN: Final = Format(
+    server_version="",
+    flavor=Flavor.MARIADB,
+    checksum=ChecksumAlgorithm.NONE,
+    post_header_lengths=b"",
+)
+"""Format of a body without anything of its log."""
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
 _GTID_LENGTH_MIN: Final = 19

@@ -114,6 +114,8 @@ class BinlogPart(NamedTuple):
         group: A group whose events the binlog still has to place; None where `data` is everything.
         groups: Number of groups that end in the part.
         planned: Number of these groups that are there as their plans say.
+        bare: Number of these groups that hold a statement on objects without rows, and have no
+            plan; nobody counts them where the log is not read again.
         events: Number of events in the part.
         rows_events: Number of rows events among these events.
         next_group: Number of the group of the run that follows the part.
@@ -140,6 +142,7 @@ class BinlogPart(NamedTuple):
     group: RoutedGroup | None = None
     groups: int = 0
     planned: int = 0
+    bare: int = 0
     events: int = 0
     rows_events: int = 0
     next_group: int = 0

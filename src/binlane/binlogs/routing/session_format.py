@@ -66,6 +66,11 @@ def is_logged_as_statement(facts: StatementFacts) -> bool:
     return effects.is_temporary and effects.kind.value.startswith("create table")
 
 
+def may_be_change(text: bytes) -> bool:
+    """True if the text of a Query event may be a change that was logged as a statement."""
+    return _MAY_CHANGE.match(text) is not None
+
+
 def has_statement(events: Iterable[Event], format_: Format) -> bool:
     """True if an event group holds a change that was logged as a statement.
 

@@ -8,26 +8,23 @@ and their brackets is decoded and given to that, unless all of it stays.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.binlog_view import BinlogView, query_of
 from binlane.binlogs.routing.event_roles import event_roles
 from binlane.binlogs.routing.numbered_texts import CONTEXTS, NumberedTexts, larger
 from binlane.binlogs.routing.password_hashing import password_groups
-from binlane.binlogs.routing.payload_cuts import MadeBodies, PayloadCut
 from binlane.binlogs.routing.planned_spans import Planned
-from binlane.binlogs.routing.query_events import NO_TABLES, confined
 from binlane.binlogs.routing.routed_group import TEXT_LEFT_OUT, BinlogPart, Omission, RoutedBinlog
 from binlane.binlogs.routing.routing_memory import Memory
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.run_groups import RunGroups
-from binlane.binlogs.routing.run_xa import XA_SHAPES, RunXa, XaStates
+from binlane.binlogs.routing.run_xa import RunXa
 from binlane.binlogs.routing.session_format import (
     LOGGED_AS_STATEMENT,
     groups_of,
@@ -35,14 +32,10 @@ from binlane.binlogs.routing.session_format import (
     odd_queries,
     statement_groups,
 )
-from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
 from binlane.binlogs.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.errors import CodecError
-from binlane.log.codec.buffer import Reader
-from binlane.log.codec.format import Format
-from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.status_vars import decode_status_vars
-from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.log.codec.types import EventType, Flavor
 from binlane.log.grouping.native import crc32_address
 from binlane.log.grouping.raw import RawRun
 from binlane.log.grouping.scanner import KnownTable, Numbers, Small
@@ -53,43 +46,18 @@ from binlane.log.kernels.load import kernels
 from binlane.names import TableName
 from binlane.positions import Position
 from binlane.statements.scope.definition import Definition
-from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_statements import logged_statement
 
-_THREAD_AND_TIME: Final = bytes(8)
-# Contexts are learned of plain events alone.
-_PLAIN: Final = Format(
-    server_version="",
-    flavor=Flavor.MARIADB,
-    checksum=ChecksumAlgorithm.NONE,
-    post_header_lengths=b"",
-)
+if TYPE_CHECKING:
+    from binlane.binlogs.routing.ddl_texts import DdlReader
+    from binlane.binlogs.routing.run_ddl import RunDdl
+
 _OUT_BYTES: Final = 4 << 20
 
 
-@dataclass(slots=True)
-class _Views:
-    """One binlog's verdicts on tables and texts.
-
-    A view of an unscoped binlog `is_whole`. It `asks` the reference for statements all the same, or
-    a view `converts` them: its file, or the run, has them with tables info.
-    """
-
-    definition: Definition
-    is_whole: bool
-    asks: bool = False
-    has_tables_info: bool = False
-    converts: bool = False
-    links: TableLinks = NO_LINKS
-    memory: Memory | None = None
-    keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
-    verdicts: Numbers = field(
-        default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
-    )
-    has_xa: bool = False
-    xa: XaStates = field(default_factory=XaStates)
-    cuts: dict[int, PayloadCut] = field(default_factory=dict)
-    made: MadeBodies = field(default_factory=MadeBodies)
+def _never(group: int, memory: Memory) -> Memory:
+    """The memory behind a group for which there is a verdict."""
+    raise AssertionError((group, memory))
 
 
 class SpanRouter:
@@ -101,6 +69,7 @@ class SpanRouter:
             scoped before lacks objects, and asks for statements on them.
         has_tables_info: True if files of the binlogs may have Query events with tables info; those
             of other forms are for the reference, but for the brackets of groups.
+        rereads_log: True if the log can be read again where a table comes into a scope.
 
     Attributes:
         statements: The groups of the run that was read last with a change that a session had logged
@@ -113,14 +82,18 @@ class SpanRouter:
         memories: Sequence[Memory] = (),
         *,
         has_tables_info: bool = False,
+        rereads_log: bool = False,
     ) -> None:
-        self._views = [_Views(one, one.scope.is_unscoped) for one in definitions]
+        self._rereads_log = rereads_log
+        self._views = [BinlogView(one, one.scope.is_unscoped) for one in definitions]
         for view, memory in zip(self._views, memories, strict=False):
             view.asks = view.is_whole and bool(memory.left_out)
         self._has_unscoped = any(view.is_whole for view in self._views)
         self.statements: list[int] = []
         self._passwords: list[int] = []
         self._xa: RunXa | None = None
+        self._ddl: RunDdl | None = None
+        self._ddl_reader: DdlReader | None = None
         self._groups: RunGroups
         self._takes_all = not has_tables_info and all(
             view.is_whole and not view.asks for view in self._views
@@ -172,11 +145,14 @@ class SpanRouter:
                 self._resolve_all(run)
                 self._find_packed(groups)
         self._xa = self._xa_of(run) if is_any else None
+        self._ddl = self._ddl_of(groups) if is_any else None
         if has_statements:
             is_told = self._are_read(run) & self._texts.is_told[self._text_numbers(run)]
-            queries = odd_queries(run, is_told)
+            is_ddl = run.events[layout.EVENT_MAP] == lay.DDL
+            queries = odd_queries(run, is_told | is_ddl)
+            ddl = [] if self._ddl is None else self._ddl.told
             self.statements = sorted(
-                {*_groups_with(run, is_told), *statement_groups(groups, queries)}
+                {*_groups_with(run, is_told), *statement_groups(groups, queries), *ddl}
             )
             self._passwords = password_groups(run, queries)
 
@@ -223,7 +199,7 @@ class SpanRouter:
             payloads = np.flatnonzero(is_payload)
             run.events[layout.EVENT_BITMAP, payloads] = np.arange(payloads.shape[0])
             for view in self._views if payloads.shape[0] else ():
-                view.made.forget(payloads.shape[0])
+                view.made.forget(payloads.shape[0], 0)
         for event in np.flatnonzero(is_packed).tolist():
             is_text = run.events.item(layout.EVENT_TYPE, event) == EventType.QUERY_COMPRESSED
             shape = groups.statement_shape(event) if is_text else groups.payload_shape(event)
@@ -241,6 +217,31 @@ class SpanRouter:
                         view.verdicts[lay.ACTION, number] = lay.UNJUDGED
             run.events[layout.EVENT_MAP, event] = lay.UNREAD if number is None else number
         return True
+
+    def _ddl_of(self, groups: RunGroups) -> RunDdl | None:
+        """The statements on objects that are alone in their groups; None if there are none."""
+        run = groups.run
+        last = run.groups.item(layout.GROUP_END, -1)
+        roles = self._roles[run.events[layout.EVENT_TYPE, :last]]
+        is_unread = run.events[layout.EVENT_MAP, :last] == lay.UNREAD
+        if not (is_unread & (roles == lay.QUERY)).any():
+            return None
+        from binlane.binlogs.routing.ddl_texts import DdlReader  # noqa: PLC0415  # parses SQL
+        from binlane.binlogs.routing.run_ddl import RunDdl  # noqa: PLC0415  # parses SQL
+
+        if self._ddl_reader is None:
+            self._ddl_reader = DdlReader(reads_all=not self._takes_all)
+        payloads = 0 if self._keeps_all else int(np.count_nonzero(roles == lay.PACKED))
+        kinds = self._texts.table[lay.TEXT_KIND]
+        ddl = RunDdl(run, self._roles, kinds, self._ddl_reader, payloads)
+        if not ddl.texts:
+            return None
+        has_rows = groups.is_any(lay.HAS_MAPS)
+        has_others = bool(self.groups_judged(run))
+        for view in self._views:
+            if not view.is_whole:
+                view.begin_ddl(ddl, payloads, has_others=has_others, has_rows=has_rows)
+        return ddl
 
     def _xa_of(self, run: RawRun) -> RunXa | None:
         """The XA transactions of a run; None if there are none."""
@@ -264,7 +265,26 @@ class SpanRouter:
             is_read = np.isin(roles, (lay.QUERY, lay.VARIABLE, lay.PACKED))
             is_odd |= (roles == lay.OTHER) | (is_read & (numbers == lay.UNREAD))
             is_odd |= self._for_reference(binlogs, roles, numbers)
-        return sorted({*_groups_with(run, is_odd), *self._passwords})
+        return sorted({*_groups_with(run, is_odd), *self._passwords, *self._odd_ddl(binlogs)})
+
+    def _odd_ddl(self, binlogs: Sequence[RoutedBinlog]) -> set[int]:
+        """The groups of statements on objects that are for `route` in one of the binlogs as they are."""
+        if self._ddl is None:
+            return set()
+        odd: set[int] = set()
+        for view, binlog in zip(self._views, binlogs, strict=True):
+            self._know(view, binlog.has_tables_info, binlog.memory)
+            if view.converts or (view.is_whole and view.asks):
+                return set(self._ddl.groups)
+            if view.ddl is not None:
+                odd.update(view.ddl.odd(binlog.memory))
+        return odd
+
+    @property
+    def ddl_groups(self) -> list[int]:
+        """The groups of the run that was read last with statements that may change objects alone."""
+        is_any = any(view.ddl is not None for view in self._views)
+        return self._ddl.groups if self._ddl is not None and is_any else []
 
     def groups_judged(self, run: RawRun) -> list[int]:
         """The groups of a run that was read with what is judged anew when a binlog's memory changes."""
@@ -306,7 +326,7 @@ class SpanRouter:
                 is_for_route[own] |= view.asks or view.converts
                 continue
             for number in own[view.verdicts[lay.ACTION, own] == lay.UNJUDGED]:
-                self._judge(view, int(number))
+                view.judge(int(number), self._texts, self._format)
             is_for_route[own] |= view.verdicts[lay.ACTION, own] == lay.BY_REFERENCE
         found: npt.NDArray[np.bool_] = is_for_route[texts]
         return found
@@ -314,6 +334,8 @@ class SpanRouter:
     def _learn_tables(self, tables: list[KnownTable]) -> None:
         if tables is not self._tables:
             self._tables, self._tables_seen = tables, 0
+            for view in self._views:
+                view.tables.forget()
         for number in range(self._tables_seen, len(tables)):
             name = table_name(tables[number].table_map)
             if number >= self._table_names.shape[0]:
@@ -323,33 +345,26 @@ class SpanRouter:
             self._wanted[number] = 0
             for view in self._views:
                 scope = view.definition.scope
-                if number >= view.keep.shape[0]:
-                    view.keep = larger(view.keep)
-                view.keep[number] = _table_bits(name, scope, view.links)
+                view.tables.learn(name)
                 self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
 
-    def _know(self, view: _Views, has_tables_info: bool, memory: Memory) -> None:  # noqa: FBT001  # as it is called
+    def _know(self, view: BinlogView, has_tables_info: bool, memory: Memory) -> None:  # noqa: FBT001  # as it is called
         """Take the state of a binlog before the bytes of the groups behind are made."""
         if has_tables_info is not view.has_tables_info:
             view.has_tables_info = has_tables_info
             view.converts = view.has_tables_info or self._format.has_tables_info
             view.memory = None
             for number, key in self._texts.contexts:
-                self._judge_context_of(view, number, self._context(key))
+                view.judge_bracket(number, query_of(key), self._texts)
         if memory is not view.memory:
             is_same = view.memory is not None and memory.is_but_for_xa(view.memory)
             view.memory = memory
             if not is_same:
                 view.verdicts[lay.ACTION, self._texts.is_judged] = lay.UNJUDGED
-                view.made.places[:] = 0
-        links = memory.links
-        if links is view.links:
-            return
-        view.links = links
-        for number, table in enumerate(self._tables[: self._tables_seen]):
-            name = table_name(table.table_map)
-            view.keep[number] = _table_bits(name, view.definition.scope, view.links)
+                view.made.forget_payloads()
+        if memory.links is not view.tables.links:
+            view.tables.know(memory.links)
 
     def mapped(
         self, run: RawRun, groups: range, tables: Collection[TableName]
@@ -376,10 +391,10 @@ class SpanRouter:
         self._texts.make_known(number, self._scratch, self._table_names)
 
     def _learn_statement(self, number: int, key: bytes) -> None:
-        decode_status_vars(self._context(key).status_vars)  # as of a context
+        decode_status_vars(query_of(key).status_vars)  # as of a context
         for view in self._views:
             view.verdicts[lay.ACTION, number] = lay.UNJUDGED
-        facts = logged_statement(self._context(key)).facts() if self._has_unscoped else None
+        facts = logged_statement(query_of(key)).facts() if self._has_unscoped else None
         self._texts.is_told[number] = facts is not None and is_logged_as_statement(facts)
 
     def _judge_text(self, number: int, names: TextNames) -> None:
@@ -391,60 +406,10 @@ class SpanRouter:
 
     def _judge_context(self, number: int, key: bytes) -> None:
         """BEGIN, COMMIT and ROLLBACK stay, with a context that names nothing outside."""
-        body = self._context(key)
+        body = query_of(key)
         decode_status_vars(body.status_vars)  # what is damaged is told as the reference tells it
         for view in self._views:
-            self._judge_context_of(view, number, body)
-
-    def _context(self, key: bytes) -> QueryEvent:
-        return QueryEvent.decode(Reader(_THREAD_AND_TIME + key), _PLAIN)
-
-    def _judge_context_of(self, view: _Views, number: int, body: QueryEvent) -> None:
-        """Say how a bracket of groups of rows stands in a binlog's file: it concerns no table."""
-        inside = confined(body, view.definition.scope, None)
-        kind = int(self._texts.table[lay.TEXT_KIND, number])
-        is_savepoint, is_xa = kind == lay.SAVEPOINT, kind == lay.XA
-        is_odd = is_xa and body.query not in XA_SHAPES
-        if is_odd or (kind != lay.CONTEXT and view.has_tables_info):
-            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE
-            return
-        inside = inside.in_form(NO_TABLES if view.has_tables_info else None)
-        view.verdicts[lay.ACTION, number] = lay.COPY
-        if is_savepoint or inside != body:
-            inside = replace(inside, query=b"") if is_xa else inside
-            context = inside.encode(_PLAIN)[len(_THREAD_AND_TIME) :]
-            action = lay.PUT_HEAD if is_xa else lay.PUT_SAVEPOINT if is_savepoint else lay.PUT
-            view.verdicts[:, number] = action, self._texts.keep(context), len(context)
-
-    def _judge(self, view: _Views, number: int) -> None:
-        """Say what a scoped binlog makes of all that has a shape, with its memory as it is."""
-        from binlane.binlogs.routing.statement_shapes import (  # noqa: PLC0415  # parses SQL
-            part_of,
-            payload_part,
-        )
-
-        assert view.memory is not None, "the binlog is known"
-        event = self._texts.payloads.get(number)
-        if event is not None:
-            stays = payload_part(event, view.definition, view.memory, self._format)
-            action = lay.COPY if stays else lay.DROP
-            if isinstance(stays, PayloadCut):
-                action, view.cuts[number] = lay.PUT_BODY, stays
-                view.verdicts[lay.PLACE_START, number] = stays.texts_left
-            is_for_route = stays is None or view.converts
-            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE if is_for_route else action
-            return
-        body = self._context(self._texts.key(number))
-        part = part_of(body, view.definition, view.memory, self._format)
-        view.verdicts[lay.ACTION, number] = lay.COPY
-        if part is None:
-            view.verdicts[lay.ACTION, number] = lay.DROP
-        elif isinstance(part, str) or view.converts:
-            # With tables info each text would tell its own tables.
-            view.verdicts[lay.ACTION, number] = lay.BY_REFERENCE
-        elif part != body:
-            head = replace(part, query=b"").encode(_PLAIN)[len(_THREAD_AND_TIME) :]
-            view.verdicts[:, number] = lay.PUT_HEAD, self._texts.keep(head), len(head)
+            view.judge_bracket(number, body, self._texts)
 
     def select(
         self,
@@ -476,6 +441,8 @@ class SpanRouter:
             view.xa.know(self._xa, binlog)
             view.has_xa = self._xa is not None
         stop, is_whole = groups.stop, view.is_whole
+        if self._ddl is not None:
+            view.decide_ddl(groups, memory)
         if is_whole and self._passwords:
             # Groups with passwords of other binlogs are for the reference anyhow.
             held = self._passwords[bisect_left(self._passwords, first) :][:1]
@@ -493,20 +460,14 @@ class SpanRouter:
             is_whole + (is_whole and (view.asks or view.converts)),
             *(self._crc32, *clocks),
         )
-        while True:
-            status = self._copy(run, view, planned)
-            if status == lay.FULL and not state[lay.OUT_LENGTH]:
-                self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
-            elif status == lay.JUDGE:
-                self._judge_or_cut(view)
-            else:
-                break
+        status = self._copy(run, view, planned)
         told = state.tolist()
         following = told[lay.NEXT_GROUP]
         is_all = following == run.groups.shape[1]
         behind, prepared = memory, None
-        if memory.empty_tables:
-            behind = self._memory_behind(run, range(first, following), memory)
+        if memory.empty_tables or (self._ddl is not None and not is_whole):
+            reached = binlog.reached if self._rereads_log else None
+            behind = self.memory_behind(number, range(first, following), memory, reached)
         if view.has_xa:
             prepared, behind = view.xa.behind(binlog, behind, partial(_mapped_in, run))
         part = BinlogPart(
@@ -527,21 +488,44 @@ class SpanRouter:
                 else _texts_left(told)
             ),
         )
+        if self._ddl is not None and view.ddl is not None:
+            left_out = view.ddl.omissions(range(first, following))
+            plans = planned[0][lay.FORM_COUNT]
+            bare = view.ddl.bare(range(first, following), plans) if self._rereads_log else 0
+            part = part._replace(omissions=(*part.omissions, *left_out), bare=bare)
         return part, status
 
-    def _judge_or_cut(self, view: _Views) -> None:
+    def _judge_or_cut(self, view: BinlogView) -> None:
         """Do what the kernel asks for: judge a shape, or cut the payloads of one."""
         number = int(self._state[lay.UNJUDGED_TEXT])
         if view.verdicts[lay.ACTION, number] != lay.PUT_BODY:
-            self._judge(view, number)
+            view.judge(number, self._texts, self._format)
             return
         groups = range(*self._state[[lay.NEXT_GROUP, lay.LAST_GROUP]].tolist())
         view.made.make(self._groups, groups, number, view.cuts[number])
 
-    def _memory_behind(self, run: RawRun, groups: range, memory: Memory) -> Memory:
-        """A binlog's memory behind groups of rows, but for XA transactions."""
-        tables = self.mapped(run, groups, memory.empty_tables)
-        return memory.with_rows(tables) if tables else memory
+    def memory_behind(
+        self,
+        place: int,
+        groups: range,
+        memory: Memory,
+        reached: Position | None,
+        by_reference: Callable[[int, Memory], Memory] = _never,
+    ) -> Memory:
+        """A binlog's memory behind groups of rows and of statements on objects, but for XA transactions.
+
+        Args:
+            place: Place of the binlog in the sequence.
+            groups: Consecutive groups of the run, by their numbers.
+            memory: The binlog's memory of the groups before them.
+            reached: Position of the source before them; None where nobody asks for it.
+            by_reference: Gives the memory behind one of them that is for `route` after all.
+        """
+        run, view = self._groups.run, self._views[place]
+        if self._ddl is None or view.ddl is None:
+            tables = self.mapped(run, groups, memory.empty_tables)
+            return memory.with_rows(tables) if tables else memory
+        return view.ddl.behind(groups, memory, partial(self.mapped, run), by_reference, reached)
 
     def _omissions(self, groups: range) -> tuple[tuple[Omission, int], ...]:
         """The changes of some groups that were logged as statements; other ones ask for `route`."""
@@ -549,19 +533,31 @@ class SpanRouter:
         number = bisect_left(statements, groups.stop) - bisect_left(statements, groups.start)
         return ((LOGGED_AS_STATEMENT, number),) if number else ()
 
-    def _copy(self, run: RawRun, view: _Views, planned: Planned) -> int:
+    def _copy(self, run: RawRun, view: BinlogView, planned: Planned) -> int:
+        """Copy a binlog's parts, as far as that goes at once; gives the reason of their end."""
         wanted = int(run.groups[layout.GROUP_END, -1])
         if self._actions.shape[0] < wanted:
             self._actions = np.zeros(2 * wanted, np.uint8)
         # At most a window's bytes are written at once, while they are in the cache.
         if self._out.shape[0] < min(run.data.shape[0], _OUT_BYTES):
             self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
-        arrays = run.data, run.events, run.groups, self._roles
-        texts = self._texts.arrays(self._table_names)
-        room = self._out, self._actions
-        made = view.made
-        bits = view.keep, view.verdicts, view.xa.states, made.places, made.data
-        return int(kernels().copy_groups(arrays, bits, texts, planned, room, self._state))
+        arrays, state, made = (
+            (run.data, run.events, run.groups, self._roles),
+            self._state,
+            view.made,
+        )
+        copy_groups = kernels().copy_groups
+        while True:
+            texts = self._texts.arrays(self._table_names)
+            bits = view.tables.keep, view.verdicts, view.xa.states, made.places, made.data
+            room = self._out, self._actions
+            status = int(copy_groups(arrays, bits, texts, planned, room, state))
+            if status == lay.FULL and not state[lay.OUT_LENGTH]:
+                self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
+            elif status == lay.JUDGE:
+                self._judge_or_cut(view)
+            else:
+                return status
 
 
 def _texts_left(state: Sequence[int]) -> tuple[tuple[Omission, int], ...]:
@@ -584,17 +580,3 @@ def _groups_with(run: RawRun, is_meant: npt.NDArray[np.bool_]) -> list[int]:
     sums = np.concatenate([[0], np.cumsum(is_meant)])
     counts = sums[run.groups[layout.GROUP_END]] - sums[run.groups[layout.GROUP_FIRST]]
     return [int(number) for number in np.flatnonzero(counts)]
-
-
-def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
-    """Give a binlog's bits for a table, as `route_layout` has them."""
-    if scope.is_unscoped:
-        return lay.KEEP
-    bits = 0
-    if scope.includes(name):
-        bits = lay.KEEP if links.knows(scope.key(name)) else lay.KEEP | lay.UNKNOWN
-    if danger := dangers(links, scope).get(scope.key(name)):
-        bits |= lay.MERGE if danger.by_any else 0
-        bits |= lay.PARENT if danger.by_delete else 0
-        bits |= lay.UPDATED_PARENT if danger.by_update else 0
-    return bits

@@ -114,7 +114,8 @@ def births_after(
     """
     kind = effects.kind
     is_made = kind in _MADE and not effects.if_exists and bool(effects.writes)
-    if effects.is_temporary or not (memory.births or is_made):
+    is_told = is_made and gtid is not None and since is not None
+    if effects.is_temporary or not (memory.births or is_told):
         return memory
     gone: set[TableName] = set()
     if effects.dropped_databases:

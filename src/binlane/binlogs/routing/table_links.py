@@ -65,6 +65,18 @@ class TableLinks:
         """True if a table has no other links as a child than those here."""
         return table not in self.unknown if self.is_complete else table in self.known
 
+    def is_like(self, other: Self) -> bool:
+        """True if other links differ in the tables alone whose definitions were seen."""
+        return (self.keys, self.unions, self.unknown, self.is_complete) == (
+            *(other.keys, other.unions, other.unknown, other.is_complete),
+        )
+
+    @property
+    def linked(self) -> frozenset[TableName]:
+        """All tables that have links, and those whose links are not known."""
+        keys = (name for key in self.keys for name in (key.table, key.parent))
+        return self.unknown.union(keys, *self.unions)
+
     def is_merged(self, table: TableName) -> bool:
         """True if a table is a MERGE table, or one of those of such a table."""
         return any(table in pair for pair in self.unions)
@@ -179,6 +191,8 @@ class TableLinks:
     def without(self, tables: Iterable[TableName]) -> Self:
         """Without those of tables that are gone; who refers to them goes on doing so."""
         gone = frozenset(tables)
+        if self.known.isdisjoint(gone) and self.linked.isdisjoint(gone):
+            return self
         return replace(
             self,
             keys=frozenset(key for key in self.keys if key.table not in gone),

@@ -47,6 +47,8 @@ def with_vacant(memory: Memory, effects: StatementEffects, scope: Scope) -> Memo
         scope: Scope of the binlog to route to.
     """
     kind = effects.kind
+    if not (memory.vacant or memory.links.keys):
+        return memory
     if effects.stopped_at is not None or kind in _UNTOLD:
         return replace(memory, vacant=frozenset()) if memory.vacant else memory
     if effects.is_temporary or kind in _HARMLESS:

@@ -276,7 +276,8 @@ class Router:
             for part in self._dispatcher.run_parts(groups, place, plans, taken.after, first):
                 self._take_part(output, part, part.gtid)
                 following = part.next_group
-                as_bytes += part.groups - part.planned if part.gtid is None else 0
+                rows = part.groups - part.planned - part.bare
+                as_bytes += rows if part.gtid is None else 0
         except PlanPendingError:
             self._check_pending(output)
             self._hold_from(output, groups, following)

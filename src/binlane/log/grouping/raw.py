@@ -276,6 +276,11 @@ class RawRun:
             self.data[start:stop].tobytes(), self.format, position=self.base + start
         )
 
+    def group_of(self, event: int) -> int:
+        """The number of the group that an event of the run is in."""
+        firsts = self.groups[layout.GROUP_FIRST]
+        return int(np.searchsorted(firsts, event, side="right")) - 1
+
     def compressed_text(self, number: int) -> bytes:
         """The text of a QUERY_COMPRESSED, by its event's number.
 

@@ -175,6 +175,16 @@ def _has_statement(run: Run, first: int, end: int, texts: Texts) -> bool:
 
 
 @register_jitable
+def _ends_part(run: Run, first: int, end: int, view: View) -> bool:
+    """True if a group has a statement on objects that bears on the groups behind it."""
+    _, events, _, roles = run
+    for event in range(first + 1, min(first + 3, end)):
+        if roles[events[EVENT_TYPE, event]] == lay.QUERY and events[EVENT_MAP, event] == lay.DDL:
+            return bool(view[3][lay.MADE_ENDS, events[EVENT_BITMAP, event]] != 0)
+    return False
+
+
+@register_jitable
 def _is_known_gtid(run: Run, event: int) -> bool:
     """True if MySQL's GTID event can be written at another place."""
     data, events, _, _ = run
@@ -226,6 +236,11 @@ def _plan(run: Run, group: int, view: View, texts: Texts, actions: Bytes, state:
                 last_rows = -1
         elif role == lay.MAP:
             actions[event] = lay.COPY if keep[number] & lay.KEEP else lay.DROP
+        elif role == lay.QUERY and number == lay.DDL:
+            actions[event] = view[3][lay.MADE_ACTION, events[EVENT_BITMAP, event]]
+            if actions[event] == lay.BY_REFERENCE:
+                return -1
+            has_effect |= actions[event] != lay.DROP
         elif role == lay.QUERY:
             if number < 0:
                 return -1
@@ -499,7 +514,7 @@ def copy_groups(
                         and (
                             role == lay.OTHER
                             or role in (lay.PACKED, lay.XA_PREPARE)
-                            or (role == lay.QUERY and events[EVENT_MAP, event] == lay.UNREAD)
+                            or (role == lay.QUERY and events[EVENT_MAP, event] < 0)
                         )
                     )
                 ):
@@ -518,6 +533,9 @@ def copy_groups(
                     # A crash may end the file anywhere behind: it is to be remembered before that.
                     state[lay.NEXT_GROUP] = group + 1
                     return lay.DONE
+            if _ends_part(run, first, end, view):
+                state[lay.NEXT_GROUP] = group + 1
+                return lay.DONE
             continue
         if state[lay.POSITION] >= state[lay.LIMIT]:
             state[lay.TEXTS_LEFT_OUT] = left_out
@@ -548,6 +566,9 @@ def copy_groups(
         state[lay.STATEMENTS] += told
         if has_xa:
             note_xa(run, group, view, texts, 1)
+        if not state[lay.KEEPS_ALL] and _ends_part(run, first, end, view):
+            state[lay.NEXT_GROUP] = group + 1
+            return lay.DONE
     state[lay.NEXT_GROUP] = last
     return lay.DONE
 

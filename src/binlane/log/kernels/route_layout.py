@@ -45,6 +45,8 @@ KNOWN: Final = 0
 """A value that the next statement reads, which is whole."""
 UNWANTED: Final = -3
 """A text of rows that no binlog gets."""
+DDL: Final = -4
+"""A statement that may change objects, alone in its group: each binlog has its own action on it."""
 
 # Rows of the table of texts.
 TEXT_START: Final = 0
@@ -111,7 +113,11 @@ XA_UNCLEAR: Final = 4
 # Rows of the table of bodies that were made for events of a run in one binlog.
 MADE_START: Final = 0
 MADE_LENGTH: Final = 1
-MADE_SIZE: Final = 2
+MADE_ACTION: Final = 2
+"""The action on a statement that may change objects."""
+MADE_ENDS: Final = 3
+"""1 if what the binlog remembers bears on the groups behind such a statement: they are for later."""
+MADE_SIZE: Final = 4
 
 # State of `resolve`.
 RESOLVE_NEXT: Final = 0
