@@ -123,6 +123,21 @@ def test_a_journal_cut_off_anywhere_tells_nothing_wrong(tmp_path: Path) -> None:
     assert most == 3
 
 
+def test_groups_that_came_before_a_kill_are_of_their_session_still(tmp_path: Path) -> None:
+    before = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
+    before.begin(at(0))
+    before.taken(THREAD, at(0))
+    before.intend(THREAD, 1, [plan("one")])
+    before.read([group(1)], at(1))
+    before.done(THREAD, 1, str(gtid(2)))  # it made two groups, where one was foreseen
+    before.close()
+    after = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
+    after.begin(at(1))
+    after.read([group(2)], at(2))
+    assert isinstance(after.find(group(2)), Unattributed)
+    after.close()
+
+
 def test_what_a_failed_machine_left_is_doubted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
