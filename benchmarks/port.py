@@ -69,7 +69,7 @@ def main() -> None:
         multiprocessing.get_context("spawn").Pool(_PROCESSES_MOST) as pool,
     ):
         for name in given.only or SETTINGS:
-            with serving(Path(place) / name, name, given) as serve:
+            with serving(Path(place) / name, name, given, scope=given.scope) as serve:
                 _fill(serve)
                 for clients in given.clients:
                     for work in given.work:
@@ -91,19 +91,23 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, help="of which figures are medians")
     parser.add_argument("--workers", type=int, default=0, help="processes of the port")
     parser.add_argument("--mysql", action="store_true", help="a MySQL instead of a MariaDB")
+    parser.add_argument("--scope", default="", help="of the binlog, such as LOG(bench)")
     parser.add_argument("--tls", action="store_true", help="clients of the port use TLS")
     parser.add_argument("--directory", help="where servers and binlogs are kept")
     return parser
 
 
 @contextmanager
-def serving(place: Path, name: str, given: argparse.Namespace) -> Iterator[ServeProcess]:
+def serving(
+    place: Path, name: str, given: argparse.Namespace, *, scope: str = ""
+) -> Iterator[ServeProcess]:
     """Run `binlane serve` before a private server, with one binlog.
 
     Args:
         place: Directory of the server and of `serve`; is made.
         name: One of `SETTINGS`.
         given: Options `mysql` and `workers`.
+        scope: Clauses of the binlog's scope; all tables by default.
     """
     place.mkdir(parents=True)
     options = MYSQL_SOURCE_OPTIONS if given.mysql else SOURCE_OPTIONS
@@ -118,7 +122,7 @@ def serving(place: Path, name: str, given: argparse.Namespace) -> Iterator[Serve
         else:
             set_up(serve)
         with serve:
-            serve.execute_as_root(f"CREATE BINLOG 'b' FORMAT='{SETTINGS[name]}'")
+            serve.execute_as_root(f"CREATE BINLOG 'b' {scope} FORMAT='{SETTINGS[name]}'")
             yield serve
 
 

@@ -20,7 +20,7 @@ from binlane.binlogs.routing.cascades import dangers
 from binlane.binlogs.routing.query_events import confined
 from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.run_groups import RunGroups
-from binlane.binlogs.routing.texts import UNKNOWN_NAMES, TextNames, names_in_statement
+from binlane.binlogs.routing.texts import names_in_statement
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.columns import Column
@@ -89,11 +89,14 @@ NO_PLANS: Final[Planned] = _NO_FORMS, _NO_BODIES, _NO_ARENA
 _NO_INDEX: Final = np.zeros((lay.PLAN_SIZE, 0), np.int64)
 _NO_BLOCKS: Final = np.zeros((2, 0), np.int64)
 _LISTS_KEPT: Final = 1024
+_STATUS_AT: Final = 13
+_SHAPES_KEPT: Final = 1024
+_SHAPED_MOST: Final = 16 << 10
+"""Bytes of a text that is looked up by its shape."""
 _List = tuple[int, bool]
 
 Form = tuple[int, int]
 """The first event of a group's texts and how many there are."""
-_Statements = Sequence[tuple[QueryEvent, TextNames]]
 
 
 class PlannedForms(NamedTuple):
@@ -145,6 +148,8 @@ class PlanReader:
         self._places: list[tuple[int, int]] = []
         self._arrays = np.zeros((2, 0), np.int32), np.zeros((2, 0), np.int64)
         self._lists: dict[tuple[Definition, bytes], _List] = {}
+        self._inside: dict[Scope, dict[tuple[bytes, bytes], bool]] = {}
+        self._shape = np.empty(_SHAPED_MOST + PADDING, np.uint8)
 
     def read(self, groups: RunGroups, plans: RunPlans) -> RunTexts:
         """Find the texts in the plans of a run's groups.
@@ -171,6 +176,33 @@ class PlanReader:
                 self._lists.clear()
             self._lists[definition, names] = known
         return known
+
+    def may_stand(self, data: Bytes, body: tuple[int, int], scope: Scope, format_: Format) -> bool:
+        """True if the statement of a QUERY event may stand in a scoped binlog as it is, and changes rows only.
+
+        Literals decide nothing, so that statements of one shape are looked at once.
+
+        Args:
+            data: Bytes that hold the event's body.
+            body: Place of the body there, and its length.
+            scope: Scope of the binlog.
+            format_: Format of the event.
+        """
+        start, length = body
+        end = start + length
+        text = start + _STATUS_AT + int(data[start + 11]) + (int(data[start + 12]) << 8)
+        text += int(data[start + 8]) + 1
+        if end - text > _SHAPED_MOST:
+            return _may_stand_at(data, body, scope, format_)
+        size: int = kernels().shape(data, text, end, self._shape)
+        key = data[start + len(_THREAD_AND_TIME) : text].tobytes(), self._shape[:size].tobytes()
+        known = self._inside.setdefault(scope, {})
+        found = known.get(key)
+        if found is None:
+            if len(known) >= _SHAPES_KEPT:
+                known.clear()
+            found = known[key] = _may_stand_at(data, body, scope, format_)
+        return found
 
     def widths_of(self, tables: list[KnownTable], flavor: Flavor) -> tuple[Small, Numbers]:
         """The widths of tables' columns, as kernels take them."""
@@ -222,7 +254,6 @@ class RunTexts:
         self._names: list[bytes] = []
         self._bodies, self._arena = _NO_BODIES, _NO_ARENA
         self._known: dict[tuple[tuple[_List, ...], bool, tuple[int, ...]], PlannedForms] = {}
-        self._statements: dict[Form, _Statements] = {}
         if not plans.is_empty:
             self._read(plans)
 
@@ -359,23 +390,16 @@ class RunTexts:
             and all(
                 scope.includes(table) for piece in groups.pieces(number) for table in piece.mapped
             )
-            and all(_may_stand(*one, scope) for one in self._statements_of(form))
+            and self._may_stand(form, scope)
         )
 
-    def _statements_of(self, form: Form) -> _Statements:
-        """The statements among some texts, with the names of what they change; they change rows only."""
-        known = self._statements.get(form)
-        if known is None:
-            first, count = form
-            found = []
-            for type_code, _, start, length in self._bodies[:, first : first + count].T.tolist():
-                if type_code == _QUERY:
-                    body = self._arena[start : start + length].tobytes()
-                    one = QueryEvent.decode(Reader(body), self.groups.run.format)
-                    is_plain = is_about_rows_only(one.query)
-                    found.append((one, names_in_statement(one) if is_plain else UNKNOWN_NAMES))
-            known = self._statements[form] = found
-        return known
+    def _may_stand(self, form: Form, scope: Scope) -> bool:
+        first, count = form
+        arena, format_, reader = self._arena, self.groups.run.format, self._reader
+        return all(
+            type_code != _QUERY or reader.may_stand(arena, (start, length), scope, format_)
+            for type_code, _, start, length in self._bodies[:, first : first + count].T.tolist()
+        )
 
 
 def _pairs(lists: Sequence[_List]) -> Numbers:
@@ -412,9 +436,14 @@ def _is_inside_as_it_is(context: bytes, format_: Format, scope: Scope) -> bool:
     return confined(body, scope, None) == body
 
 
-def _may_stand(statement: QueryEvent, names: TextNames, scope: Scope) -> bool:
-    """True if a statement may stand in a scoped binlog as it is."""
+def _may_stand_at(data: Bytes, body: tuple[int, int], scope: Scope, format_: Format) -> bool:
+    """True if the statement of a QUERY event may stand in a scoped binlog as it is, and changes rows only."""
+    start, length = body
+    statement = QueryEvent.decode(Reader(data[start : start + length].tobytes()), format_)
+    if not is_about_rows_only(statement.query):
+        return False
     database = statement.database.decode("utf-8", "surrogateescape")
+    names = names_in_statement(statement)
     return (
         names.is_known
         and scope.touches_database(database)

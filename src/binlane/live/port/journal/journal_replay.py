@@ -125,10 +125,8 @@ class Recovery:
             thread_id, run, start = records.load(body)
             groups = SessionGroups(start=start, run=run, is_taken=True)
             for each in self._session(thread_id).arrivals:
-                if start and start.get(each.point.stream, 0) < each.point.number:
-                    groups.arrivals.append(
-                        each
-                    )  # the thread is named in the log since the session began
+                if start.get(each.point.stream, 0) < each.point.number:
+                    groups.arrivals.append(each)
                 else:
                     self.unknown[each.point] = each
             self.sessions[thread_id] = groups
