@@ -194,6 +194,8 @@ class Substitution:
 
     def _candidates(self, groups: RunGroups, watch: Watch) -> Iterator[int]:
         """The groups of a long run that are to be looked at, which mostly are few."""
+        if not (watch.threads or watch.is_any_open or watch.is_any_known):
+            return
         threads, sequences = groups.facts[lay.FACT_THREAD], groups.run.sequences()
         told = self._attributions.numbers(int(sequences.min()), int(sequences.max()))
         if not (told or watch.threads or watch.is_any_open):

@@ -460,6 +460,11 @@ class AttributionState:
         waiting = self._waiting.get(point)
         return _NOBODY if waiting is None else frozenset(each for each, _ in waiting.statements)
 
+    @property
+    def knows_groups(self) -> bool:
+        """True if a group was told or found out."""
+        return bool(self.told or self.open) or self.findings.are_any
+
     def is_any_open(self) -> bool:
         """True if a statement of any session may make a group of which the log names no thread."""
         return any(

@@ -324,10 +324,12 @@ class Attributions:
         with self._lock:
             if self.by_kernel is None:
                 self._hear_news()
-            threads = set(self._state.sessions)
-            for each in self._news:
+            state, news = self._state, self._news
+            threads = set(state.sessions)
+            for each in news:
                 threads |= each.threads() if isinstance(each, HeardMessages) else {each[0]}
-            return Watch(threads, bool(self._news) or self._state.is_any_open())
+            is_known = state.knows_groups or (self._journal and self._journal.groups.are_any)
+            return Watch(threads, bool(news) or state.is_any_open(), bool(is_known))
 
     def wants(self, group: ReadGroup, watch: Watch) -> bool:
         """True if `read` is to be given a group."""
@@ -406,7 +408,7 @@ class Attributions:
                 self._save()
             return known.plan if isinstance(known, EncodedPlan) else known
         self.hear()
-        state = self._state
+        state, journal = self._state, self._journal
         with self._lock:
             self._hear_news()
             state.arrive(group)
@@ -420,7 +422,6 @@ class Attributions:
             return Unattributed(RowsReason.CLOSED)
         if known is not None:
             return known.plan if isinstance(known, EncodedPlan) else known
-        journal = self._journal
         return (
             forgotten(group.thread_id)
             if journal is None
@@ -552,9 +553,8 @@ class Attributions:
 
     def _save(self) -> None:
         """Write which groups were read and found out; called by the routing thread only."""
-        journal = self._journal
+        journal, state = self._journal, self._state
         with self._lock:
-            state = self._state
             found, open_ = state.findings.take_news(), state.unsettled()
             progress = None if journal is None else self._record(journal, found, open_)
             if progress is None:

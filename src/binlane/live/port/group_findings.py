@@ -38,6 +38,11 @@ class Findings:
         """True if the journal lacks findings."""
         return bool(self._news or self._new_runs)
 
+    @property
+    def are_any(self) -> bool:
+        """True if anything was found out."""
+        return bool(self._known or self._runs)
+
     def get(self, point: GroupNumber) -> EncodedPlan | Unattributed | None:
         """Give the finding on a group; None for none, or an older one."""
         return self._known.get(point) or self._found_together(point)

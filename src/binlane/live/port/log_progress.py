@@ -17,10 +17,12 @@ class Watch(NamedTuple):
     Attributes:
         threads: Threads of sessions that are followed, or were followed when they ended.
         is_any_open: True if it is also to be given the groups of which the log does not name the thread.
+        is_any_known: True if some groups were told or found out already, which may be among them.
     """
 
     threads: Collection[int]
     is_any_open: bool
+    is_any_known: bool = True
 
 
 class LogProgress:

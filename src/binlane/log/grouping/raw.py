@@ -33,6 +33,7 @@ from binlane.log.grouping.unexpected import UnexpectedError
 from binlane.log.grouping.walk import Walker
 from binlane.log.grouping.window import PADDING, PIECE_BYTES, Bytes, ByteSource, Window
 from binlane.log.kernels import layout
+from binlane.log.kernels.load import kernels
 from binlane.positions import (
     AnyGtid,
     Gtid,
@@ -192,8 +193,8 @@ class RawRun:
             that is done already.
         """
         if self.count > _FEW:
-            after = self.position_after(position)
-            if self._are_in_order(position):
+            after = self._position_in_order(position)
+            if after is not None:
                 return after, self.count
         for number in range(self.count):
             gtid = self.gtid(number)
@@ -203,34 +204,44 @@ class RawRun:
                 position = position.advance(gtid)
         return position, self.count
 
-    def _are_in_order(self, position: Position) -> bool:
-        """True if all GTIDs are certainly in order."""
+    def _position_in_order(self, position: Position) -> Position | None:
+        """A position with the groups of the run done; None if their GTIDs may not be new and in order."""
         first = self.groups[layout.GROUP_FIRST]
         types = self.events[layout.EVENT_TYPE, first]
-        offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
-        if (types == _GTID_TYPE).all() and isinstance(position, GtidPosition):
-            bodies = offsets + HEADER_LENGTH
-            domains, sequences = (
-                numbers_at(self.data, bodies + 8, 4),
-                numbers_at(self.data, bodies, 8),
-            )
-            order = np.argsort(domains, kind="stable")
-            domains, sequences = domains[order], sequences[order]
-            is_same = domains[1:] == domains[:-1]
-            if (is_same & (sequences[1:] <= sequences[:-1])).any():
-                return False
-            begins = np.append(True, ~is_same)
-            return not any(
-                position.covers(Gtid(int(domain), 0, int(sequence)))
-                for domain, sequence in zip(domains[begins], sequences[begins], strict=True)
-            )
-        if ((types == _GTID_LOG_TYPE) | (types == _TAGGED_TYPE)).all() and isinstance(
-            position, GtidSet
-        ):
+        if isinstance(position, GtidPosition) and (types == _GTID_TYPE).all():
+            sequences = np.empty(self.count, np.int64)
+            run = self.data, self.events, self.groups
+            domain: int = kernels().common_domain(run, sequences)
+            if domain < 0:
+                return self._position_of_domains(position)
+            if position.covers(Gtid(domain, 0, int(sequences[0]))):
+                return None
+            last = self.gtid(self.count - 1)
+            assert last is not None, "its type says so"
+            return position.advance(last)
+        is_mysql = ((types == _GTID_LOG_TYPE) | (types == _TAGGED_TYPE)).all()
+        if is_mysql and isinstance(position, GtidSet):
             given = GtidSet.of(self._mysql_gtids(first))
             size = sum(last - first + 1 for run in given.runs for first, last in run.intervals)
-            return size == self.count and not position.intersection(given)
-        return False
+            if size == self.count and not position.intersection(given):
+                return position.union(given)
+        return None
+
+    def _position_of_domains(self, position: GtidPosition) -> Position | None:
+        """Do as `_position_in_order`, for GTIDs of several domains of MariaDB."""
+        first = self.groups[layout.GROUP_FIRST]
+        bodies = self.events[layout.EVENT_OFFSET, first].astype(np.int64) + HEADER_LENGTH
+        domains, sequences = numbers_at(self.data, bodies + 8, 4), numbers_at(self.data, bodies, 8)
+        order = np.argsort(domains, kind="stable")
+        domains, sequences = domains[order], sequences[order]
+        is_same = domains[1:] == domains[:-1]
+        if (is_same & (sequences[1:] <= sequences[:-1])).any():
+            return None
+        begins = np.append(True, ~is_same)
+        starts = zip(domains[begins].tolist(), sequences[begins].tolist(), strict=True)
+        if any(position.covers(Gtid(domain, 0, sequence)) for domain, sequence in starts):
+            return None
+        return self.position_after(position)
 
     def position_after(
         self, position: Position, count: int | None = None, *, start: int = 0

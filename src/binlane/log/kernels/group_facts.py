@@ -21,7 +21,7 @@ from binlane.log.kernels.layout import (
     GROUP_FIRST,
     GTID_NAME_SIZE,
 )
-from binlane.log.kernels.memory import Bytes, is_equal, load_u16, load_u32
+from binlane.log.kernels.memory import Bytes, is_equal, load_i64, load_u16, load_u32
 from binlane.log.kernels.tagged_gtids import is_known_tagged, name_of_tagged
 from binlane.log.kernels.text_shapes import is_bracket
 
@@ -31,6 +31,7 @@ Events = tuple[Bytes, Small, Numbers]
 """The bytes of a run, the index of its events, the index of its groups."""
 
 _HEADER: Final = 19
+_DOMAIN_AT: Final = 8
 _QUERY: Final = 2
 _XID: Final = 16
 _MAP: Final = 19
@@ -185,7 +186,31 @@ def read_tagged(data: Bytes, places: Numbers, names: Bytes, sequences: Numbers) 
     return int(places.shape[1])
 
 
+def common_domain(run: Events, sequences: Numbers) -> int:
+    """Read the GTIDs of groups of MariaDB that are all of one domain, and in order.
+
+    Args:
+        run: Bytes and events of groups, all of which begin with such a GTID.
+        sequences: Gets the sequence of each group.
+
+    Returns:
+        The domain; -1 if there are several, or the sequences do not grow.
+    """
+    data, events, groups = run
+    domain, before = -1, 0
+    for number in range(groups.shape[1]):
+        body = int(events[EVENT_OFFSET, groups[GROUP_FIRST, number]]) + _HEADER
+        sequence = int(load_i64(data, body))
+        own = int(load_u32(data, body + _DOMAIN_AT))
+        if sequence <= before or (number and own != domain):
+            return -1
+        domain, before = own, sequence
+        sequences[number] = sequence
+    return domain
+
+
 EXPORTS: Final = (
+    (common_domain, "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1])), int64[::1])"),
     (read_tagged, "int64(uint8[::1], int64[:, ::1], uint8[::1], int64[:, ::1])"),
     (
         look,

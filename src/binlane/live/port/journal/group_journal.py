@@ -73,6 +73,11 @@ class GroupJournal:
         self.failure = ""
         self._note(log.number, progress.found)
 
+    @property
+    def are_any(self) -> bool:
+        """True if a group that was found out is told of."""
+        return any(self._ranges.values())
+
     def numbers(self, first: int, last: int) -> set[int]:
         """Give the numbers of groups that were found out, of any stream.
 
