@@ -159,7 +159,11 @@ class Substitution:
             attributions.read((), after)
             return OwnedGroups()
         is_late = time.time() - run.last_timestamp > _LATE_S
-        told = attributions.read_told((run.data, run.events, run.groups), is_late=is_late)
+        threads, told = groups.facts[lay.FACT_THREAD], None
+        if (threads >= 0).all():  # else it takes more to see whose some groups are
+            told = attributions.read_told(
+                (run.data, run.events, run.groups, threads), is_late=is_late
+            )
         numbers = [] if told is None else told.numbers
         wanted = dict(self._wanted(groups, numbers)) if len(numbers) < run.count else {}
         attributions.read(tuple(wanted.values()), after)

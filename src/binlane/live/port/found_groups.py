@@ -21,8 +21,8 @@ from binlane.log.kernels import group_makers as told
 from binlane.log.kernels.load import kernels
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
 
-RunArrays = tuple[Any, Any, Any]
-"""Bytes, events and groups of a run, as of `RawRun`."""
+RunArrays = tuple[Any, Any, Any, Any]
+"""Bytes, events and groups of a run, as of `RawRun`, and the thread that the log names for each group, or 0."""
 _LEAST_ENTRIES: Final = 16
 _UNKNOWN: Final = -1
 
@@ -110,7 +110,7 @@ class FoundGroups:
             heard: The messages, those of open statements first.
             rows: A row of numbers for each group that was found.
             sessions: The sessions and their ends, behind the groups.
-            makers: Two rows of numbers for each group of the run: of the messages on its statement, or -1.
+            makers: Rows of numbers for each group of the run, the first two of the messages on its statement, or -1.
             numbers: Gives streams by the kernel's numbers.
         """
         self._streams = numbers
@@ -130,7 +130,7 @@ class FoundGroups:
         """Give the threads of the groups' sessions, the number of the groups of each, and its last one by stream."""
         table, ends = self._sessions
         for place in np.flatnonzero(table[told.SESSION_FOUND]).tolist():
-            thread_id, first, behind, _, _, count = table[:, place].tolist()
+            thread_id, first, behind, _, _, count, _ = table[:, place].tolist()
             streams = ends[:, first:behind].T.tolist()
             told_ = {self._streams.stream(number): last for number, last in streams}
             yield thread_id, count, told_
@@ -163,7 +163,7 @@ class FoundGroups:
     def drop_messages(self) -> None:
         """Let the messages go on the statements of these groups."""
         is_left = np.ones(sum(len(each.rows) for each in self._heard), bool)
-        is_left[self._makers[self._makers >= 0]] = False
+        is_left[self._makers[:2][self._makers[:2] >= 0]] = False
         begin = 0
         for each in self._heard:
             end = begin + len(each.rows)
@@ -231,7 +231,7 @@ def find_groups(
         first = len(ends)
         ends += numbers.pairs(groups.told_before())
         table[: told.SESSION_ENDS_END + 1, place] = thread_id, first, len(ends)
-    table[told.SESSION_OPEN] = -1
+    table[[told.SESSION_OPEN, told.SESSION_NAMED]] = -1
     rows = [each.rows for each in heard]
     chunks = np.array(
         [(0, each.heard >= last_change, each.file, each.offset) for each in heard],
@@ -239,7 +239,7 @@ def find_groups(
     ).T.copy()
     chunks[told.CHUNK_END] = np.cumsum([len(each) for each in rows])
     known = table, _pairs(ends)
-    makers = np.empty((2, count), np.int64)
+    makers = np.empty((3, count), np.int64)
     tables = _entries(count), _entries(len(sessions)), makers
     found = np.empty((count, told.TOLD_SIZE), np.int64)
     reads = _pairs(numbers.pairs(read)), numbers.sources

@@ -35,9 +35,11 @@ SESSION_ENDS_END: Final = 2
 SESSION_OPEN: Final = 3
 SESSION_IS_OVER: Final = 4
 SESSION_FOUND: Final = 5
-SESSION_SIZE: Final = 6
+SESSION_NAMED: Final = 6
+SESSION_SIZE: Final = 7
 """Rows of the sessions: the thread, the first of its ends and the one behind the last, the message of its statement
-that is not answered yet, or -1, 1 if no more of its statements are looked at, and how many were found."""
+that is not answered yet, or -1, 1 if no more of its statements are looked at, how many were found, and the first group
+of the run for which the log names the session that was not found, or -1."""
 TOLD_THREAD: Final = 0
 TOLD_SEQUENCE: Final = 1
 TOLD_FILE: Final = 2
@@ -68,7 +70,7 @@ _KIND, _THREAD, _NUMBER, _PLACE, _CHECKSUM, _BEGIN, _END, _COUNT, _DOMAIN, _SEQU
 
 
 def find_groups(
-    run: tuple[Bytes, Small, Numbers],
+    run: tuple[Bytes, Small, Numbers, Numbers],
     reads: tuple[Numbers, Bytes],
     said: tuple[Numbers, Numbers],
     known: tuple[Numbers, Numbers],
@@ -78,26 +80,27 @@ def find_groups(
     """Find the groups of statements of which all is usual.
 
     Args:
-        run: Bytes, events and groups of a run.
+        run: Bytes, events and groups of a run, and the thread that the log names for each group, or 0.
         reads: Domains, and the sequence up to which each was read before the run; and the UUIDs of MySQL's sources, or
             none for MariaDB: a source's number is then the domain.
         said: The messages, a row each, and what is known of those that were heard together.
         known: The sessions of which nothing is open but what the messages say, and their ends: domains, and the last
             sequence there that the session was told of. What the messages say is noted in both.
-        tables: Entries for the groups and for the sessions, of powers of two, all of them -1; and two rows for
-            each group, which get the messages of its statement and of the reply, or -1.
+        tables: Entries for the groups and for the sessions, of powers of two, all of them -1; and three rows for
+            each group, which get the messages of its statement and of the reply, or -1, and the next group for
+            which the log names the same session.
         found: Gets what is found, a row for each group in their order, as `TOLD_SIZE` says.
 
     Returns:
         The number of the groups that were found.
     """
-    groups = run[2]
+    groups, threads = run[2], run[3]
     messages, chunks = said
     by_group, by_thread, makers = tables
     sessions, ends = known
     read, sources = reads
     for number in range(groups.shape[1]):
-        makers[0, number] = makers[1, number] = -1
+        makers[0, number] = makers[1, number] = makers[2, number] = -1
         domain, sequence = _gtid(run, sources, number)
         if sequence > _read(read, domain):
             entry = _first_entry(domain ^ (sequence << 8), len(by_group))
@@ -109,6 +112,11 @@ def find_groups(
         while by_thread[entry] >= 0:
             entry = (entry + 1) & (len(by_thread) - 1)
         by_thread[entry] = number
+    for number in range(groups.shape[1] - 1, -1, -1):
+        session = _session(sessions, by_thread, threads[number]) if threads[number] > 0 else -1
+        if session >= 0:
+            makers[2, number] = sessions[SESSION_NAMED, session]
+            sessions[SESSION_NAMED, session] = number
     chunk = 0
     for at in range(messages.shape[0]):
         while at >= chunks[CHUNK_END, chunk]:
@@ -136,6 +144,8 @@ def find_groups(
         if group < 0 or makers[0, group] >= 0 or end < 0 or messages[at, _SEQUENCE] <= ends[1, end]:
             sessions[SESSION_IS_OVER, session] = 1
             continue
+        if sessions[SESSION_NAMED, session] == group:
+            sessions[SESSION_NAMED, session] = makers[2, group]
         makers[0, group] = sent
         makers[1, group] = at
         ends[1, end] = messages[at, _SEQUENCE]
@@ -167,9 +177,11 @@ def find_groups(
 
 
 @register_jitable
-def _gtid(run: tuple[Bytes, Small, Numbers], sources: Bytes, number: int) -> tuple[int, int]:
+def _gtid(
+    run: tuple[Bytes, Small, Numbers, Numbers], sources: Bytes, number: int
+) -> tuple[int, int]:
     """The domain and the sequence of a group; a sequence of 0 for a GTID that is not known."""
-    data, events, groups = run
+    data, events, groups, _ = run
     first = groups[layout.GROUP_FIRST, number]
     kind = events[layout.EVENT_TYPE, first]
     start = int(events[layout.EVENT_OFFSET, first])
@@ -218,7 +230,11 @@ def _end(sessions: Numbers, ends: Numbers, session: int, domain: int) -> int:
 
 @register_jitable
 def _told(
-    run: tuple[Bytes, Small, Numbers], sources: Bytes, by_group: Numbers, domain: int, sequence: int
+    run: tuple[Bytes, Small, Numbers, Numbers],
+    sources: Bytes,
+    by_group: Numbers,
+    domain: int,
+    sequence: int,
 ) -> int:
     """The number of a new group of the run; -1 for none."""
     entry = _first_entry(domain ^ (sequence << 8), len(by_group))
@@ -234,7 +250,7 @@ EXPORTS: Final = (
     (
         find_groups,
         (
-            "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1])), "
+            "int64(Tuple((uint8[::1], int32[:, ::1], int64[:, ::1], int64[::1])), "
             "Tuple((int64[:, ::1], uint8[::1])), "
             "UniTuple(int64[:, ::1], 2), UniTuple(int64[:, ::1], 2), "
             "Tuple((int64[::1], int64[::1], int64[:, ::1])), int64[:, ::1])"

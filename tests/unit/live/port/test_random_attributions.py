@@ -344,9 +344,9 @@ class World:
             end = next(untold, end)
         item, found = self.log[start:end], None
         if self.flavor is Flavor.MARIADB and item:
-            gtids = [each.gtid for each in item]
             is_late = self.lateness.random() < 0.5
-            found = self.attributions.read_told(arrays_of(gtids), is_late=is_late)
+            read = [each.read(self.kind) for each in item]
+            found = self.attributions.read_told(arrays_of(read), is_late=is_late)
         told = set() if found is None else set(found.numbers)
         self.found_together += len(told)
         watch = self.attributions.watch()
@@ -444,17 +444,18 @@ class World:
             self.check(group, self.attributions.find(group.read(self.kind), wait_s=0.0))
 
 
-def arrays_of(gtids: Sequence[AnyGtid]) -> RunArrays:
+def arrays_of(read: Sequence[ReadGroup]) -> RunArrays:
     """A run of MariaDB's groups, of each of which nothing is there but its GTID event."""
     data = bytearray()
-    events = np.zeros((layout.EVENT_SIZE, len(gtids)), np.int32)
-    groups = np.zeros((layout.GROUP_SIZE, len(gtids)), np.int64)
-    for number, gtid in enumerate(gtids):
+    events = np.zeros((layout.EVENT_SIZE, len(read)), np.int32)
+    groups = np.zeros((layout.GROUP_SIZE, len(read)), np.int64)
+    for number, (gtid, *_) in enumerate(read):
         assert isinstance(gtid, Gtid)
         events[[layout.EVENT_OFFSET, layout.EVENT_TYPE], number] = len(data), EventType.GTID
         groups[[layout.GROUP_FIRST, layout.GROUP_END], number] = number, number + 1
         data += bytes(HEADER_LENGTH) + Struct("<QI").pack(gtid.sequence, gtid.domain_id)
-    return np.frombuffer(bytes(data) + bytes(PADDING), np.uint8).copy(), events, groups
+    threads = np.array([each.thread_id for each in read], np.int64)
+    return np.frombuffer(bytes(data) + bytes(PADDING), np.uint8).copy(), events, groups, threads
 
 
 def play(
@@ -500,8 +501,9 @@ def test_no_plan_of_another_statement_among_many_alike(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_relayed", [False, True])
+@pytest.mark.parametrize(("is_relayed", "is_usual"), [(False, False), (True, False), (True, True)])
 def test_no_plan_of_another_statement_in_many_ways(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_relayed: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_relayed: bool, is_usual: bool
 ) -> None:
-    assert play(tmp_path, monkeypatch, range(1000, 5000), 400, is_relayed=is_relayed) > 10_000
+    ways, kinds = range(1000, 5000), {"is_relayed": is_relayed, "is_usual": is_usual}
+    assert play(tmp_path, monkeypatch, ways, 400, **kinds) > 10_000
