@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from struct import Struct
+from uuid import UUID as UuidValue  # noqa: N811 - it is a class
 
 import numpy as np
 import pytest
@@ -343,7 +344,7 @@ class World:
             untold = (at for at in range(start, end) if self.log[at].statement in running)
             end = next(untold, end)
         item, found = self.log[start:end], None
-        if self.flavor is Flavor.MARIADB and item:
+        if item:
             is_late = self.lateness.random() < 0.5
             read = [each.read(self.kind) for each in item]
             found = self.attributions.read_told(arrays_of(read), is_late=is_late)
@@ -445,15 +446,20 @@ class World:
 
 
 def arrays_of(read: Sequence[ReadGroup]) -> RunArrays:
-    """A run of MariaDB's groups, of each of which nothing is there but its GTID event."""
+    """A run of groups, of each of which nothing is there but its GTID event."""
     data = bytearray()
     events = np.zeros((layout.EVENT_SIZE, len(read)), np.int32)
     groups = np.zeros((layout.GROUP_SIZE, len(read)), np.int64)
     for number, (gtid, *_) in enumerate(read):
-        assert isinstance(gtid, Gtid)
-        events[[layout.EVENT_OFFSET, layout.EVENT_TYPE], number] = len(data), EventType.GTID
+        kind, body = EventType.GTID_TAGGED_LOG, b""  # of which the kernel reads nothing
+        if isinstance(gtid, Gtid):
+            kind, body = EventType.GTID, Struct("<QI").pack(gtid.sequence, gtid.domain_id)
+        elif not gtid.tag:
+            source = UuidValue(gtid.source_id).bytes
+            kind, body = EventType.GTID_LOG, bytes(1) + source + Struct("<Q").pack(gtid.sequence)
+        events[[layout.EVENT_OFFSET, layout.EVENT_TYPE], number] = len(data), kind
         groups[[layout.GROUP_FIRST, layout.GROUP_END], number] = number, number + 1
-        data += bytes(HEADER_LENGTH) + Struct("<QI").pack(gtid.sequence, gtid.domain_id)
+        data += bytes(HEADER_LENGTH) + body
     threads = np.array([each.thread_id for each in read], np.int64)
     return np.frombuffer(bytes(data) + bytes(PADDING), np.uint8).copy(), events, groups, threads
 
