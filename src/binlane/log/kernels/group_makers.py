@@ -141,7 +141,10 @@ def find_groups(
         ):
             group = _told(run, sources, by_group, messages[at, _DOMAIN], messages[at, _SEQUENCE])
         end = _end(sessions, ends, session, messages[at, _DOMAIN])
-        if group < 0 or makers[0, group] >= 0 or end < 0 or messages[at, _SEQUENCE] <= ends[1, end]:
+        is_new = group >= 0 and end >= 0 and messages[at, _SEQUENCE] > ends[1, end]
+        # Else the session has made another group before it, of which nothing was told.
+        is_next = not 0 <= sessions[SESSION_NAMED, session] < group
+        if not (is_new and is_next) or makers[0, group] >= 0:
             sessions[SESSION_IS_OVER, session] = 1
             continue
         if sessions[SESSION_NAMED, session] == group:

@@ -34,6 +34,7 @@ from tests.unit.live.port.test_attributions import (
     rows,
     unnamed,
 )
+from tests.unit.live.port.test_random_attributions import arrays_of
 
 SETTINGS = AttributionSettings(wait_s=0.0, is_relayed=True)
 
@@ -171,6 +172,25 @@ class _Pieces:
     def flush(self) -> None:
         self._connection.sendall(self._kept)
         self._kept = b""
+
+
+@pytest.mark.parametrize("build", builds())
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_kernel_finds_no_group_of_a_session_that_has_made_another_one_before(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
+) -> None:
+    monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
+    with running(build), spoken(tmp_path) as (sayings, attributions, _):
+        sayings.taken(THREAD, at(0))
+        sayings.intend(THREAD, 1, [plan("one")])
+        sayings.done(THREAD, 1, str(gtid(2)))
+        read = [group(each, THREAD if is_named else OTHER) for each in (1, 2)]
+        found = attributions.read_told(arrays_of(read), is_late=True)
+        assert found is not None
+        assert found.numbers == ([] if is_named else [1])
+        left = [each for number, each in enumerate(read) if number not in found.numbers]
+        attributions.read(left, at(2))
+        assert (attributions.find(group(2)) == plan("one")) is not is_named
 
 
 def test_plans_of_a_reply_take_the_place_of_those_intended() -> None:
