@@ -137,6 +137,18 @@ class RunPlans(NamedTuple):
         return not (self.single or self.numbers)
 
 
+class KnownShapes(NamedTuple):
+    """Statements that may stand in a scope as they are, and those that may not.
+
+    Attributes:
+        scope: Scope of a binlog.
+        shapes: Whether they may, by their contexts and shapes.
+    """
+
+    scope: Scope
+    shapes: dict[tuple[bytes, bytes], bool]
+
+
 class PlanReader:
     """Reads the plans of runs of one log; what tables have is kept from run to run."""
 
@@ -148,7 +160,7 @@ class PlanReader:
         self._places: list[tuple[int, int]] = []
         self._arrays = np.zeros((2, 0), np.int32), np.zeros((2, 0), np.int64)
         self._lists: dict[tuple[Definition, bytes], _List] = {}
-        self._inside: dict[Scope, dict[tuple[bytes, bytes], bool]] = {}
+        self._inside: dict[Scope, KnownShapes] = {}
         self._shape = np.empty(_SHAPED_MOST + PADDING, np.uint8)
 
     def read(self, groups: RunGroups, plans: RunPlans) -> RunTexts:
@@ -177,7 +189,9 @@ class PlanReader:
             self._lists[definition, names] = known
         return known
 
-    def may_stand(self, data: Bytes, body: tuple[int, int], scope: Scope, format_: Format) -> bool:
+    def may_stand(
+        self, data: Bytes, body: tuple[int, int], known: KnownShapes, format_: Format
+    ) -> bool:
         """True if the statement of a QUERY event may stand in a scoped binlog as it is, and changes rows only.
 
         Literals decide nothing, so that statements of one shape are looked at once.
@@ -185,7 +199,7 @@ class PlanReader:
         Args:
             data: Bytes that hold the event's body.
             body: Place of the body there, and its length.
-            scope: Scope of the binlog.
+            known: What is known of shapes in the binlog's scope.
             format_: Format of the event.
         """
         start, length = body
@@ -193,16 +207,22 @@ class PlanReader:
         text = start + _STATUS_AT + int(data[start + 11]) + (int(data[start + 12]) << 8)
         text += int(data[start + 8]) + 1
         if end - text > _SHAPED_MOST:
-            return _may_stand_at(data, body, scope, format_)
+            return _may_stand_at(data, body, known.scope, format_)
         size: int = kernels().shape(data, text, end, self._shape)
         key = data[start + len(_THREAD_AND_TIME) : text].tobytes(), self._shape[:size].tobytes()
-        known = self._inside.setdefault(scope, {})
-        found = known.get(key)
+        found = known.shapes.get(key)
         if found is None:
-            if len(known) >= _SHAPES_KEPT:
-                known.clear()
-            found = known[key] = _may_stand_at(data, body, scope, format_)
+            if len(known.shapes) >= _SHAPES_KEPT:
+                known.shapes.clear()
+            found = known.shapes[key] = _may_stand_at(data, body, known.scope, format_)
         return found
+
+    def known_in(self, scope: Scope) -> KnownShapes:
+        """What is known of shapes in a scope; more is noted there."""
+        known = self._inside.get(scope)
+        if known is None:
+            known = self._inside[scope] = KnownShapes(scope, {})
+        return known
 
     def widths_of(self, tables: list[KnownTable], flavor: Flavor) -> tuple[Small, Numbers]:
         """The widths of tables' columns, as kernels take them."""
@@ -332,13 +352,19 @@ class RunTexts:
 
     def _outside(self, forms: Small, numbers: Numbers, binlog: RoutedBinlog) -> list[int]:
         """Give the groups with texts that may not stand in a scoped binlog as they are."""
-        firsts, counts = forms[:, numbers]
+        scope, memory = binlog.definition.scope, binlog.memory
+        texts = numbers[
+            (forms[lay.FORM_FIRST, numbers] >= 0) & (forms[lay.FORM_COUNT, numbers] != 0)
+        ]
+        found: list[int] = texts.tolist()
+        if scope.ignores_case or memory.empty_tables or dangers(memory.links, scope):
+            return found
+        places = zip(found, *forms[:, texts].tolist(), strict=True)
+        known = self._reader.known_in(scope)
         return [
             number
-            for number, *form in zip(
-                *(numbers.tolist(), firsts.tolist(), counts.tolist()), strict=True
-            )
-            if form[0] >= 0 and form[1] and not self._is_inside((form[0], form[1]), number, binlog)
+            for number, first, count in places
+            if not self._is_inside((first, count), number, known)
         ]
 
     def placed(self, forms: PlannedForms, numbers: range, binlog: RoutedBinlog) -> BinlogPart:
@@ -378,26 +404,23 @@ class RunTexts:
             clock_base=int(state[lay.CLOCK_BASE]),
         )
 
-    def _is_inside(self, form: Form, number: int, binlog: RoutedBinlog) -> bool:
+    def _is_inside(self, form: Form, number: int, known: KnownShapes) -> bool:
         """True if texts may stand in a scoped binlog as they are, and nothing is to be remembered."""
-        groups, scope, memory = self.groups, binlog.definition.scope, binlog.memory
+        groups, scope = self.groups, known.scope
         return (
             groups.has(number, lay.ENDS_WITH_XID)  # a COMMIT names a database
             and _begin_stays(groups, number, scope)
-            and not scope.ignores_case
-            and not memory.empty_tables
-            and not dangers(memory.links, scope)
             and all(
                 scope.includes(table) for piece in groups.pieces(number) for table in piece.mapped
             )
-            and self._may_stand(form, scope)
+            and self._may_stand(form, known)
         )
 
-    def _may_stand(self, form: Form, scope: Scope) -> bool:
+    def _may_stand(self, form: Form, known: KnownShapes) -> bool:
         first, count = form
         arena, format_, reader = self._arena, self.groups.run.format, self._reader
         return all(
-            type_code != _QUERY or reader.may_stand(arena, (start, length), scope, format_)
+            type_code != _QUERY or reader.may_stand(arena, (start, length), known, format_)
             for type_code, _, start, length in self._bodies[:, first : first + count].T.tolist()
         )
 

@@ -155,7 +155,7 @@ def test_statements_of_one_shape_are_looked_at_once_and_say_the_same() -> None:
         data = np.frombuffer(bytearray(bytes(7) + body + bytes(64)), np.uint8)
         place = 7, len(body)
         expected = planned_spans._may_stand_at(data, place, scope, format_)
-        assert reader.may_stand(data, place, scope, format_) is expected, text
+        assert reader.may_stand(data, place, reader.known_in(scope), format_) is expected, text
         found.append(expected)
     assert 200 < sum(found) < 3000
 
