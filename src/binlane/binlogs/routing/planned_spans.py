@@ -142,7 +142,7 @@ class KnownShapes(NamedTuple):
 
     Attributes:
         scope: Scope of a binlog.
-        shapes: Whether they may, by their contexts and shapes.
+        shapes: True for those that may, by their contexts and shapes.
     """
 
     scope: Scope
@@ -218,7 +218,7 @@ class PlanReader:
         return found
 
     def known_in(self, scope: Scope) -> KnownShapes:
-        """What is known of shapes in a scope; more is noted there."""
+        """Give what is known of shapes in a scope; more is noted there."""
         known = self._inside.get(scope)
         if known is None:
             known = self._inside[scope] = KnownShapes(scope, {})
