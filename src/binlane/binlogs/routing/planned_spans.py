@@ -141,7 +141,7 @@ class KnownShapes(NamedTuple):
     """Statements that may stand in a scope as they are, and those that may not.
 
     Attributes:
-        scope: Scope of a binlog.
+        scope: Scope of one or more binlogs.
         shapes: True for those that may, by their contexts and shapes.
     """
 
@@ -200,7 +200,7 @@ class PlanReader:
             data: Bytes that hold the event's body.
             body: Place of the body there, and its length.
             known: What is known of shapes in the binlog's scope.
-            format_: Format of the event.
+            format_: Format in which the event is written.
         """
         start, length = body
         end = start + length
