@@ -91,8 +91,9 @@ _NO_BLOCKS: Final = np.zeros((2, 0), np.int64)
 _LISTS_KEPT: Final = 1024
 _STATUS_AT: Final = 13
 _SHAPES_KEPT: Final = 1024
-_SHAPED_MOST: Final = 16 << 10
+_SHAPED_MOST: Final = 4 << 10
 """Bytes of a text that is looked up by its shape."""
+_SCOPES_KEPT: Final = 64
 _List = tuple[int, bool]
 
 Form = tuple[int, int]
@@ -221,6 +222,8 @@ class PlanReader:
         """Give what is known of shapes in a scope; more is noted there."""
         known = self._inside.get(scope)
         if known is None:
+            if len(self._inside) >= _SCOPES_KEPT:
+                self._inside.clear()  # those of binlogs that are there come again
             known = self._inside[scope] = KnownShapes(scope, {})
         return known
 
