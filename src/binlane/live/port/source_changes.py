@@ -200,6 +200,8 @@ class SourceChanges:
             hearer = statement.hearer
             unheard = set(hearer.unheard) if isinstance(hearer, HearingProcess) else None
             lost = tuple(hearer.lost) if isinstance(hearer, HearingProcess) else ()
+        lost = tuple(number for number in lost if number > statement.heard)
+        logged = {change.number for change in before}
         for change in before:
             if not _is_before(change.point, point):
                 continue
@@ -209,7 +211,8 @@ class SourceChanges:
                 continue
             if unheard is None or change.number in unheard:
                 return True
-            if any(statement.heard < number <= change.number for number in lost):
+            # What a session has made has a number of its own, too, which may be the later one.
+            if any(number <= change.number or number not in logged for number in lost):
                 return True
         return False
 

@@ -84,6 +84,20 @@ def test_a_change_of_the_same_session_is_known_to_it_before_the_log_tells_of_it(
     assert _found(attributions, 3)
 
 
+def test_a_change_that_the_log_tells_of_before_its_session_does() -> None:
+    attributions = begun()
+    attributions.intend(THREAD, 1, [plan("group 1")])
+    attributions.intend(OTHER, 2, [plan("group 2")])
+    numbers = attributions.logged([gtid(1)])
+    attributions.changes.made()
+    attributions.done(THREAD, 1, str(gtid(1)))
+    # What was known of the objects had been forgotten as the session told of the change.
+    attributions.changes.heard(numbers, has_lost=False)
+    attributions.done(OTHER, 2, str(gtid(2)))
+    assert _found(attributions, 1)
+    assert not _found(attributions, 2, OTHER)
+
+
 def test_a_transaction_that_was_judged_before_a_change_was_heard_of() -> None:
     attributions = begun()
     for first, is_behind in ((1, True), (11, False)):
