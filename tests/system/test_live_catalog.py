@@ -28,9 +28,11 @@ from binlane.names import TableName
 from binlane.statements.policy.server import Server
 from binlane.statements.policy.used_objects import body_use
 from binlane.statements.session.session import Session
+from binlane.statements.sql.logged_statements import LoggedStatement
 from binlane.statements.sql.object_store import OBJECT_KINDS
 from tests.judged_statements import judging
 from tests.live_catalog import (
+    WAIT_S,
     all_of,
     caught_up,
     everything,
@@ -345,6 +347,34 @@ def test_ddl_of_temporary_tables_and_of_what_is_as_it_was_changes_nothing(
                 version = catalog.version
                 catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a")
                 assert catalog.version is not version, text
+
+    asyncio.run(run())
+
+
+def test_a_change_that_is_heard_of_behind_its_own_session_has_made_objects_unknown(
+    server: PrivateServer,
+) -> None:
+    execute(server, "CREATE DATABASE cat_a", "CREATE TABLE cat_a.t (a INT)")
+    text = "ALTER TABLE cat_a.t ADD b INT"
+    logged = [(LoggedStatement(text=text, database="", sql_mode=0), None)]
+
+    async def run() -> None:
+        heard: asyncio.Queue[bool] = asyncio.Queue()
+        async with live(settings_of(server)) as catalog:
+            catalog.on_heard = lambda _, *, has_lost: heard.put_nowait(has_lost)
+
+            async def hears(number: int) -> bool:
+                catalog.logged(logged, (number,))
+                return await asyncio.wait_for(heard.get(), WAIT_S)
+
+            await hears(1)
+            assert not await hears(2)
+            await fetch(catalog, "INSERT INTO cat_a.t VALUES (1)")
+            assert await hears(3)
+            await fetch(catalog, "INSERT INTO cat_a.t VALUES (1)")
+            catalog.changed(facts_of(catalog, text), "")
+            assert await hears(4)
+            assert not await hears(5)
 
     asyncio.run(run())
 

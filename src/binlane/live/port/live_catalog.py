@@ -150,7 +150,7 @@ class LiveCatalog:
         on_changed: Called with the text of a statement that may have changed something, its default
             database and how it is read; None where nobody else has to know.
         on_heard: Called with the numbers of changes once the objects are forgotten that they concern, and with
-            whether any was known; None where nobody has to know.
+            whether any known one was forgotten since the call before; None where nobody has to know.
         known: Objects that are known of the source; None while nothing is.
     """
 
@@ -166,6 +166,7 @@ class LiveCatalog:
         self._waiting: dict[Question, asyncio.Task[None]] = {}
         self._opening: asyncio.Task[None] | None = None
         self._unknown: object = object()
+        self._heard = self._unknown  # the version behind the last change that was heard of
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -401,10 +402,11 @@ class LiveCatalog:
 
     def _hear(self, work: Iterable[Callable[[], None]], numbers: Sequence[int]) -> None:
         """Forget objects, and tell whoever wants to know of it."""
-        before = self.version
         _each(work)
+        # A session's own DDL may have made it forget the same objects before the log tells of that.
+        before, self._heard = self._heard, self.version
         if numbers and self.on_heard is not None:
-            self.on_heard(numbers, has_lost=self.version is not before)
+            self.on_heard(numbers, has_lost=self._heard is not before)
 
     def _heeding(self, known: KnownObjects, changes: Sequence[Change]) -> list[Callable[[], None]]:
         """Give what is to be done about changes in the event loop."""
