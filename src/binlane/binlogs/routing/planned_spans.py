@@ -11,46 +11,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from binlane.binlogs.routing.cascades import dangers
-from binlane.binlogs.routing.query_events import confined
 from binlane.binlogs.routing.routed_group import BinlogPart
 from binlane.binlogs.routing.run_groups import RunGroups
-from binlane.binlogs.routing.texts import names_in_statement
+from binlane.binlogs.routing.scoped_texts import ScopedTexts
 from binlane.errors import CodecError
-from binlane.log.codec.buffer import Reader
 from binlane.log.codec.columns import Column
-from binlane.log.codec.format import HEADER_LENGTH, Format
-from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.row_count import value_widths
 from binlane.log.codec.table_metadata import table_columns
 from binlane.log.codec.types import ColumnType, EventType, Flavor
 from binlane.log.grouping.native import crc32_address
 from binlane.log.grouping.scanner import KnownTable, Numbers, Small
 from binlane.log.grouping.window import PADDING, Bytes
-from binlane.log.kernels import layout
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
 from binlane.log.kernels.planned_forms import ABSENT
-from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
-from binlane.statements.scope.scope import Scope
 from binlane.statements.session.group_plan import GroupPlan, RowsPart, basis_of
 from binlane.statements.session.plan_bytes import (
     FULL_IMAGE,
     EncodedPlan,
     named_in,
 )
-from binlane.statements.sql.logged_statements import is_about_rows_only
 
 if TYPE_CHECKING:
     from binlane.binlogs.routing.routed_group import RoutedBinlog
 
-_QUERY: Final = int(EventType.QUERY)
 _WHOLE: Final = frozenset(
     (
         ColumnType.TINY,
@@ -62,8 +52,6 @@ _WHOLE: Final = frozenset(
 )
 _LEAST_PART_BYTES: Final = 4
 """No form and no event of a plan has fewer bytes."""
-_THREAD_AND_TIME: Final = bytes(8)
-_BEGINS_KEPT: Final = 256
 _NO_FORMS: Final = np.zeros((lay.FORM_SIZE, 0), np.int32)
 
 Planned = tuple[Small, Numbers, Bytes]
@@ -89,15 +77,7 @@ NO_PLANS: Final[Planned] = _NO_FORMS, _NO_BODIES, _NO_ARENA
 _NO_INDEX: Final = np.zeros((lay.PLAN_SIZE, 0), np.int64)
 _NO_BLOCKS: Final = np.zeros((2, 0), np.int64)
 _LISTS_KEPT: Final = 1024
-_STATUS_AT: Final = 13
-_SHAPES_KEPT: Final = 1024
-_SHAPED_MOST: Final = 4 << 10
-"""Bytes of a text that is looked up by its shape."""
-_SCOPES_KEPT: Final = 64
 _List = tuple[int, bool]
-
-Form = tuple[int, int]
-"""The first event of a group's texts and how many there are."""
 
 
 class PlannedForms(NamedTuple):
@@ -138,20 +118,12 @@ class RunPlans(NamedTuple):
         return not (self.single or self.numbers)
 
 
-class KnownShapes(NamedTuple):
-    """Statements that may stand in a scope as they are, and those that may not.
+class PlanReader:
+    """Reads the plans of runs of one log; what tables have is kept from run to run.
 
     Attributes:
-        scope: Scope of one or more binlogs.
-        shapes: True for those that may, by their contexts and shapes.
+        scopes: Tells which texts may stand in scoped binlogs as they are.
     """
-
-    scope: Scope
-    shapes: dict[tuple[bytes, bytes], bool]
-
-
-class PlanReader:
-    """Reads the plans of runs of one log; what tables have is kept from run to run."""
 
     def __init__(self) -> None:
         """Begin without tables."""
@@ -161,8 +133,7 @@ class PlanReader:
         self._places: list[tuple[int, int]] = []
         self._arrays = np.zeros((2, 0), np.int32), np.zeros((2, 0), np.int64)
         self._lists: dict[tuple[Definition, bytes], _List] = {}
-        self._inside: dict[Scope, KnownShapes] = {}
-        self._shape = np.empty(_SHAPED_MOST + PADDING, np.uint8)
+        self.scopes = ScopedTexts()
 
     def read(self, groups: RunGroups, plans: RunPlans) -> RunTexts:
         """Find the texts in the plans of a run's groups.
@@ -188,43 +159,6 @@ class PlanReader:
             if len(self._lists) >= _LISTS_KEPT:
                 self._lists.clear()
             self._lists[definition, names] = known
-        return known
-
-    def may_stand(
-        self, data: Bytes, body: tuple[int, int], known: KnownShapes, format_: Format
-    ) -> bool:
-        """True if the statement of a QUERY event may stand in a scoped binlog as it is, and changes rows only.
-
-        Literals decide nothing, so that statements of one shape are looked at once.
-
-        Args:
-            data: Bytes that hold the event's body.
-            body: Place of the body there, and its length.
-            known: What is known of shapes in the binlog's scope.
-            format_: Format in which the event is written.
-        """
-        start, length = body
-        end = start + length
-        text = start + _STATUS_AT + int(data[start + 11]) + (int(data[start + 12]) << 8)
-        text += int(data[start + 8]) + 1
-        if end - text > _SHAPED_MOST:
-            return _may_stand_at(data, body, known.scope, format_)
-        size: int = kernels().shape(data, text, end, self._shape)
-        key = data[start + len(_THREAD_AND_TIME) : text].tobytes(), self._shape[:size].tobytes()
-        found = known.shapes.get(key)
-        if found is None:
-            if len(known.shapes) >= _SHAPES_KEPT:
-                known.shapes.clear()
-            found = known.shapes[key] = _may_stand_at(data, body, known.scope, format_)
-        return found
-
-    def known_in(self, scope: Scope) -> KnownShapes:
-        """Give what is known of shapes in a scope; more is noted there."""
-        known = self._inside.get(scope)
-        if known is None:
-            if len(self._inside) >= _SCOPES_KEPT:
-                self._inside.clear()  # those of binlogs that are there come again
-            known = self._inside[scope] = KnownShapes(scope, {})
         return known
 
     def widths_of(self, tables: list[KnownTable], flavor: Flavor) -> tuple[Small, Numbers]:
@@ -359,16 +293,11 @@ class RunTexts:
         texts = numbers[
             (forms[lay.FORM_FIRST, numbers] >= 0) & (forms[lay.FORM_COUNT, numbers] != 0)
         ]
-        found: list[int] = texts.tolist()
         if scope.ignores_case or memory.empty_tables or dangers(memory.links, scope):
+            found: list[int] = texts.tolist()
             return found
-        places = zip(found, *forms[:, texts].tolist(), strict=True)
-        known = self._reader.known_in(scope)
-        return [
-            number
-            for number, first, count in places
-            if not self._is_inside((first, count), number, known)
-        ]
+        planned = texts, forms, self._bodies, self._arena
+        return self._reader.scopes.outside(self.groups, planned, scope)
 
     def placed(self, forms: PlannedForms, numbers: range, binlog: RoutedBinlog) -> BinlogPart:
         """Groups with their planned texts as the next of a binlog, as far as its file has room.
@@ -407,26 +336,6 @@ class RunTexts:
             clock_base=int(state[lay.CLOCK_BASE]),
         )
 
-    def _is_inside(self, form: Form, number: int, known: KnownShapes) -> bool:
-        """True if texts may stand in a scoped binlog as they are, and nothing is to be remembered."""
-        groups, scope = self.groups, known.scope
-        return (
-            groups.has(number, lay.ENDS_WITH_XID)  # a COMMIT names a database
-            and _begin_stays(groups, number, scope)
-            and all(
-                scope.includes(table) for piece in groups.pieces(number) for table in piece.mapped
-            )
-            and self._may_stand(form, known)
-        )
-
-    def _may_stand(self, form: Form, known: KnownShapes) -> bool:
-        first, count = form
-        arena, format_, reader = self._arena, self.groups.run.format, self._reader
-        return all(
-            type_code != _QUERY or reader.may_stand(arena, (start, length), known, format_)
-            for type_code, _, start, length in self._bodies[:, first : first + count].T.tolist()
-        )
-
 
 def _pairs(lists: Sequence[_List]) -> Numbers:
     """Give the binlog's lists as two rows."""
@@ -442,38 +351,3 @@ def is_all_rows(plan: GroupPlan, name: str) -> bool:
         if not isinstance(part, RowsPart) or part != (at, 0):
             return False
     return True
-
-
-def _begin_stays(groups: RunGroups, number: int, scope: Scope) -> bool:
-    """True if MySQL's BEGIN at the head of a group stands in a scoped binlog as it is."""
-    run = groups.run
-    begin = run.groups.item(layout.GROUP_FIRST, number) + 1
-    if run.events.item(layout.EVENT_TYPE, begin) != _QUERY:
-        return True
-    start = run.events.item(layout.EVENT_OFFSET, begin) + HEADER_LENGTH + len(_THREAD_AND_TIME)
-    return _is_inside_as_it_is(
-        run.data[start : run.events.item(layout.EVENT_END, begin)].tobytes(), run.format, scope
-    )
-
-
-@lru_cache(_BEGINS_KEPT)
-def _is_inside_as_it_is(context: bytes, format_: Format, scope: Scope) -> bool:
-    body = QueryEvent.decode(Reader(_THREAD_AND_TIME + context), format_)
-    return confined(body, scope, None) == body
-
-
-def _may_stand_at(data: Bytes, body: tuple[int, int], scope: Scope, format_: Format) -> bool:
-    """True if the statement of a QUERY event may stand in a scoped binlog as it is, and changes rows only."""
-    start, length = body
-    statement = QueryEvent.decode(Reader(data[start : start + length].tobytes()), format_)
-    if not is_about_rows_only(statement.query):
-        return False
-    database = statement.database.decode("utf-8", "surrogateescape")
-    names = names_in_statement(statement)
-    return (
-        names.is_known
-        and scope.touches_database(database)
-        and all(map(scope.includes, names.tables))
-        and all(scope.includes(TableName(database, one)) for one in names.unqualified)
-        and confined(statement, scope, None) == statement
-    )

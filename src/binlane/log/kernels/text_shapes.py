@@ -114,7 +114,7 @@ def _string_end(data: Bytes, at: int, end: int) -> int:
 
 
 @register_jitable
-def _write_shape(data: Bytes, at: int, end: int, out: Bytes, begin: int) -> int:
+def write_shape(data: Bytes, at: int, end: int, out: Bytes, begin: int) -> int:
     """Write the shape of a text behind the first bytes of a key; the key's length."""
     to = begin
     place = at
@@ -160,11 +160,11 @@ def shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
         end: The end of the text in it.
         out: Has room for as many bytes, and padding.
     """
-    return _write_shape(data, at, end, out, 0)
+    return write_shape(data, at, end, out, 0)
 
 
 @register_jitable
-def _find(key: Bytes, start: int, length: int, kind: int, texts: Texts) -> int:
+def find(key: Bytes, start: int, length: int, kind: int, texts: Texts) -> int:
     """The number of a text that is known, else -1 minus the slot for it."""
     slots, table, arena, _, _ = texts
     value = kind
@@ -192,7 +192,7 @@ def _find(key: Bytes, start: int, length: int, kind: int, texts: Texts) -> int:
 
 def find_text(key: Bytes, start: int, length: int, kind: int, texts: Texts) -> int:
     """The number of a text that is known, else -1 minus the slot for it."""
-    return _find(key, start, length, kind, texts)
+    return find(key, start, length, kind, texts)
 
 
 @register_jitable
@@ -380,7 +380,7 @@ def resolve(
                     continue
                 copy_bytes(scratch, 0, data, at + _CONTEXT, length)
                 if kind != lay.SAVEPOINT:
-                    length = _write_shape(data, text, end, scratch, length)
+                    length = write_shape(data, text, end, scratch, length)
             elif end - at > _CONTEXT_MAX:
                 events[EVENT_MAP, event] = lay.UNREAD
                 continue
@@ -395,8 +395,8 @@ def resolve(
             if end - at > text_max:
                 events[EVENT_MAP, event] = lay.LONG_TEXT
                 continue
-            length = _write_shape(data, at, end, scratch, 0)
-        number = _find(scratch, 0, length, kind, texts)
+            length = write_shape(data, at, end, scratch, 0)
+        number = find(scratch, 0, length, kind, texts)
         if number < 0:
             state[lay.RESOLVE_NEXT] = event
             state[lay.RESOLVE_LENGTH] = length

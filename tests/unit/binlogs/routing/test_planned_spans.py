@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from binlane.binlogs.routing import planned_spans
 from binlane.binlogs.routing.planned_spans import PlannedForms, PlanReader, RunPlans
 from binlane.binlogs.routing.run_groups import RunGroups
 from binlane.binlogs.store.binlog import Binlog
@@ -20,8 +18,6 @@ from binlane.log.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.statements.session.group_plan import EncodedEvent, Generated, GroupPlan, TextPart
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
-from tests.groups import source_format
-from tests.routed_files import definitions
 from tests.unit.live.loop.test_substitution import Source, plan_of, running
 from tests.unit.live.service.test_runs import items_of
 
@@ -137,64 +133,6 @@ def test_status_variables_say_how_values_grow(
     number = next(filter(groups.pieces, plans))
     plan = _with_status(_with_id(plans[number], 0), status)
     assert (forms_of(groups, binlog, {number: EncodedPlans.of([plan])}).stops == []) is is_plain
-
-
-def test_statements_of_one_shape_are_looked_at_once_and_say_the_same() -> None:
-    scope = definitions("LOG(shop) IGNORE(shop.secret) FORMAT='STATEMENT'")[0].scope
-    chance, reader, format_ = random.Random(97), PlanReader(), source_format().format
-    found = []
-    for number in range(4000):
-        words = chance.choices(_WORDS, k=chance.randint(0, 5))
-        table, value = chance.choice(_TABLES), chance.choice(("1", "22", "'a'", "'it''s'", "NULL"))
-        text = f"INSERT INTO {table} VALUES ({value})"
-        if number % 4 == 0:
-            text = f"{chance.choice(_COMMENTS)}{text}{chance.choice(_COMMENTS)}"
-        elif number % 4 == 1:
-            text = " ".join((*words[:3], text, *words[3:]))
-        body = _query_body(text.encode(), chance.choice((b"shop", b"other", b"")))
-        data = np.frombuffer(bytearray(bytes(7) + body + bytes(64)), np.uint8)
-        place = 7, len(body)
-        expected = planned_spans._may_stand_at(data, place, scope, format_)
-        assert reader.may_stand(data, place, reader.known_in(scope), format_) is expected, text
-        found.append(expected)
-    assert 200 < sum(found) < 3000
-
-
-_TABLES = ("shop.a", "shop.b", "shop.secret", "other.a", "a", "`shop`.`a`", "`other`.`a`", '"a"')
-_WORDS = (
-    "/*",
-    "*/",
-    "--",
-    "#",
-    "'",
-    "\\'",
-    '"',
-    "`",
-    "1",
-    "shop.a",
-    "other.b",
-    "()",
-    ";",
-    "''",
-    "\n",
-)
-_COMMENTS = (
-    "",
-    "/* ' */ ",
-    " /* ' */",
-    "/* it's */ ",
-    " -- '",
-    "/*! ",
-    " */",
-    "/* other.a */ ",
-    " # x",
-)
-
-
-def _query_body(text: bytes, database: bytes) -> bytes:
-    """A QUERY of some thread and time, without status variables."""
-    head = bytes((1, 2, 3, 4, 5, 0, 0, 0, len(database), 0, 0, 0, 0))
-    return head + database + bytes(1) + text
 
 
 def _with_status(plan: GroupPlan, status: bytes) -> GroupPlan:
