@@ -410,14 +410,15 @@ class KnownObjects:
     def _touched(self, facts: StatementFacts) -> Iterator[TableName]:
         """Return the tables that DDL changes, except those that stay as they are known.
 
-        What is known not to be there can be a temporary table of the session.
+        What is known not to be there can be a temporary table of the session. It can also have been read when it
+        was gone already, behind a statement of which is heard only now; what is known of other tables of that
+        statement may be older.
         """
         effects, kind = facts.effects, facts.effects.kind
-        made: set[TableName] = set()
         for old, new in effects.renames:
-            if old in made or not self._is_absent(old):
-                made.add(new)
-                yield from (old, new)
+            if not self._is_absent(old):
+                yield old
+            yield new
         renamed = {name for pair in effects.renames for name in pair}
         names = effects.writes
         if kind in TABLE_DROPPING_KINDS:
@@ -426,7 +427,7 @@ class KnownObjects:
             if effects.if_exists and not facts.effects.is_or_replace and self._is_there(names[0]):
                 return
         elif names and self._is_absent(names[0]):
-            return
+            names = names[1:]
         yield from (name for name in names if name not in renamed)
 
     def _is_absent(self, name: TableName) -> bool:
