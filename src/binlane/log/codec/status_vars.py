@@ -26,6 +26,9 @@ _INVOKER: Final = 11
 _DATABASES_MAX: Final = 16
 _TOO_MANY_DATABASES: Final = 254
 GTID_FLAGS: Final = 130
+_HEADS_MAX: Final = 512
+_HEADS: Final[dict[int, dict[bytes, tuple[int, int]]]] = {}
+"""SQL modes and collations by the bytes up to the last of them, by their number."""
 _ALTER_END: Final = GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 
 
@@ -85,12 +88,16 @@ def query_text(event: QueryEvent) -> str:
 
 def client_collation(event: QueryEvent) -> int | None:
     """The id of the client's character set; None if not written."""
+    if (head := _head(event.status_vars)) is not None:
+        return head[1]
     charsets: Any = _value(event, _CHARSET)
     return None if charsets is None else int(charsets[0])
 
 
 def sql_mode(event: QueryEvent) -> int | None:
     """The SQL mode's bits, whose meaning differs between flavors from bit 32; None if not written."""
+    if (head := _head(event.status_vars)) is not None:
+        return head[0]
     mode = _value(event, _SQL_MODE)
     return mode if isinstance(mode, int) else None
 
@@ -107,6 +114,32 @@ def is_undone(event: QueryEvent) -> bool:
         return False
     value: Any = _value(event, GTID_FLAGS)
     return isinstance(value, tuple) and bool(value[0] & UNDONE_ALTER)
+
+
+def _head(data: bytes) -> tuple[int, int] | None:
+    """The SQL mode and the client's collation, with which most contexts begin; None if not both are there.
+
+    The beginnings are few, while what stands behind them, such as the numbers of transactions, is always another.
+    """
+    for length, heads in tuple(_HEADS.items()):  # other threads add to it
+        found = heads.get(data[:length])
+        if found is not None:
+            return found
+    reader, values = Reader(data), dict[int, Any]()
+    try:
+        for variable in _variables(reader):
+            values.setdefault(variable.code, variable.value)
+            if _SQL_MODE in values and _CHARSET in values:
+                break
+        else:
+            return None
+    except CodecError:
+        return None  # who asks for one of them may find it before the damage
+    head = int(values[_SQL_MODE]), int(values[_CHARSET][0])
+    if sum(map(len, _HEADS.values())) >= _HEADS_MAX:
+        _HEADS.clear()
+    _HEADS.setdefault(reader.offset, {})[data[: reader.offset]] = head
+    return head
 
 
 def _value(event: QueryEvent, code: int) -> object:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import pytest
 
 from binlane.errors import CodecError, TruncatedError
 from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.status_vars import (
     StatusVar,
+    client_collation,
     decode_status_vars,
     encode_status_vars,
     query_text,
@@ -107,3 +111,48 @@ def test_the_sql_mode_is_told_where_it_is_written() -> None:
         == 4
     )
     assert sql_mode(query(b"", b"")) is None
+
+
+def test_what_many_contexts_have_in_common_is_read_once_and_is_the_same() -> None:
+    chance = random.Random(97)
+    texts = [bytes.fromhex(data) for data, _ in ALL]
+    modes = [b"\1" + chance.randbytes(8) for _ in range(12)]
+    charsets = [b"\4" + chance.randbytes(6) for _ in range(4)]
+    for number in range(1500):
+        context = b"".join(chance.sample(texts, chance.randint(0, 2)))
+        parts = [chance.choice(modes), chance.choice(charsets)]
+        chance.shuffle(parts)
+        context += b"".join(parts[: chance.choice((1, 2, 2, 2, 2))])
+        context += b"".join(chance.sample(texts, chance.randint(0, 3)))
+        if number % 5 == 0:
+            context = context[: chance.randint(0, len(context))]
+        event = query(context, b"")
+        assert _told(sql_mode, event) == _first(context, "SQL_MODE"), context.hex()
+        expected = _first(context, "CHARSET")
+        if isinstance(expected, tuple):
+            expected = expected[0]
+        assert _told(client_collation, event) == expected, context.hex()
+
+
+def _told(tell: Callable[[QueryEvent], int | None], event: QueryEvent) -> object:
+    try:
+        return tell(event)
+    except CodecError:
+        return CodecError
+
+
+def _first(context: bytes, name: str) -> object:
+    """The first value of a name, by reading ever more of a context; the error of damage before it."""
+    for length in range(len(context) + 1):
+        try:
+            found = decode_status_vars(context[:length])
+        except CodecError:
+            continue
+        values = [one.value for one in found if one.name == name]
+        if values:
+            return values[0]
+    try:
+        decode_status_vars(context)
+    except CodecError:
+        return CodecError
+    return None
