@@ -19,7 +19,7 @@ from binlane.live.port.catalog_connections import CatalogConnections
 from binlane.live.port.live_catalog import LiveCatalog, changes_in
 from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
-from binlane.positions import parse_position
+from binlane.positions import Position, parse_position
 from binlane.statements.sql.facts import StatementFacts
 from binlane.statements.sql.object_store import ObjectStore
 from binlane.statements.sql.reading import read
@@ -78,43 +78,56 @@ async def all_of(catalog: LiveCatalog, questions: Iterable[Question]) -> ObjectS
     return catalog.catalog().store
 
 
+class Told:
+    """What a catalog was told of a server's log.
+
+    Attributes:
+        position: Up to here; None before the source has said where it is.
+    """
+
+    def __init__(self) -> None:
+        self.position: Position | None = None
+
+
 @contextmanager
-def following(server: PrivateServer, catalog: LiveCatalog, spill: Path) -> Iterator[Capture]:
+def following(server: PrivateServer, catalog: LiveCatalog, spill: Path) -> Iterator[Told]:
     """The server's log is told to a catalog from here on, as the service does."""
     capture = Capture(settings_of(server), StartAt.NOW, spill=spill, server_id=_SERVER_ID)
     capture.connect()
-    ended = threading.Event()
-    thread = threading.Thread(target=_follow, args=(capture, catalog, ended))
+    ended, told = threading.Event(), Told()
+    thread = threading.Thread(target=_follow, args=(capture, catalog, told, ended))
     thread.start()
     try:
         deadline_s = time.monotonic() + WAIT_S
-        while capture.position is None:
+        while told.position is None:
             assert time.monotonic() < deadline_s, "the source did not say where it is"
             time.sleep(0.01)
-        yield capture
+        yield told
     finally:
         ended.set()
         thread.join(WAIT_S)
         capture.close()
 
 
-def _follow(capture: Capture, catalog: LiveCatalog, ended: threading.Event) -> None:
+def _follow(capture: Capture, catalog: LiveCatalog, told: Told, ended: threading.Event) -> None:
     with selectors.DefaultSelector() as selector:
         selector.register(capture, selectors.EVENT_READ)
         while not ended.is_set():
             selector.select(0.05)
             for item in capture.receive():
                 catalog.logged(changes_in(item))
+            # The capture's position is ahead of what is told while an item is read.
+            told.position = capture.position
 
 
-async def caught_up(server: PrivateServer, capture: Capture) -> None:
+async def caught_up(server: PrivateServer, told: Told) -> None:
     """All that the server logged so far was told."""
     is_mysql = server.url.startswith("mysql:")
     variable = "gtid_executed" if is_mysql else "gtid_binlog_pos"
     ((text,),) = execute(server, f"SELECT @@global.{variable}")
     end = parse_position(text, "mysql" if is_mysql else "mariadb")
     async with asyncio.timeout(WAIT_S):
-        while capture.position is None or not capture.position.includes(end):  # noqa: ASYNC110  # a thread's
+        while told.position is None or not told.position.includes(end):  # noqa: ASYNC110  # a thread's
             await asyncio.sleep(0.01)
     # What was told waits for the loop.
     await asyncio.sleep(0.05)
