@@ -15,7 +15,6 @@ import json
 import multiprocessing
 import os
 import tempfile
-import time
 from multiprocessing.pool import Pool
 from pathlib import Path
 

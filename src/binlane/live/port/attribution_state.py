@@ -9,7 +9,7 @@ The module has no files, clocks or threads; `attributions` calls it under its lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -34,7 +34,7 @@ from binlane.live.port.session_groups import (
     Wait,
 )
 from binlane.live.port.source_changes import SourceChanges
-from binlane.live.port.waiting_groups import WaitingGroup, may_have_made
+from binlane.live.port.waiting_groups import Unsettled, WaitingGroup, may_have_made
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan
@@ -63,23 +63,6 @@ class ReadGroup(NamedTuple):
     thread_id: int = 0
     is_commit: bool = False
     could_be: Callable[[GroupPlan], bool] = lambda _: True
-
-
-class Unsettled(NamedTuple):
-    """Groups and statements that are not done with, for the journal.
-
-    Attributes:
-        arrivals: Groups that were read and are not attributed, each behind its thread; 0 where it is not
-            known.
-        doubts: Threads and numbers of open statements of which no group is planned.
-        is_any_open: True if a statement may still have groups to come.
-        gone: Lists of statements that can make no more groups, with the number of those that are known.
-    """
-
-    arrivals: list[tuple[int, Arrival]]
-    doubts: list[tuple[int, int]]
-    is_any_open: bool
-    gone: list[tuple[list[SentStatement], int]]
 
 
 class AttributionState:
@@ -186,8 +169,19 @@ class AttributionState:
         self._session(thread_id).give()
         self._end_waiting()
 
-    def take(self, thread_id: int, start: Mapping[Stream, int]) -> list[int]:
-        """A session is followed from the ends of streams on; give the threads that are forgotten for it."""
+    def take(
+        self, thread_id: int, start: Mapping[Stream, int], unheard: Callable[[], Collection[int]]
+    ) -> list[int]:
+        """A session is followed from now on; its own statements are known by then.
+
+        Args:
+            thread_id: Thread of the session at the source.
+            start: Last numbers of streams, from which on it is followed.
+            unheard: Gives the threads of sessions with statements that are not known yet.
+
+        Returns:
+            The threads of sessions that are forgotten for it.
+        """
         before = self.sessions.get(thread_id)
         if before is not None:
             self._give_up_all(thread_id, RowsReason.LOST)
@@ -198,7 +192,7 @@ class AttributionState:
             self._end_waiting()
         run = self.progress.run
         self.sessions[thread_id] = SessionGroups(start=dict(start), run=run, is_taken=True)
-        return self._forget_over() if len(self.sessions) > _KEPT_SESSIONS else []
+        return self._forget_over(unheard()) if len(self.sessions) > _KEPT_SESSIONS else []
 
     # What the routing thread reads.
 
@@ -499,11 +493,23 @@ class AttributionState:
     def with_older(self) -> list[int]:
         """Give the threads of sessions with groups, or statements without more groups, that are to be written down."""
         # In one step: another thread may change them.
-        sessions, unsaved = tuple(self.sessions.items()), tuple(self.unsaved)
-        older = [thread_id for thread_id, each in sessions if each.arrivals or each.gone]
+        busy, unsaved = tuple(self._busy), tuple(self.unsaved)
+        older = [
+            thread_id
+            for thread_id in busy
+            if (each := self.sessions[thread_id]).arrivals or each.gone
+        ]
         for plans in unsaved:
             older += plans.threads()
         return older
+
+    def answered(self) -> list[int]:
+        """Give the threads of sessions with statements that may have groups to come, and were all answered."""
+        return [
+            thread_id
+            for thread_id in self._busy
+            if (groups := self.sessions[thread_id]).statements and not groups.unanswered
+        ]
 
     def keep_found(self, found: Sequence[FoundPlans]) -> None:
         """Keep plans of groups that were found together, behind all that were before."""
@@ -533,12 +539,14 @@ class AttributionState:
         doubts: list[tuple[int, int]] = []
         gone: list[tuple[list[SentStatement], int]] = []
         is_any_open = False
-        for thread_id in tuple(self._busy):
+        # Sorted, so that what the journal has does not hang on when something was heard.
+        for thread_id in sorted(self._busy):
             groups = self.sessions[thread_id]
             if groups.gone:
                 gone.append((groups.gone, len(groups.gone)))
             if not groups.statements and not groups.arrivals:
-                self._busy.discard(thread_id)
+                if not groups.gone:
+                    self._busy.discard(thread_id)
                 continue
             arrivals += [(thread_id, arrival) for arrival in groups.arrivals]
             for statement in groups.statements:
@@ -580,10 +588,12 @@ class AttributionState:
         self._busy.add(thread_id)
         return groups
 
-    def _forget_over(self) -> list[int]:
+    def _forget_over(self, unheard: Collection[int]) -> list[int]:
         """Let go of sessions that are over and have no more to come, those of long ago first."""
         forgotten = []
         for thread_id in tuple(self.sessions):
+            if thread_id in unheard:
+                continue
             groups = self.sessions[thread_id]
             is_told = any(
                 self.progress.read.get(stream, 0) < last for stream, last in groups.told.items()

@@ -13,6 +13,7 @@ from binlane.statements.session.plan_bytes import EncodedPlans
 
 _KIND: Final = 0
 _THREAD: Final = 1
+_NUMBER: Final = 2
 _END: Final = 6
 """Fields of a message, as of `MESSAGE_FIELDS`."""
 
@@ -110,6 +111,21 @@ class HeardMessages:
     def answered(self) -> set[int]:
         """The threads of the sessions of which a statement was answered."""
         return set(self.rows[self.rows[:, _KIND] == records.ANSWER, _THREAD].tolist())
+
+    def numbers_of(self, thread_id: int) -> list[tuple[int, bool]]:
+        """Give the numbers of one session's statements, each with True if it was answered, in order."""
+        own = self.rows[self.rows[:, _THREAD] == thread_id]
+        return [(number, kind == records.ANSWER) for kind, _, number, *_ in own.tolist()]
+
+    def take_of(self, thread_id: int) -> HeardMessages | None:
+        """Take out the messages of one session; None for none."""
+        is_own = self.rows[:, _THREAD] == thread_id
+        if not is_own.any():
+            return None
+        place, changes = (self.file, self.offset), (self.hearer, self.heard, self.last)
+        own = HeardMessages(self.rows[is_own], self.data, place, changes, self.numbers)
+        self.rows = self.rows[~is_own]
+        return own
 
     def messages(self) -> Iterator[HeardMessage]:
         """Give the messages one by one."""
