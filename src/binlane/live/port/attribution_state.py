@@ -172,15 +172,12 @@ class AttributionState:
     def take(
         self, thread_id: int, start: Mapping[Stream, int], unheard: Callable[[], Collection[int]]
     ) -> list[int]:
-        """A session is followed from now on; its own statements are known by then.
+        """A session is followed from the ends of streams on; give the threads that are forgotten for it.
 
         Args:
-            thread_id: Thread of the session at the source.
-            start: Last numbers of streams, from which on it is followed.
-            unheard: Gives the threads of sessions with statements that are not known yet.
-
-        Returns:
-            The threads of sessions that are forgotten for it.
+            thread_id: Thread of the session at the source; nothing is unheard of one that it had before.
+            start: Last number of each stream by then.
+            unheard: Gives the threads of sessions with statements that are not known here yet.
         """
         before = self.sessions.get(thread_id)
         if before is not None:
@@ -494,11 +491,7 @@ class AttributionState:
         """Give the threads of sessions with groups, or statements without more groups, that are to be written down."""
         # In one step: another thread may change them.
         busy, unsaved = tuple(self._busy), tuple(self.unsaved)
-        older = [
-            thread_id
-            for thread_id in busy
-            if (each := self.sessions[thread_id]).arrivals or each.gone
-        ]
+        older = [one for one in busy if self.sessions[one].arrivals or self.sessions[one].gone]
         for plans in unsaved:
             older += plans.threads()
         return older
@@ -592,13 +585,11 @@ class AttributionState:
         """Let go of sessions that are over and have no more to come, those of long ago first."""
         forgotten = []
         for thread_id in tuple(self.sessions):
-            if thread_id in unheard:
-                continue
             groups = self.sessions[thread_id]
             is_told = any(
                 self.progress.read.get(stream, 0) < last for stream, last in groups.told.items()
             )
-            if groups.is_taken or groups.arrivals or groups.gone or is_told:
+            if groups.is_taken or groups.arrivals or groups.gone or is_told or thread_id in unheard:
                 continue
             if not groups.statements or len(self.sessions) > 2 * _KEPT_SESSIONS:
                 del self.sessions[thread_id]

@@ -18,11 +18,7 @@ from typing import Final
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_settings import AttributionSettings
-from binlane.live.port.attribution_state import (
-    NO_PLANS,
-    AttributionState,
-    ReadGroup,
-)
+from binlane.live.port.attribution_state import NO_PLANS, AttributionState, ReadGroup
 from binlane.live.port.found_groups import FoundGroups, RunArrays
 from binlane.live.port.group_numbers import GroupNumber, Stream, ends_of, point_of
 from binlane.live.port.heard_messages import News, ReportedGroups
@@ -43,7 +39,7 @@ from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
 
 _LOCAL_DISK: Final = LocalDisk()
-_NEWS_MOST: Final = 64
+_NEWS_MOST: Final = 256
 """Sayings that are kept unheard while no group comes that they may be about."""
 
 

@@ -90,7 +90,7 @@ class KernelHearing:
         heard = HeardMessages(rows, data, place, self._changes.known, numbers)
         self._changes.note_intended(heard.intended())
         if last_sent:
-            for thread_id in heard.threads():
+            for thread_id in heard.threads:
                 last_sent.pop(thread_id, None)
         news.add(heard)
         wake()

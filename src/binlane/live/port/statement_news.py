@@ -34,7 +34,7 @@ class StatementNews:
         return tuple(self._waiting)
 
     def threads(self) -> set[int]:
-        """Give the threads of the sessions that have said something."""
+        """Give the threads of the sessions that have said something, and may be of some that were taken out."""
         return threads_of(self.all())
 
     def files(self) -> set[int]:
@@ -54,6 +54,8 @@ class StatementNews:
 
     def take_of(self, thread_id: int) -> list[News]:
         """Take what one session has said by now, and leave the rest in its order."""
+        if thread_id not in self.threads():
+            return []
         taken: list[News] = []
         left: list[News] = []
         for each in self.take():
@@ -61,7 +63,7 @@ class StatementNews:
                 (taken if each[0] == thread_id else left).append(each)
                 continue
             own = each.take_of(thread_id)
-            if own is not None:
+            if own:
                 taken.append(own)
             if len(each):
                 left.append(each)
@@ -92,8 +94,8 @@ class StatementNews:
 
 
 def threads_of(news: Iterable[News]) -> set[int]:
-    """Give the threads of the sessions that have said something."""
+    """Give the threads of the sessions that have said some news, and may be of some that were taken out."""
     threads: set[int] = set()
     for each in news:
-        threads |= each.threads() if isinstance(each, HeardMessages) else {each[0]}
+        threads |= each.threads if isinstance(each, HeardMessages) else {each[0]}
     return threads
