@@ -73,6 +73,7 @@ class AttributionState:
         open: Groups that were read and not attributed, with their threads; 0 while that is not known.
         told: Groups that were told and not read yet, with their threads; those of sessions that had the
             number of a thread before, with a minus.
+        waiting: Those of `open` whose threads are not known, each with the statements that may have made it.
         progress: Progress of reading the source's log.
         numbers: Numbers of streams, as kernels know them.
         findings: Groups that were attributed, and those that turned out to be nobody's.
@@ -102,7 +103,7 @@ class AttributionState:
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
         self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
-        self._waiting: dict[GroupNumber, WaitingGroup] = {}
+        self.waiting: dict[GroupNumber, WaitingGroup] = {}
         self._order = 0
         self._told_most = _TOLD_LEAST
         # Threads of sessions with something that is not done with, and of some without.
@@ -235,7 +236,7 @@ class AttributionState:
             for thread_id in self._busy
             if any(map(self._may_make_anything, self.sessions[thread_id].undecided()))
         )
-        self._waiting[arrival.point] = WaitingGroup(arrival, tuple(found), others)
+        self.waiting[arrival.point] = WaitingGroup(arrival, tuple(found), others)
         self.open[arrival.point] = 0
         self._end_waiting()
 
@@ -257,7 +258,7 @@ class AttributionState:
             for statement in groups.statements:
                 if statement.is_lost or not self._is_told_all:
                     statement.doubt = statement.doubt or RowsReason.NOT_READ
-        for point, waiting in tuple(self._waiting.items()):
+        for point, waiting in tuple(self.waiting.items()):
             threads = frozenset(thread_id for thread_id, _ in waiting.statements)
             self.keep_none(point, Unattributed(RowsReason.NOT_READ, threads))
         for stream, number in ends.items():
@@ -283,7 +284,7 @@ class AttributionState:
     def settle_around(self, point: GroupNumber) -> None:
         """Attribute an open group as far as that is possible by now."""
         self.settle(self.makers(point))
-        if point in self._waiting:
+        if point in self.waiting:
             self._end_waiting()
 
     def _find_first(self, thread_id: int, groups: SessionGroups, statement: SentStatement) -> None:
@@ -297,7 +298,7 @@ class AttributionState:
         if len(groups.arrivals) < statement.count:
             found = [
                 waiting
-                for waiting in self._waiting.values()
+                for waiting in self.waiting.values()
                 if any(one is statement for _, one in waiting.statements)
             ]
             others = [
@@ -307,7 +308,7 @@ class AttributionState:
                 return  # they will say what is theirs
             if len(found) == 1 and not any(map(may_have_made, others)):
                 arrival = found[0].arrival
-                del self._waiting[arrival.point]
+                del self.waiting[arrival.point]
                 groups.arrive(arrival)
                 self.open[arrival.point] = thread_id
         statement.is_split = False
@@ -351,8 +352,8 @@ class AttributionState:
 
     def _close(self, point: GroupNumber) -> None:
         self.open.pop(point, None)
-        if self._waiting:
-            self._waiting.pop(point, None)
+        if self.waiting:
+            self.waiting.pop(point, None)
 
     def give_up(self, point: GroupNumber, reason: RowsReason) -> None:
         """Plan no group of the statement that an open group may be of."""
@@ -369,7 +370,7 @@ class AttributionState:
         if thread_id:
             if self.sessions[thread_id].wait is not Wait.READING:
                 return False
-        elif not all(one.is_answered for _, one in self._waiting[point].statements):
+        elif not all(one.is_answered for _, one in self.waiting[point].statements):
             return False
         self.give_up(point, RowsReason.APART)
         if point in self.open:
@@ -391,14 +392,14 @@ class AttributionState:
             stream, first, last = statement.last[0]
             if (not first or first == last) and self.progress.read.get(stream, 0) < last:
                 self.told[stream, last] = thread_id
-                if self._waiting or len(self.told) > self._told_most:
+                if self.waiting or len(self.told) > self._told_most:
                     self._end_told()
                 return
         for point in statement.told():
             if self.progress.read.get(point.stream, 0) < point.number:
                 self.told[point] = thread_id
                 continue
-            waiting = self._waiting.pop(point, None)
+            waiting = self.waiting.pop(point, None)
             if waiting is not None:
                 groups.arrive(waiting.arrival)
                 self.open[point] = thread_id
@@ -412,7 +413,7 @@ class AttributionState:
     def _end_told(self) -> None:
         if len(self.told) > self._told_most:
             self._drop_told()
-        if self._waiting:
+        if self.waiting:
             self._end_waiting()
 
     def _drop_told(self) -> None:
@@ -430,7 +431,7 @@ class AttributionState:
 
     def _end_waiting(self) -> None:
         """Let groups go as rows that no statement under way can have made any more."""
-        for point, waiting in tuple(self._waiting.items()):
+        for point, waiting in tuple(self.waiting.items()):
             if not waiting.is_over:
                 continue
             makers = [each for each in waiting.statements if may_have_made(each[1])]
@@ -448,13 +449,18 @@ class AttributionState:
         thread_id = self.open.get(point)
         if thread_id:
             return frozenset((thread_id,))
-        waiting = self._waiting.get(point)
+        waiting = self.waiting.get(point)
         return _NOBODY if waiting is None else frozenset(each for each, _ in waiting.statements)
 
     @property
     def knows_groups(self) -> bool:
         """True if a group was told or found out."""
         return bool(self.told or self.open) or self.findings.are_any
+
+    def may_be_open(self, thread_id: int) -> bool:
+        """True if the end of a session may tell something of statements that are known."""
+        groups = self.sessions.get(thread_id)
+        return groups is None or bool(groups.unanswered or self.waiting)
 
     def is_any_open(self) -> bool:
         """True if a statement of any session may make a group of which the log names no thread."""
@@ -470,7 +476,7 @@ class AttributionState:
         statements: Iterable[SentStatement] = (
             self.sessions[thread_id].statements
             if thread_id
-            else (one for _, one in self._waiting[point].statements)
+            else (one for _, one in self.waiting[point].statements)
         )
         return any(
             each.is_for_all
@@ -528,7 +534,7 @@ class AttributionState:
 
     def unsettled(self) -> Unsettled:
         """Give what is not done with."""
-        arrivals = [(0, waiting.arrival) for waiting in self._waiting.values()]
+        arrivals = [(0, waiting.arrival) for waiting in self.waiting.values()]
         doubts: list[tuple[int, int]] = []
         gone: list[tuple[list[SentStatement], int]] = []
         is_any_open = False
@@ -567,7 +573,7 @@ class AttributionState:
         """Forget all groups: the source is another one."""
         for groups in self.sessions.values():
             groups.clear()
-        for points in (self.open, self._waiting, self.told):
+        for points in (self.open, self.waiting, self.told):
             points.clear()
         self.findings.clear()
         self.unsaved.clear()
@@ -586,10 +592,7 @@ class AttributionState:
         forgotten = []
         for thread_id in tuple(self.sessions):
             groups = self.sessions[thread_id]
-            is_told = any(
-                self.progress.read.get(stream, 0) < last for stream, last in groups.told.items()
-            )
-            if groups.is_taken or groups.arrivals or groups.gone or is_told or thread_id in unheard:
+            if thread_id in unheard or not groups.is_done_with(self.progress.read):
                 continue
             if not groups.statements or len(self.sessions) > 2 * _KEPT_SESSIONS:
                 del self.sessions[thread_id]

@@ -235,8 +235,8 @@ class Attributions:
             self._take_in(self._news.take())
 
     def _hear_news_of(self, thread_id: int) -> None:
-        """Take in what one session has said of its statements; the caller holds the lock."""
-        if len(self._news) > _NEWS_MOST:
+        """Take in what one session has said, if that bears on it alone, else all; the caller holds the lock."""
+        if self._state.waiting or len(self._news) > _NEWS_MOST:
             self._hear_news()
         elif self._news:
             self._take_in(self._news.take_of(thread_id))
@@ -278,9 +278,8 @@ class Attributions:
         self._last_sent.pop(thread_id, None)
         self.changes.note_given(thread_id)
         with self._lock:
-            groups = self._state.sessions.get(thread_id)
             # Of statements that were answered nothing changes.
-            if groups is None or groups.unanswered or self._news.is_any_unanswered(thread_id):
+            if self._state.may_be_open(thread_id) or self._news.is_any_unanswered(thread_id):
                 self._hear_news_of(thread_id)
             self._state.give(thread_id)
             self._wake()
