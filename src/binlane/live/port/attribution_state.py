@@ -352,8 +352,7 @@ class AttributionState:
 
     def _close(self, point: GroupNumber) -> None:
         self.open.pop(point, None)
-        if self.waiting:
-            self.waiting.pop(point, None)
+        self.waiting.pop(point, None)
 
     def give_up(self, point: GroupNumber, reason: RowsReason) -> None:
         """Plan no group of the statement that an open group may be of."""

@@ -348,6 +348,19 @@ def test_sessions_come_and_go() -> None:
         assert attributions.find(group(5)) == rows(RowsReason.NO_STATEMENT, THREAD)
 
 
+def test_the_end_of_a_session_comes_behind_what_others_said_before() -> None:
+    """The group may be either one's until the reply names it."""
+    with spoken() as (sayings, attributions, _):
+        for thread_id, text in ((THREAD, "two"), (OTHER, "one")):
+            sayings.taken(thread_id, at(0))
+            sayings.intend(thread_id, 1, [plan(text)])
+        attributions.read([unnamed(1, "one")], at(1))
+        sayings.done(THREAD, 1, str(gtid(1)), [plan("one")])
+        sayings.lost(OTHER)
+        sayings.given(OTHER)
+        assert attributions.find(unnamed(1, "one")) == plan("one")
+
+
 def test_up_to_where_groups_are_is_heard() -> None:
     """Else the reply would name a group that is another session's."""
     attributions = Attributions(None, Flavor.MYSQL, SETTINGS)
