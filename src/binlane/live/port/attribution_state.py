@@ -496,7 +496,8 @@ class AttributionState:
         """Give the threads of sessions with groups, or statements without more groups, that are to be written down."""
         # In one step: another thread may change them.
         busy, unsaved = tuple(self._busy), tuple(self.unsaved)
-        older = [one for one in busy if self.sessions[one].arrivals or self.sessions[one].gone]
+        groups = ((one, self.sessions.get(one)) for one in busy)
+        older = [one for one, each in groups if each and (each.arrivals or each.gone)]
         for plans in unsaved:
             older += plans.threads()
         return older
