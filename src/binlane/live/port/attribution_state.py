@@ -495,10 +495,9 @@ class AttributionState:
     def with_older(self) -> list[int]:
         """Give the threads of sessions with groups, or statements without more groups, that are to be written down."""
         # In one step: another thread may change them.
-        busy, unsaved = tuple(self._busy), tuple(self.unsaved)
-        groups = ((one, self.sessions.get(one)) for one in busy)
+        groups = [(one, self.sessions.get(one)) for one in tuple(self._busy)]
         older = [one for one, each in groups if each and (each.arrivals or each.gone)]
-        for plans in unsaved:
+        for plans in tuple(self.unsaved):
             older += plans.threads()
         return older
 
