@@ -60,7 +60,7 @@ OPENINGS: Final[dict[str, Sequence[str]]] = {
     "rails": ["SET NAMES utf8mb4, @@SESSION.sql_auto_is_null = 0, @@SESSION.wait_timeout = 9999"],
 }
 """What drivers and frameworks say in a new connection, without their questions."""
-_INSERT: Final = "INSERT INTO bench.many (v) VALUES ('x')"
+INSERT: Final = "INSERT INTO bench.many (v) VALUES ('x')"
 _CAPABILITIES: Final = (
     Capability.PROTOCOL_41
     | Capability.SECURE_CONNECTION
@@ -123,7 +123,7 @@ class _Connection:
         return False
 
 
-def _clients(
+def come_and_go(
     port: int, count: int, seconds: float, texts: Sequence[str], plugin: str
 ) -> list[list[float]]:
     """Be some clients for a while; gives the three times of each connection in seconds."""
@@ -170,7 +170,7 @@ def _turn(
     processes = min(_PROCESSES, given.clients)
     plugin = CACHING_SHA2_PASSWORD if given.mysql else "mysql_native_password"
     tasks = [(port, given.clients // processes, given.seconds, texts, plugin)] * processes
-    times = [one for found in pool.starmap(_clients, tasks) for one in found]
+    times = [one for found in pool.starmap(come_and_go, tasks) for one in found]
     port_s, routing_s = (
         after - began
         for began, after in zip(before, cpu_of_threads_s(serve.process_id), strict=True)
@@ -214,7 +214,7 @@ def main() -> None:
                     "CREATE TABLE bench.many (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))",
                 )
                 for opening in given.opening:
-                    texts = [*OPENINGS[opening], "SELECT 1", *([_INSERT] if given.insert else ())]
+                    texts = [*OPENINGS[opening], "SELECT 1", *([INSERT] if given.insert else ())]
                     for _ in range(given.rounds):
                         for way, port in (("direct", serve.source.port), ("port", serve.port)):
                             time.sleep(_REST_S)

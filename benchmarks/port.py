@@ -70,7 +70,7 @@ def main() -> None:
     ):
         for name in given.only or SETTINGS:
             with serving(Path(place) / name, name, given, scope=given.scope) as serve:
-                _fill(serve)
+                fill(serve)
                 for clients in given.clients:
                     for work in given.work:
                         line = _measured(pool, serve, work, clients, given)
@@ -126,7 +126,7 @@ def serving(
             yield serve
 
 
-def _fill(serve: ServeProcess) -> None:
+def fill(serve: ServeProcess) -> None:
     """Make the tables that the clients read and write."""
     serve.execute_as_root(
         "CREATE DATABASE bench",
@@ -155,11 +155,12 @@ def _updating(number: int) -> str:
 _WORK = {"select": _selecting, "insert": _inserting, "update": _updating}
 
 
-class _Done(NamedTuple):
-    """What clients did in one turn; times in nanoseconds."""
+class Done(NamedTuple):
+    """What clients did in one turn; times in nanoseconds, `sent` is also of the time before figures count."""
 
     errors: int
     latencies: list[int]
+    sent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def _measured(
     for turn in range(given.rounds):
         load = _Load(work, clients, given.seconds, first=turn * 2_000_000)
         direct.append(_turn(pool, serve, load, serve.source.port))
-        _let_routing_rest(serve)
+        let_routing_rest(serve)
         through = replace(load, first=load.first + 1_000_000, has_tls=given.tls)
         port.append(_turn(pool, serve, through, serve.port))
     found: dict[str, object] = {}
@@ -220,7 +221,7 @@ def _turn(pool: Pool, serve: ServeProcess, load: _Load, port: int) -> _Figures:
         )
         for one in range(processes)
     ]
-    running = pool.starmap_async(_client, tasks)
+    running = pool.starmap_async(stay, tasks)
     # The clients are logged in and warm by then.
     time.sleep(_WARM_S + 0.3)
     before, began_s = cpu_of_threads_s(serve.process_id), time.monotonic()
@@ -240,7 +241,7 @@ def _turn(pool: Pool, serve: ServeProcess, load: _Load, port: int) -> _Figures:
     )
 
 
-def _let_routing_rest(serve: ServeProcess) -> None:
+def let_routing_rest(serve: ServeProcess) -> None:
     """Wait until what direct connections wrote is in the binlogs, which else counts as the port's."""
     before = cpu_of_threads_s(serve.process_id)[1]
     for _ in range(_RESTS_MOST):
@@ -255,14 +256,14 @@ def _share(values: Sequence[int], percent: int) -> int:
     return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
-def _client(
+def stay(
     port: int,
     work: str,
     count: int,
     seconds: float,
     first: int,
     has_tls: bool,  # noqa: FBT001 - likewise
-) -> _Done:
+) -> Done:
     """Be some clients: each sends its next statement when it has the answer of the last one."""
     texts = _WORK[work]
     connections = [_connected(port, has_tls=has_tls) for _ in range(count)]
@@ -303,7 +304,7 @@ def _client(
         now = clock()
     for connection in connections:
         connection._force_close()  # noqa: SLF001  # an answer is under way
-    return _Done(errors, latencies)
+    return Done(errors, latencies, number - first)
 
 
 class _Answer:

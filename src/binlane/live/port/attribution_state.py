@@ -9,7 +9,7 @@ The module has no files, clocks or threads; `attributions` calls it under its lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -34,7 +34,7 @@ from binlane.live.port.session_groups import (
     Wait,
 )
 from binlane.live.port.source_changes import SourceChanges
-from binlane.live.port.waiting_groups import WaitingGroup, may_have_made
+from binlane.live.port.waiting_groups import Unsettled, WaitingGroup, may_have_made
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid
 from binlane.statements.session.group_plan import GroupPlan
@@ -65,23 +65,6 @@ class ReadGroup(NamedTuple):
     could_be: Callable[[GroupPlan], bool] = lambda _: True
 
 
-class Unsettled(NamedTuple):
-    """Groups and statements that are not done with, for the journal.
-
-    Attributes:
-        arrivals: Groups that were read and are not attributed, each behind its thread; 0 where it is not
-            known.
-        doubts: Threads and numbers of open statements of which no group is planned.
-        is_any_open: True if a statement may still have groups to come.
-        gone: Lists of statements that can make no more groups, with the number of those that are known.
-    """
-
-    arrivals: list[tuple[int, Arrival]]
-    doubts: list[tuple[int, int]]
-    is_any_open: bool
-    gone: list[tuple[list[SentStatement], int]]
-
-
 class AttributionState:
     """The sessions and the groups of which the makers are sought.
 
@@ -90,6 +73,7 @@ class AttributionState:
         open: Groups that were read and not attributed, with their threads; 0 while that is not known.
         told: Groups that were told and not read yet, with their threads; those of sessions that had the
             number of a thread before, with a minus.
+        waiting: Those of `open` whose threads are not known, each with the statements that may have made it.
         progress: Progress of reading the source's log.
         numbers: Numbers of streams, as kernels know them.
         findings: Groups that were attributed, and those that turned out to be nobody's.
@@ -119,7 +103,7 @@ class AttributionState:
         self._is_told_all = flavor is Flavor.MYSQL
         self._plans_of = plans_of
         self._changes, self._has_missed = changes, partial(changes.may_have_missed, self._claimed)
-        self._waiting: dict[GroupNumber, WaitingGroup] = {}
+        self.waiting: dict[GroupNumber, WaitingGroup] = {}
         self._order = 0
         self._told_most = _TOLD_LEAST
         # Threads of sessions with something that is not done with, and of some without.
@@ -186,8 +170,16 @@ class AttributionState:
         self._session(thread_id).give()
         self._end_waiting()
 
-    def take(self, thread_id: int, start: Mapping[Stream, int]) -> list[int]:
-        """A session is followed from the ends of streams on; give the threads that are forgotten for it."""
+    def take(
+        self, thread_id: int, start: Mapping[Stream, int], unheard: Callable[[], Collection[int]]
+    ) -> list[int]:
+        """A session is followed from the ends of streams on; give the threads that are forgotten for it.
+
+        Args:
+            thread_id: Thread of the session at the source; nothing is unheard of one that it had before.
+            start: Last number of each stream by then.
+            unheard: Gives the threads of sessions with statements that are not known here yet.
+        """
         before = self.sessions.get(thread_id)
         if before is not None:
             self._give_up_all(thread_id, RowsReason.LOST)
@@ -198,7 +190,7 @@ class AttributionState:
             self._end_waiting()
         run = self.progress.run
         self.sessions[thread_id] = SessionGroups(start=dict(start), run=run, is_taken=True)
-        return self._forget_over() if len(self.sessions) > _KEPT_SESSIONS else []
+        return self._forget_over(unheard()) if len(self.sessions) > _KEPT_SESSIONS else []
 
     # What the routing thread reads.
 
@@ -244,7 +236,7 @@ class AttributionState:
             for thread_id in self._busy
             if any(map(self._may_make_anything, self.sessions[thread_id].undecided()))
         )
-        self._waiting[arrival.point] = WaitingGroup(arrival, tuple(found), others)
+        self.waiting[arrival.point] = WaitingGroup(arrival, tuple(found), others)
         self.open[arrival.point] = 0
         self._end_waiting()
 
@@ -266,7 +258,7 @@ class AttributionState:
             for statement in groups.statements:
                 if statement.is_lost or not self._is_told_all:
                     statement.doubt = statement.doubt or RowsReason.NOT_READ
-        for point, waiting in tuple(self._waiting.items()):
+        for point, waiting in tuple(self.waiting.items()):
             threads = frozenset(thread_id for thread_id, _ in waiting.statements)
             self.keep_none(point, Unattributed(RowsReason.NOT_READ, threads))
         for stream, number in ends.items():
@@ -292,7 +284,7 @@ class AttributionState:
     def settle_around(self, point: GroupNumber) -> None:
         """Attribute an open group as far as that is possible by now."""
         self.settle(self.makers(point))
-        if point in self._waiting:
+        if point in self.waiting:
             self._end_waiting()
 
     def _find_first(self, thread_id: int, groups: SessionGroups, statement: SentStatement) -> None:
@@ -306,7 +298,7 @@ class AttributionState:
         if len(groups.arrivals) < statement.count:
             found = [
                 waiting
-                for waiting in self._waiting.values()
+                for waiting in self.waiting.values()
                 if any(one is statement for _, one in waiting.statements)
             ]
             others = [
@@ -316,7 +308,7 @@ class AttributionState:
                 return  # they will say what is theirs
             if len(found) == 1 and not any(map(may_have_made, others)):
                 arrival = found[0].arrival
-                del self._waiting[arrival.point]
+                del self.waiting[arrival.point]
                 groups.arrive(arrival)
                 self.open[arrival.point] = thread_id
         statement.is_split = False
@@ -360,8 +352,7 @@ class AttributionState:
 
     def _close(self, point: GroupNumber) -> None:
         self.open.pop(point, None)
-        if self._waiting:
-            self._waiting.pop(point, None)
+        self.waiting.pop(point, None)
 
     def give_up(self, point: GroupNumber, reason: RowsReason) -> None:
         """Plan no group of the statement that an open group may be of."""
@@ -378,7 +369,7 @@ class AttributionState:
         if thread_id:
             if self.sessions[thread_id].wait is not Wait.READING:
                 return False
-        elif not all(one.is_answered for _, one in self._waiting[point].statements):
+        elif not all(one.is_answered for _, one in self.waiting[point].statements):
             return False
         self.give_up(point, RowsReason.APART)
         if point in self.open:
@@ -400,14 +391,14 @@ class AttributionState:
             stream, first, last = statement.last[0]
             if (not first or first == last) and self.progress.read.get(stream, 0) < last:
                 self.told[stream, last] = thread_id
-                if self._waiting or len(self.told) > self._told_most:
+                if self.waiting or len(self.told) > self._told_most:
                     self._end_told()
                 return
         for point in statement.told():
             if self.progress.read.get(point.stream, 0) < point.number:
                 self.told[point] = thread_id
                 continue
-            waiting = self._waiting.pop(point, None)
+            waiting = self.waiting.pop(point, None)
             if waiting is not None:
                 groups.arrive(waiting.arrival)
                 self.open[point] = thread_id
@@ -421,7 +412,7 @@ class AttributionState:
     def _end_told(self) -> None:
         if len(self.told) > self._told_most:
             self._drop_told()
-        if self._waiting:
+        if self.waiting:
             self._end_waiting()
 
     def _drop_told(self) -> None:
@@ -439,7 +430,7 @@ class AttributionState:
 
     def _end_waiting(self) -> None:
         """Let groups go as rows that no statement under way can have made any more."""
-        for point, waiting in tuple(self._waiting.items()):
+        for point, waiting in tuple(self.waiting.items()):
             if not waiting.is_over:
                 continue
             makers = [each for each in waiting.statements if may_have_made(each[1])]
@@ -457,13 +448,18 @@ class AttributionState:
         thread_id = self.open.get(point)
         if thread_id:
             return frozenset((thread_id,))
-        waiting = self._waiting.get(point)
+        waiting = self.waiting.get(point)
         return _NOBODY if waiting is None else frozenset(each for each, _ in waiting.statements)
 
     @property
     def knows_groups(self) -> bool:
         """True if a group was told or found out."""
         return bool(self.told or self.open) or self.findings.are_any
+
+    def may_be_open(self, thread_id: int) -> bool:
+        """True if the end of a session may tell something of statements that are known."""
+        groups = self.sessions.get(thread_id)
+        return groups is None or bool(groups.unanswered or self.waiting)
 
     def is_any_open(self) -> bool:
         """True if a statement of any session may make a group of which the log names no thread."""
@@ -479,7 +475,7 @@ class AttributionState:
         statements: Iterable[SentStatement] = (
             self.sessions[thread_id].statements
             if thread_id
-            else (one for _, one in self._waiting[point].statements)
+            else (one for _, one in self.waiting[point].statements)
         )
         return any(
             each.is_for_all
@@ -499,11 +495,19 @@ class AttributionState:
     def with_older(self) -> list[int]:
         """Give the threads of sessions with groups, or statements without more groups, that are to be written down."""
         # In one step: another thread may change them.
-        sessions, unsaved = tuple(self.sessions.items()), tuple(self.unsaved)
-        older = [thread_id for thread_id, each in sessions if each.arrivals or each.gone]
-        for plans in unsaved:
+        groups = [(one, self.sessions.get(one)) for one in tuple(self._busy)]
+        older = [one for one, each in groups if each and (each.arrivals or each.gone)]
+        for plans in tuple(self.unsaved):
             older += plans.threads()
         return older
+
+    def answered(self) -> list[int]:
+        """Give the threads of sessions with statements that may have groups to come, and were all answered."""
+        return [
+            thread_id
+            for thread_id in self._busy
+            if (groups := self.sessions[thread_id]).statements and not groups.unanswered
+        ]
 
     def keep_found(self, found: Sequence[FoundPlans]) -> None:
         """Keep plans of groups that were found together, behind all that were before."""
@@ -529,16 +533,18 @@ class AttributionState:
 
     def unsettled(self) -> Unsettled:
         """Give what is not done with."""
-        arrivals = [(0, waiting.arrival) for waiting in self._waiting.values()]
+        arrivals = [(0, waiting.arrival) for waiting in self.waiting.values()]
         doubts: list[tuple[int, int]] = []
         gone: list[tuple[list[SentStatement], int]] = []
         is_any_open = False
-        for thread_id in tuple(self._busy):
+        # Sorted, so that what the journal has does not hang on when something was heard.
+        for thread_id in sorted(self._busy):
             groups = self.sessions[thread_id]
             if groups.gone:
                 gone.append((groups.gone, len(groups.gone)))
             if not groups.statements and not groups.arrivals:
-                self._busy.discard(thread_id)
+                if not groups.gone:
+                    self._busy.discard(thread_id)
                 continue
             arrivals += [(thread_id, arrival) for arrival in groups.arrivals]
             for statement in groups.statements:
@@ -566,7 +572,7 @@ class AttributionState:
         """Forget all groups: the source is another one."""
         for groups in self.sessions.values():
             groups.clear()
-        for points in (self.open, self._waiting, self.told):
+        for points in (self.open, self.waiting, self.told):
             points.clear()
         self.findings.clear()
         self.unsaved.clear()
@@ -580,15 +586,12 @@ class AttributionState:
         self._busy.add(thread_id)
         return groups
 
-    def _forget_over(self) -> list[int]:
+    def _forget_over(self, unheard: Collection[int]) -> list[int]:
         """Let go of sessions that are over and have no more to come, those of long ago first."""
         forgotten = []
         for thread_id in tuple(self.sessions):
             groups = self.sessions[thread_id]
-            is_told = any(
-                self.progress.read.get(stream, 0) < last for stream, last in groups.told.items()
-            )
-            if groups.is_taken or groups.arrivals or groups.gone or is_told:
+            if thread_id in unheard or not groups.is_done_with(self.progress.read):
                 continue
             if not groups.statements or len(self.sessions) > 2 * _KEPT_SESSIONS:
                 del self.sessions[thread_id]

@@ -11,7 +11,6 @@ the journal, so that it is known after a restart. No lock is held while it is wr
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Condition, Lock, RLock
@@ -19,31 +18,28 @@ from typing import Final
 
 from binlane.binlogs.store.disk import Disk, LocalDisk
 from binlane.live.port.attribution_settings import AttributionSettings
-from binlane.live.port.attribution_state import (
-    NO_PLANS,
-    AttributionState,
-    ReadGroup,
-    Unsettled,
-)
+from binlane.live.port.attribution_state import NO_PLANS, AttributionState, ReadGroup
 from binlane.live.port.found_groups import FoundGroups, RunArrays
 from binlane.live.port.group_numbers import GroupNumber, Stream, ends_of, point_of
-from binlane.live.port.heard_messages import HeardMessages, News, ReportedGroups
+from binlane.live.port.heard_messages import News, ReportedGroups
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.port_journal import PortJournal, forgotten
 from binlane.live.port.journal.record_log import RecordPlace
 from binlane.live.port.journal.statement_journal import Present
-from binlane.live.port.kernel_hearing import KernelHearing, StatementNews
+from binlane.live.port.kernel_hearing import HearingParts, KernelHearing
 from binlane.live.port.log_progress import Watch
 from binlane.live.port.patience import Patience
 from binlane.live.port.session_groups import RowsReason, SentStatement, Unattributed, told_of
 from binlane.live.port.source_changes import SourceChanges
+from binlane.live.port.statement_news import StatementNews
+from binlane.live.port.waiting_groups import Unsettled
 from binlane.log.codec.types import Flavor
 from binlane.positions import AnyGtid, Position
 from binlane.statements.session.group_plan import GroupPlan
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans, encode_plans
 
 _LOCAL_DISK: Final = LocalDisk()
-_NEWS_MOST: Final = 64
+_NEWS_MOST: Final = 256
 """Sayings that are kept unheard while no group comes that they may be about."""
 
 
@@ -96,8 +92,8 @@ class Attributions:
         self._lock = Lock()
         self._changed = Condition(self._lock)
         self._is_waited_for = self._is_closed = False
-        # Statements that were sent or answered, in order, that the state does not know yet.
-        self._news: deque[News] = deque()
+        # Statements that were sent or answered that the state does not know yet.
+        self._news = StatementNews()
         self._last_sent: dict[int, SentStatement] = {}
         self._patience = Patience(settings.wait_s)
         self._must_save = False
@@ -116,7 +112,7 @@ class Attributions:
         self._findings = self._state.findings
         self.by_kernel: KernelHearing | None = None
         if journal is not None and KernelHearing.is_possible():
-            said = StatementNews(self._news, self._last_sent, self._lock, self._wake_waiting)
+            said = HearingParts(self._news, self._last_sent, self._lock, self._wake_waiting)
             self.by_kernel = KernelHearing(journal.statements, self._state, self.changes, said)
         recovered = None if journal is None else journal.recovered()
         if recovered is not None:
@@ -168,7 +164,7 @@ class Attributions:
             if statement.place is None:
                 statement.doubt = RowsReason.NOT_WRITTEN
         self._last_sent[thread_id] = statement
-        self._news.append((thread_id, statement, None))
+        self._news.add((thread_id, statement, None))
 
     def done(
         self,
@@ -222,32 +218,39 @@ class Attributions:
             place = journal.statements.write(records.ANSWER, body)
         # In a third of the time of `ReportedGroups(…)`.
         answer = tuple.__new__(ReportedGroups, (spans, encoded, place, is_known, is_bound))
-        self._news.append((thread_id, statement, answer))
+        self._news.add((thread_id, statement, answer))
         if self._is_waited_for:
             self._wake_waiting()
 
     def _unanswered(self, thread_id: int, number: int) -> SentStatement | None:
         """Give a statement that is not answered, and not the last one that its session has sent."""
         with self._lock:
-            self._hear_news()
+            self._hear_news_of(thread_id)
             groups = self._state.sessions.get(thread_id)
             return None if groups is None else groups.unanswered.get(number)
 
     def _hear_news(self) -> None:
         """Take in, in order, what sessions have said of their statements; the caller holds the lock."""
-        news = self._news
-        if news:
-            # More may be said meanwhile.
-            heard = [news.popleft() for _ in range(len(news))]
-            if self._patience.seconds:
-                self._patience.hear(heard, self._state.without_doubt)
-            self._state.hear(heard)
+        if self._news:
+            self._take_in(self._news.take())
+
+    def _hear_news_of(self, thread_id: int) -> None:
+        """Take in what one session has said, if that bears on it alone, else all; the caller holds the lock."""
+        if self._state.waiting or len(self._news) > _NEWS_MOST:
+            self._hear_news()
+        elif self._news:
+            self._take_in(self._news.take_of(thread_id))
+
+    def _take_in(self, heard: Sequence[News]) -> None:
+        if self._patience.seconds:
+            self._patience.hear(heard, self._state.without_doubt)
+        self._state.hear(heard)
 
     def lost(self, thread_id: int) -> None:
         """Say that a session ended with a statement under way: it gets no reply."""
         self._write(records.LOST, records.dump(thread_id))
         with self._lock:
-            self._hear_news()
+            self._hear_news_of(thread_id)
             self._state.lose(thread_id)
             self._wake()
 
@@ -265,8 +268,8 @@ class Attributions:
         self._write(records.TAKEN, records.dump((thread_id, self._state.progress.run, start)))
         self.changes.note_taken(thread_id)
         with self._lock:
-            self._hear_news()
-            for forgotten_id in self._state.take(thread_id, start):
+            self._hear_news_of(thread_id)
+            for forgotten_id in self._state.take(thread_id, start, self._news.threads):
                 self._patience.regain(forgotten_id)
 
     def given(self, thread_id: int) -> None:
@@ -275,7 +278,9 @@ class Attributions:
         self._last_sent.pop(thread_id, None)
         self.changes.note_given(thread_id)
         with self._lock:
-            self._hear_news()
+            # Of statements that were answered nothing changes.
+            if self._state.may_be_open(thread_id) or self._news.is_any_unanswered(thread_id):
+                self._hear_news_of(thread_id)
             self._state.give(thread_id)
             self._wake()
 
@@ -325,9 +330,7 @@ class Attributions:
             if self.by_kernel is None:
                 self._hear_news()
             state, news = self._state, self._news
-            threads = set(state.sessions)
-            for each in news:
-                threads |= each.threads() if isinstance(each, HeardMessages) else {each[0]}
+            threads = {*state.sessions, *news.threads()}
             is_known = state.knows_groups or (self._journal and self._journal.groups.are_any)
             return Watch(threads, bool(news) or state.is_any_open(), bool(is_known))
 
@@ -498,11 +501,7 @@ class Attributions:
                 for statement in groups.statements
                 if (place := statement.place) is not None
             }
-            for each in self._news:
-                if isinstance(each, HeardMessages):
-                    held.add(each.file)
-                elif each[1].place is not None:
-                    held.add(each[1].place.file)
+            held |= self._news.files()
         self._journal.passed(ends_of(position), held, self._settings.journal_max_bytes)
 
     def close(self) -> None:

@@ -224,12 +224,15 @@ def find_groups(
         numbers: Numbers of streams, as the kernel knows them.
     """
     read, last_change = reading
+    from_start = dict.fromkeys(read, 0)
     heard, count = [*said[0], *said[1]], run[2].shape[1]
     table = np.zeros((told.SESSION_SIZE, len(sessions)), np.int64)
     ends: list[tuple[int, int]] = []
     for place, (thread_id, groups) in enumerate(sessions.items()):
         first = len(ends)
-        ends += numbers.pairs(groups.told_before())
+        before = groups.told_before()
+        # Of streams that were not there when the session began, all groups may be its own.
+        ends += numbers.pairs({**from_start, **before} if len(before) < len(read) else before)
         table[: told.SESSION_ENDS_END + 1, place] = thread_id, first, len(ends)
     table[[told.SESSION_OPEN, told.SESSION_NAMED]] = -1
     rows = [each.rows for each in heard]

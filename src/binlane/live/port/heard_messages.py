@@ -13,6 +13,7 @@ from binlane.statements.session.plan_bytes import EncodedPlans
 
 _KIND: Final = 0
 _THREAD: Final = 1
+_NUMBER: Final = 2
 _END: Final = 6
 """Fields of a message, as of `MESSAGE_FIELDS`."""
 
@@ -65,9 +66,10 @@ class HeardMessages:
         heard: Number of the last change of the source's objects of which that process had heard all.
         last: Number of the last change that there was.
         numbers: Streams by the numbers in `rows`.
+        threads: Threads of the sessions that said something, also of those whose messages are not here any more.
     """
 
-    __slots__ = ("data", "file", "heard", "hearer", "last", "numbers", "offset", "rows")
+    __slots__ = ("data", "file", "heard", "hearer", "last", "numbers", "offset", "rows", "threads")
 
     def __init__(
         self,
@@ -90,10 +92,7 @@ class HeardMessages:
         self.data = data
         self.file, self.offset = place
         self.hearer, self.heard, self.last = changes
-
-    def threads(self) -> set[int]:
-        """The threads of the sessions that said something."""
-        return set(self.rows[:, _THREAD].tolist())
+        self.threads: frozenset[int] = frozenset(rows[:, _THREAD].tolist())
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -110,6 +109,23 @@ class HeardMessages:
     def answered(self) -> set[int]:
         """The threads of the sessions of which a statement was answered."""
         return set(self.rows[self.rows[:, _KIND] == records.ANSWER, _THREAD].tolist())
+
+    def numbers_of(self, thread_id: int) -> list[tuple[int, bool]]:
+        """Give the numbers of one session's statements, each with True if it was answered, in order."""
+        if thread_id not in self.threads:
+            return []
+        own = self.rows[self.rows[:, _THREAD] == thread_id]
+        return [(number, kind == records.ANSWER) for kind, _, number, *_ in own.tolist()]
+
+    def take_of(self, thread_id: int) -> HeardMessages | None:
+        """Take out the messages of one session; None for none."""
+        if thread_id not in self.threads:
+            return None
+        is_own = self.rows[:, _THREAD] == thread_id
+        place, changes = (self.file, self.offset), (self.hearer, self.heard, self.last)
+        own = HeardMessages(self.rows[is_own], self.data, place, changes, self.numbers)
+        self.rows = self.rows[~is_own]
+        return own
 
     def messages(self) -> Iterator[HeardMessage]:
         """Give the messages one by one."""

@@ -7,7 +7,6 @@ a run that they are about. All else is for `Attributions`, as before; the same i
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -18,6 +17,7 @@ from binlane.live.port.heard_messages import HeardMessages, News
 from binlane.live.port.journal.statement_journal import StatementJournal
 from binlane.live.port.session_groups import SentStatement
 from binlane.live.port.source_changes import SourceChanges
+from binlane.live.port.statement_news import StatementNews, threads_of
 from binlane.log.kernels.load import is_compiled
 
 _REPLY_S: Final = 0.001
@@ -27,17 +27,17 @@ _TOGETHER_MOST: Final = 256
 """Messages that are read together: a session's groups may become older ones meanwhile."""
 
 
-class StatementNews(NamedTuple):
+class HearingParts(NamedTuple):
     """The part of `Attributions` that takes what sessions have said.
 
     Attributes:
-        news: Statements that were sent or answered, in order, that the state does not know yet.
+        news: Statements that were sent or answered that the state does not know yet.
         last_sent: The last statement that each session has sent, by its thread, until it is answered.
         lock: Held by whoever takes news out, or looks at the state.
         wake: Wakes whoever waits for an answer.
     """
 
-    news: deque[News]
+    news: StatementNews
     last_sent: dict[int, SentStatement]
     lock: Lock
     wake: Callable[[], None]
@@ -50,7 +50,7 @@ class KernelHearing:
         journal: Journal to which the messages are written.
         state: State of the attribution, which knows which sessions have older groups.
         changes: Changes of the source's objects.
-        news: Takes what was said of statements.
+        parts: Those of `Attributions` that get what was said of statements.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class KernelHearing:
         journal: StatementJournal,
         state: AttributionState,
         changes: SourceChanges,
-        news: StatementNews,
+        parts: HearingParts,
     ) -> None:
         self._journal, self._state, self._changes = journal, state, changes
-        self._news = news
+        self._parts = parts
         self._tries = _TRIES_MOST
 
     @staticmethod
@@ -86,13 +86,13 @@ class KernelHearing:
         rows, *place = self._journal.write_messages(what, older, _TOGETHER_MOST)
         if not len(rows):
             return start
-        news, last_sent, _, wake = self._news
+        news, last_sent, _, wake = self._parts
         heard = HeardMessages(rows, data, place, self._changes.known, numbers)
         self._changes.note_intended(heard.intended())
         if last_sent:
-            for thread_id in heard.threads():
+            for thread_id in heard.threads:
                 last_sent.pop(thread_id, None)
-        news.append(heard)
+        news.add(heard)
         wake()
         return heard.end
 
@@ -108,8 +108,8 @@ class KernelHearing:
         """
         tries = 0 if is_late else self._tries
         while True:
-            with self._news.lock:
-                news = tuple(self._news.news)
+            with self._parts.lock:
+                news = self._parts.news.all()
                 found = self._find_groups(run, news)
                 is_awaited = found is not None and found.is_awaited
                 if not (is_awaited and tries):
@@ -130,15 +130,9 @@ class KernelHearing:
             run: The next groups of the log.
             news: What sessions have said that is not heard yet, in order.
         """
-        heard: list[HeardMessages] = []
-        threads: set[int] = set()
-        others: set[int] = set()
-        for each in news:
-            if isinstance(each, HeardMessages):
-                heard.append(each)
-                threads |= each.threads()
-            else:
-                others.add(each[0])
+        heard = [each for each in news if isinstance(each, HeardMessages)]
+        others = {each[0] for each in news if not isinstance(each, HeardMessages)}
+        threads = threads_of(heard).union(self._state.answered())
         last_change = self._changes.last
         sessions = {
             thread_id: groups
@@ -156,11 +150,7 @@ class KernelHearing:
     def _take_told(self, found: FoundGroups, news: Sequence[News]) -> None:
         """Take in groups that were found by some news, and forget what was said of their statements."""
         found.drop_messages()
-        unheard = self._news.news
-        for _ in news:
-            unheard.popleft()
-        left = [each for each in news if not isinstance(each, HeardMessages) or len(each)]
-        unheard.extendleft(reversed(left))
+        self._parts.news.drop_empty(news)
         if not found.numbers:
             return
         for thread_id, count, told in found.makers():
@@ -171,6 +161,7 @@ class KernelHearing:
                 for point in first.told():
                     self._state.told.pop(point, None)
             for stream, last in told.items():
-                groups.told[stream] = max(last, groups.told[stream])
+                if last > groups.told.get(stream, 0):
+                    groups.told[stream] = last
             groups.has_strangers = False
         self._state.keep_found(found.plans())

@@ -314,6 +314,11 @@ class SessionGroups:
             for stream, first, last in statement.last
         )
 
+    def is_done_with(self, read: Mapping[Stream, int]) -> bool:
+        """True if the session is over, and nothing more of it is to come."""
+        is_told = any(read.get(stream, 0) < last for stream, last in self.told.items())
+        return not (self.is_taken or self.arrivals or self.gone or is_told)
+
     def undecided(self) -> list[SentStatement]:
         """Give the statements that may have made a group of which their session was not told, in no order.
 

@@ -1,4 +1,4 @@
-"""Groups that were read and of which the session is not known, and the statements that may have made them."""
+"""Groups that were read and are not attributed, and the statements that may have made them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ class WaitingGroup(NamedTuple):
         return all(
             (one.is_answered and not one.is_split) or one.is_lost for _, one in self.statements
         )
+
+
+class Unsettled(NamedTuple):
+    """Groups and statements that are not done with, for the journal.
+
+    Attributes:
+        arrivals: Groups that were read and are not attributed, each behind its thread; 0 where it is not
+            known.
+        doubts: Threads and numbers of open statements of which no group is planned.
+        is_any_open: True if a statement may still have groups to come.
+        gone: Lists of statements that can make no more groups, with the number of those that are known.
+    """
+
+    arrivals: list[tuple[int, Arrival]]
+    doubts: list[tuple[int, int]]
+    is_any_open: bool
+    gone: list[tuple[list[SentStatement], int]]
 
 
 def may_have_made(statement: SentStatement) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from binlane.live.port import attribution_state
 from binlane.live.port.attribution_messages import AttributionListener, AttributionSender
 from binlane.live.port.attribution_settings import AttributionSettings
 from binlane.live.port.attribution_state import ReadGroup
@@ -21,7 +22,7 @@ from binlane.live.port.kernel_hearing import KernelHearing
 from binlane.live.port.session_groups import RowsReason, Unattributed
 from binlane.log.codec.types import Flavor
 from binlane.log.kernels.load import Build, builds, running
-from binlane.positions import GtidSet
+from binlane.positions import GtidPosition, GtidSet
 from tests.unit.live.port.test_attributions import (
     OTHER,
     THREAD,
@@ -106,12 +107,14 @@ def _heard(folder: Path, seed: int, *, is_by_kernel: bool) -> list[object]:
     with there:
         said = _Pieces(there, chance)
         sayings = AttributionSender(said)  # type: ignore[arg-type]  # sends pieces
-        for thread_id in range(1, 5):
+        threads = [1, 2, 3, 4]
+        for thread_id in threads:
             sayings.taken(thread_id, at(0))
         number = sequence = first = 0
         makers: dict[int, int] = {}
         for _ in range(60):
-            number, thread_id = number + 1, chance.randint(1, 4)
+            _come_and_go(sayings, threads, at(sequence), chance)
+            number, thread_id = number + 1, chance.choice(threads)
             plans = [plan(f"{number}")] * chance.choice((1, 1, 1, 1, 0, 2))
             is_split = len(plans) == 2 and chance.random() < 0.5
             if reads_early or chance.random() < 0.95:
@@ -138,6 +141,22 @@ def _heard(folder: Path, seed: int, *, is_by_kernel: bool) -> list[object]:
     hearing.close()
     attributions.close()
     return found
+
+
+def _come_and_go(
+    sayings: AttributionSender, threads: list[int], position: GtidPosition, chance: random.Random
+) -> None:
+    """Have a session leave now and then, and another one come, sometimes with the same number of its thread."""
+    if chance.random() < 0.7:
+        return
+    place = chance.randrange(len(threads))
+    if chance.random() < 0.3:
+        sayings.lost(threads[place])
+    if chance.random() < 0.9:
+        sayings.given(threads[place])
+    if chance.random() < 0.7:
+        threads[place] = max(threads) + 1
+    sayings.taken(threads[place], position)
 
 
 def _answer(
@@ -172,6 +191,83 @@ class _Pieces:
     def flush(self) -> None:
         self._connection.sendall(self._kept)
         self._kept = b""
+
+
+@pytest.mark.parametrize("build", builds())
+def test_a_kernel_finds_the_groups_of_sessions_that_come_and_go(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
+    with running(build), spoken(tmp_path) as (sayings, attributions, _):
+        attributions.read([group(1, OTHER)], at(1))
+        threads = range(THREAD + 2, THREAD + 8)
+        for number, thread_id in enumerate(threads, 2):
+            # When one of them began nothing was in the log.
+            sayings.taken(thread_id, at(1) if number > 2 else None)
+            sayings.intend(thread_id, 1, [plan(f"{number}")])
+            sayings.done(thread_id, 1, str(gtid(number)))
+            sayings.given(thread_id)
+        read = [group(number, thread_id) for number, thread_id in enumerate(threads, 2)]
+        found = attributions.read_told(arrays_of(read), is_late=True)
+        assert found is not None
+        assert found.numbers == list(range(6))
+        attributions.read((), at(7))
+        assert [attributions.find(each) for each in read] == [plan(f"{one}") for one in range(2, 8)]
+
+
+@pytest.mark.parametrize("build", builds())
+def test_a_kernel_finds_the_group_of_an_answer_that_was_heard_by_itself(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
+    with running(build), spoken(tmp_path) as (sayings, attributions, _):
+        sayings.taken(THREAD, at(0))
+        sayings.intend(THREAD, 1, [plan("one")])
+        sayings.done(THREAD, 1, str(gtid(1)))
+        sayings.lost(THREAD)
+        sayings.given(THREAD)
+        found = attributions.read_told(arrays_of([group(1)]), is_late=True)
+        assert found is not None
+        assert found.numbers == [0]
+        assert attributions.find(group(1)) == plan("one")
+
+
+@pytest.mark.parametrize("build", builds())
+def test_a_number_of_a_thread_that_comes_again_is_another_session(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
+    with running(build), spoken(tmp_path) as (sayings, attributions, _):
+        for number in (1, 2):
+            sayings.taken(THREAD, at(number - 1))
+            sayings.intend(THREAD, 1, [plan(f"{number}")])
+            sayings.done(THREAD, 1, str(gtid(number)))
+            sayings.given(THREAD)
+        read = [unnamed(number, f"{number}") for number in (1, 2)]
+        found = attributions.read_told(arrays_of(read), is_late=True)
+        assert found is not None
+        assert found.numbers == [1]
+        attributions.read(read[:1], at(2))
+        assert attributions.find(read[0]) == rows(RowsReason.LOST, THREAD)
+        assert attributions.find(read[1]) == plan("2")
+
+
+@pytest.mark.parametrize("build", builds())
+def test_a_session_is_not_forgotten_before_what_it_said_is_known(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KernelHearing, "is_possible", lambda: True)
+    monkeypatch.setattr(attribution_state, "_KEPT_SESSIONS", 1)
+    with running(build), spoken(tmp_path) as (sayings, attributions, _):
+        sayings.taken(THREAD, at(0))
+        sayings.intend(THREAD, 1, [plan("one")])
+        sayings.done(THREAD, 1, str(gtid(1)))
+        sayings.given(THREAD)
+        for thread_id in (OTHER, OTHER + 1, OTHER + 2):
+            sayings.taken(thread_id, at(1))
+        found = attributions.read_told(arrays_of([group(1)]), is_late=True)
+        assert found is not None
+        assert found.numbers == [0]
 
 
 @pytest.mark.parametrize("build", builds())
@@ -250,6 +346,19 @@ def test_sessions_come_and_go() -> None:
         assert attributions.find(group(4)) == plan("one")
         attributions.read([group(5)], at(5))
         assert attributions.find(group(5)) == rows(RowsReason.NO_STATEMENT, THREAD)
+
+
+def test_the_end_of_a_session_comes_behind_what_others_said_before() -> None:
+    """The group may be either one's until the reply names it."""
+    with spoken() as (sayings, attributions, _):
+        for thread_id, text in ((THREAD, "two"), (OTHER, "one")):
+            sayings.taken(thread_id, at(0))
+            sayings.intend(thread_id, 1, [plan(text)])
+        attributions.read([unnamed(1, "one")], at(1))
+        sayings.done(THREAD, 1, str(gtid(1)), [plan("one")])
+        sayings.lost(OTHER)
+        sayings.given(OTHER)
+        assert attributions.find(unnamed(1, "one")) == plan("one")
 
 
 def test_up_to_where_groups_are_is_heard() -> None:

@@ -131,7 +131,8 @@ class World:
     """A source, its sessions, and binlane between them.
 
     With `is_relayed` sessions speak from another process, and nobody hears them but when it matters. With `is_usual`
-    nearly all statements make one group, and many groups are read together.
+    nearly all statements make one group, and many groups are read together; sessions of every other such world stay
+    for a few statements.
     """
 
     def __init__(
@@ -146,6 +147,7 @@ class World:
     ) -> None:
         self.monkeypatch = monkeypatch
         self.is_usual = is_usual
+        self.has_visitors = is_usual and seed % 2 == 1
         self.is_relayed = is_relayed
         file_bytes = 20_000 if is_usual else SETTINGS.file_bytes
         self.settings = replace(SETTINGS, is_relayed=is_relayed, file_bytes=file_bytes)
@@ -436,6 +438,8 @@ class World:
         if self.is_usual:
             usual = {"send": 60, "execute": 80, "reply": 60, "bypass": 1, "feed": 6, "ask_again": 1}
             weights |= usual
+        if self.has_visitors:
+            weights |= {"connect": 60, "disconnect": 60}
         yield from self.random.choices(list(weights), list(weights.values()), k=count)
 
     def run(self, count: int) -> None:
