@@ -51,6 +51,28 @@ def test_numba_is_blocked_where_it_says_so() -> None:
     assert "numba is not for this" in done.stderr
 
 
+_ALL = """
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import binlane
+
+sys.modules["numba"] = None
+root = Path(binlane.__file__).parent
+for path in sorted(root.rglob("*.py")):
+    name = ".".join(("binlane", *path.relative_to(root).with_suffix("").parts))
+    if name.endswith("__main__") or ".kernels." in name:
+        continue  # of the kernels, what the others use is enough
+    import_module(name.removesuffix(".__init__"))
+"""
+
+
+def test_numba_is_needed_by_nothing_but_kernels() -> None:
+    done = subprocess.run([sys.executable, "-c", _ALL], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_serve_loads_no_http_before_it_is_asked_for() -> None:
     program = "import sys, binlane.live.service.service; sys.exit('aiohttp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -29,7 +29,6 @@ from binlane.log.grouping.scanner import KnownTable, Numbers, Small
 from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
-from binlane.log.kernels.planned_forms import ABSENT
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_plan import GroupPlan, RowsPart, basis_of
 from binlane.statements.session.plan_bytes import (
@@ -155,7 +154,7 @@ class PlanReader:
         if known is None:
             numbers, bases = named_in(names)
             name = definition.name
-            known = numbers.get(name, ABSENT), bases.get(name) == basis_of(definition)
+            known = numbers.get(name, lay.ABSENT), bases.get(name) == basis_of(definition)
             if len(self._lists) >= _LISTS_KEPT:
                 self._lists.clear()
             self._lists[definition, names] = known

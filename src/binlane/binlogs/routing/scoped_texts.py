@@ -17,7 +17,6 @@ from binlane.log.codec.format import Format
 from binlane.log.codec.query import QueryEvent
 from binlane.log.grouping.scanner import KnownTable, Numbers, Small
 from binlane.log.grouping.window import PADDING, Bytes
-from binlane.log.kernels import planned_scopes as kernel
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
 from binlane.names import TableName
@@ -84,28 +83,28 @@ class ScopedTexts:
         known.know(groups.run.tables)
         run = groups.run.data, groups.run.events, groups.run.groups, groups.facts
         out = np.empty(len(planned[0]), np.int64)
-        state = np.zeros(kernel.STATE_SIZE, np.int64)
-        state[kernel.KEY_MAX] = _KEY_MAX
+        state = np.zeros(lay.SCOPED_SIZE, np.int64)
+        state[lay.SCOPED_KEY_MAX] = _KEY_MAX
         inside = known.inside
         while kernels().texts_outside(
             *(run, planned, self._texts.arrays(_NO_NAMES)),
             *((inside, known.verdicts), (self._key, out), state),
         ):
             if self._may_stand(groups, planned[3], state, known, scope):
-                state[kernel.NEXT_TEXT] += 1
+                state[lay.SCOPED_TEXT] += 1
             else:
-                out[state[kernel.COUNT]] = planned[0][state[kernel.NEXT]]
-                state[kernel.COUNT] += 1
-                state[kernel.NEXT] += 1
-                state[kernel.NEXT_TEXT] = 0
-        found: list[int] = out[: state[kernel.COUNT]].tolist()
+                out[state[lay.SCOPED_COUNT]] = planned[0][state[lay.SCOPED_NEXT]]
+                state[lay.SCOPED_COUNT] += 1
+                state[lay.SCOPED_NEXT] += 1
+                state[lay.SCOPED_TEXT] = 0
+        found: list[int] = out[: state[lay.SCOPED_COUNT]].tolist()
         return found
 
     def _may_stand(
         self, groups: RunGroups, arena: Bytes, state: Any, known: _Known, scope: Scope
     ) -> bool:
         """Judge the text that the kernel has asked for, and keep the verdict."""
-        kind, start, end, length = state[kernel.ASKED_KIND : kernel.ASKED_KEY + 1].tolist()
+        kind, start, end, length = state[lay.SCOPED_KIND : lay.SCOPED_KEY + 1].tolist()
         is_begin = kind == lay.CONTEXT
         data = groups.run.data if is_begin else arena
         found = may_stand(data[start:end].tobytes(), scope, groups.run.format, is_begin=is_begin)
@@ -119,7 +118,7 @@ class ScopedTexts:
             if number < 0:
                 number = texts.add(self._key[:length].tobytes(), kind)
                 texts.make_known(number, self._key, _NO_NAMES)
-            known.verdicts[number] = kernel.IS_INSIDE if found else kernel.IS_OUTSIDE
+            known.verdicts[number] = lay.INSIDE if found else lay.OUTSIDE
         return found
 
 

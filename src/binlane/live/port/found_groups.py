@@ -17,7 +17,7 @@ from binlane.live.port.heard_messages import HeardMessages
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.journal_records import FOUND_FIELDS, FoundRun
 from binlane.live.port.session_groups import SentStatement, SessionGroups
-from binlane.log.kernels import group_makers as told
+from binlane.log.kernels import found_layout as told
 from binlane.log.kernels.load import kernels
 from binlane.statements.session.plan_bytes import EncodedPlan, EncodedPlans
 

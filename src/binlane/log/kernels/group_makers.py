@@ -16,44 +16,36 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.log.kernels import layout
+from binlane.log.kernels.found_layout import (
+    CHUNK_END,
+    CHUNK_FILE,
+    CHUNK_IS_CURRENT,
+    CHUNK_OFFSET,
+    MESSAGE_FIELDS,
+    SESSION_ENDS,
+    SESSION_ENDS_END,
+    SESSION_FOUND,
+    SESSION_IS_OVER,
+    SESSION_NAMED,
+    SESSION_OPEN,
+    SESSION_THREAD,
+    TOLD_BEGIN,
+    TOLD_CHECKSUM,
+    TOLD_CHUNK,
+    TOLD_DOMAIN,
+    TOLD_END,
+    TOLD_FILE,
+    TOLD_GROUP,
+    TOLD_PLACE,
+    TOLD_PLAN,
+    TOLD_SEQUENCE,
+    TOLD_THREAD,
+)
 from binlane.log.kernels.memory import Bytes, is_equal, load_i64, load_u32
-from binlane.log.kernels.statement_messages import MESSAGE_FIELDS
 
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 
-CHUNK_END: Final = 0
-CHUNK_IS_CURRENT: Final = 1
-CHUNK_FILE: Final = 2
-CHUNK_OFFSET: Final = 3
-CHUNK_SIZE: Final = 4
-"""Rows of the messages that were heard together: the number of the first message behind them, 1 if their process
-knew all changes of objects, and the journal's file and the offset in it to which their places are to be added."""
-SESSION_THREAD: Final = 0
-SESSION_ENDS: Final = 1
-SESSION_ENDS_END: Final = 2
-SESSION_OPEN: Final = 3
-SESSION_IS_OVER: Final = 4
-SESSION_FOUND: Final = 5
-SESSION_NAMED: Final = 6
-SESSION_SIZE: Final = 7
-"""Rows of the sessions: the thread, the first of its ends and the one behind the last, the message of its statement
-that is not answered yet, or -1, 1 if no more of its statements are looked at, how many were found, and the first group
-of the run for which the log names the session that was not found, or -1."""
-TOLD_THREAD: Final = 0
-TOLD_SEQUENCE: Final = 1
-TOLD_FILE: Final = 2
-TOLD_PLACE: Final = 3
-TOLD_CHECKSUM: Final = 4
-TOLD_PLAN: Final = 5
-TOLD_GROUP: Final = 6
-TOLD_CHUNK: Final = 7
-TOLD_BEGIN: Final = 8
-TOLD_END: Final = 9
-TOLD_DOMAIN: Final = 10
-TOLD_SIZE: Final = 11
-"""Fields of a group that was found: those of a `FoundGroup`, the group's number in the run, the messages that hold
-its plans, beginning and end of them there, and the group's domain."""
 _SPREAD: Final = 0x9E3779B1
 _GTID: Final = 162
 _DOMAIN_AT: Final = 27

@@ -17,9 +17,6 @@ from binlane.log.kernels.memory import Bytes, is_equal
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 
-ABSENT: Final = -1
-"""Number of a list where the plan does not name the binlog."""
-
 
 def name_blocks(text: Bytes, index: Numbers, blocks: Numbers) -> int:
     """Number the different names of binlogs in plans.
@@ -84,7 +81,7 @@ def choose_forms(
         # Others are not asked for.
         if block < 0 or out[lay.FORM_FIRST, number] != lay.BY_ROUTE:
             continue
-        if lists[0, block] == ABSENT:
+        if lists[0, block] == lay.ABSENT:
             if index[lay.PLAN_IS_FULL, plan]:
                 out[lay.FORM_FIRST, number] = lay.OWN_BYTES
                 out[lay.FORM_COUNT, number] = lay.PLANNED

@@ -22,21 +22,6 @@ Small = npt.NDArray[np.int32]
 Groups = tuple[Bytes, Small, Numbers, Numbers]
 """The bytes of a run, the index of its events, the index of its groups and the facts of these."""
 
-IS_INSIDE: Final = 1
-"""Verdict on a text that may stand in the scope; 0 where it was not judged."""
-IS_OUTSIDE: Final = 2
-NEXT: Final = 0
-NEXT_TEXT: Final = 1
-COUNT: Final = 2
-ASKED_KIND: Final = 3
-ASKED_START: Final = 4
-ASKED_END: Final = 5
-ASKED_KEY: Final = 6
-KEY_MAX: Final = 7
-STATE_SIZE: Final = 8
-"""State of `texts_outside`: the place of the next group among those that are asked for; what is next of it, 0 for all
-that stands before its first text; the number of groups that were found; and the text that is not known: its
-kind, its event's body, and the length of its key, or 0 if it is too long to have one; the longest key."""
 _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context."""
 _HEADER: Final = 19
@@ -62,7 +47,7 @@ def texts_outside(
         known: 1 for each table in the scope; the verdict on each text that is known.
         results: The first receives the key of a text, and has room for the longest, and padding; the second the numbers
             of the groups.
-        state: As of `STATE_SIZE`; is moved on.
+        state: As of `SCOPED_SIZE`; is moved on.
 
     Returns:
         1 if a text is not known: the caller moves the state on once it has judged the text; 0 if all is done.
@@ -71,37 +56,37 @@ def texts_outside(
     numbers, forms, bodies, arena = planned
     inside, verdicts = known
     key, out = results
-    while state[NEXT] < len(numbers):
-        number = numbers[state[NEXT]]
+    while state[lay.SCOPED_NEXT] < len(numbers):
+        number = numbers[state[lay.SCOPED_NEXT]]
         first = int(forms[lay.FORM_FIRST, number])
         count = int(forms[lay.FORM_COUNT, number])
-        verdict = IS_INSIDE
+        verdict = lay.INSIDE
         if first >= 0 and count != 0:
             begin = groups[layout.GROUP_FIRST, number] + 1
-            if state[NEXT_TEXT] == 0:
+            if state[lay.SCOPED_TEXT] == 0:
                 if not _has_tables_inside(run, number, inside):
-                    verdict = IS_OUTSIDE
+                    verdict = lay.OUTSIDE
                 elif events[layout.EVENT_TYPE, begin] == _QUERY:
                     start = int(events[layout.EVENT_OFFSET, begin]) + _HEADER
                     end = int(events[layout.EVENT_END, begin])
                     verdict = _verdict(data, (start, end, lay.CONTEXT), texts, verdicts, key, state)
-            while verdict == IS_INSIDE and state[NEXT_TEXT] <= count:
-                body = first + state[NEXT_TEXT] - 1
-                if state[NEXT_TEXT] > 0 and bodies[lay.BODY_TYPE, body] == _QUERY:
+            while verdict == lay.INSIDE and state[lay.SCOPED_TEXT] <= count:
+                body = first + state[lay.SCOPED_TEXT] - 1
+                if state[lay.SCOPED_TEXT] > 0 and bodies[lay.BODY_TYPE, body] == _QUERY:
                     start = int(bodies[lay.BODY_START, body])
                     end = start + int(bodies[lay.BODY_LENGTH, body])
                     verdict = _verdict(
                         arena, (start, end, lay.STATEMENT), texts, verdicts, key, state
                     )
-                if verdict == IS_INSIDE:
-                    state[NEXT_TEXT] += 1
+                if verdict == lay.INSIDE:
+                    state[lay.SCOPED_TEXT] += 1
         if verdict == _UNKNOWN:
             return 1
-        if verdict == IS_OUTSIDE:
-            out[state[COUNT]] = number
-            state[COUNT] += 1
-        state[NEXT] += 1
-        state[NEXT_TEXT] = 0
+        if verdict == lay.OUTSIDE:
+            out[state[lay.SCOPED_COUNT]] = number
+            state[lay.SCOPED_COUNT] += 1
+        state[lay.SCOPED_NEXT] += 1
+        state[lay.SCOPED_TEXT] = 0
     return 0
 
 
@@ -128,12 +113,12 @@ def _verdict(
 ) -> int:
     """The verdict on the QUERY with this body and of this kind; `_UNKNOWN` if it is asked for in the state."""
     start, end, kind = text
-    state[ASKED_KIND] = kind
-    state[ASKED_START] = start
-    state[ASKED_END] = end
-    state[ASKED_KEY] = 0
+    state[lay.SCOPED_KIND] = kind
+    state[lay.SCOPED_START] = start
+    state[lay.SCOPED_END] = end
+    state[lay.SCOPED_KEY] = 0
     context = start + _CONTEXT
-    if end <= context or end - context > state[KEY_MAX]:
+    if end <= context or end - context > state[lay.SCOPED_KEY_MAX]:
         return _UNKNOWN
     place = end if kind == lay.CONTEXT else text_at(data, start, end)
     length = place - context
@@ -142,7 +127,7 @@ def _verdict(
     copy_bytes(key, 0, data, context, length)
     if place < end:
         length = write_shape(data, place, end, key, length)
-    state[ASKED_KEY] = length
+    state[lay.SCOPED_KEY] = length
     number = find(key, 0, length, kind, texts)
     return int(verdicts[number]) if number >= 0 else _UNKNOWN
 

@@ -162,6 +162,26 @@ PLANNED: Final = -1
 BY_ROUTE: Final = -2
 """The first text of a group that is for the reference."""
 
+ABSENT: Final = -1
+"""Number of a list where the plan does not name the binlog."""
+
+# Verdicts and state of `texts_outside`.
+INSIDE: Final = 1
+"""Verdict on a text that may stand in the scope; 0 where it was not judged."""
+OUTSIDE: Final = 2
+SCOPED_NEXT: Final = 0
+SCOPED_TEXT: Final = 1
+SCOPED_COUNT: Final = 2
+SCOPED_KIND: Final = 3
+SCOPED_START: Final = 4
+SCOPED_END: Final = 5
+SCOPED_KEY: Final = 6
+SCOPED_KEY_MAX: Final = 7
+SCOPED_SIZE: Final = 8
+"""State of `texts_outside`: the place of the next group among those that are asked for; what is next of it, 0 for all
+that stands before its first text; the number of groups that were found; and the text that is not known: its
+kind, its event's body, and the length of its key, or 0 if it is too long to have one; the longest key."""
+
 # Rows of the index of plans: the group, the plans of its statement and which is its own; then, written
 # by the kernel, the names of binlogs, the first form, and if the plan wants whole row images.
 PLAN_GROUP: Final = 0

@@ -13,14 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
+from binlane.log.kernels.found_layout import MESSAGE_FIELDS
 from binlane.log.kernels.memory import Bytes, crc32, load_i64, load_u32
 
 Numbers = npt.NDArray[np.int64]
 
-MESSAGE_FIELDS: Final = 10
-"""Numbers of a message that was written: kind, thread and number of the statement, place and checksum of the record,
-beginning and end of the plans in the messages, their number or -1 for none, domain and sequence of the group that
-was told; MySQL's source in the place of the domain, by its number."""
 _CHECKSUM: Final = 4
 _FRAME: Final = 5
 _STATEMENT: Final = 17

@@ -20,7 +20,7 @@ from binlane.live.port.group_numbers import Stream
 from binlane.live.port.journal import journal_records as records
 from binlane.live.port.journal.record_log import JournalRecord, RecordLog, RecordPlace
 from binlane.live.port.session_groups import SentStatement
-from binlane.log.kernels.statement_messages import MESSAGE_FIELDS
+from binlane.log.kernels.found_layout import MESSAGE_FIELDS
 from binlane.statements.session.plan_bytes import EncodedPlans
 
 _SUFFIX: Final = "statements"
