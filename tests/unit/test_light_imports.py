@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,15 @@ for path in sorted(root.rglob("*.py")):
 def test_numba_is_needed_by_nothing_but_kernels() -> None:
     done = subprocess.run([sys.executable, "-c", _ALL], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nobody_looks_for_numba_while_it_is_disabled() -> None:
+    program = "from binlane.log.kernels.load import can_jit; print(can_jit())"
+    for value, expected in (("0", "True"), ("1", "False")):
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": value}
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == expected
 
 
 def test_serve_loads_no_http_before_it_is_asked_for() -> None:

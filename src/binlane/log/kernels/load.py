@@ -183,8 +183,12 @@ def kernel_modules() -> tuple[str, ...]:
 
 
 def can_jit() -> bool:
-    """True if numba is installed, so that missing kernels can be compiled now."""
-    return find_spec("numba") is not None
+    """True if numba is installed, so that missing kernels can be compiled now.
+
+    With `NUMBA_DISABLE_JIT`, numba's own variable, nobody looks for it: it may be on its way into its place.
+    """
+    is_disabled = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
+    return not is_disabled and find_spec("numba") is not None
 
 
 @cache
