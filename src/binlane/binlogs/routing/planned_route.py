@@ -29,7 +29,7 @@ from binlane.binlogs.routing.routed_group import (
 from binlane.binlogs.routing.routing_memory import NOTHING, Memory, StoredObjectKind
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.statement_verdicts import Drop, Keep, KeepWithRows
-from binlane.binlogs.routing.texts import names_in_statement
+from binlane.binlogs.routing.texts import is_named_inside
 from binlane.errors import UnsupportedError
 from binlane.log.codec.event import Event
 from binlane.log.codec.format import Format
@@ -39,7 +39,6 @@ from binlane.log.codec.query import QueryEvent
 from binlane.log.codec.rows import TableMapEvent
 from binlane.log.codec.types import Flavor, HeaderFlag
 from binlane.log.grouping.event_group import EventGroup
-from binlane.names import TableName
 from binlane.statements.scope.definition import Definition
 from binlane.statements.session.group_plan import GroupPlan, TextPart, basis_of
 from binlane.statements.sql.logged_statements import is_about_rows_only, logged_statement
@@ -289,15 +288,7 @@ class _Choice:
             or dangers(self._memory.links, scope)
         ):
             return False
-        database = statement.database.decode("utf-8", "surrogateescape")
-        names = names_in_statement(statement)
-        return (
-            names.is_known
-            and scope.touches_database(database)
-            and all(map(scope.includes, part.changed))
-            and all(map(scope.includes, names.tables))
-            and all(scope.includes(TableName(database, name)) for name in names.unqualified)
-        )
+        return all(map(scope.includes, part.changed)) and is_named_inside(statement, scope)
 
     def _judged(self, part: PlannedPart) -> PlannedPart:
         scope, statement = self._scope, part.statement

@@ -10,7 +10,7 @@ from binlane.binlogs.routing.numbered_texts import NumberedTexts
 from binlane.binlogs.routing.query_events import confined
 from binlane.binlogs.routing.row_selection import table_name
 from binlane.binlogs.routing.run_groups import RunGroups
-from binlane.binlogs.routing.texts import SHAPES_MAX, names_in_statement
+from binlane.binlogs.routing.texts import SHAPES_MAX, is_named_inside
 from binlane.errors import CodecError
 from binlane.log.codec.buffer import Reader
 from binlane.log.codec.format import Format
@@ -19,7 +19,6 @@ from binlane.log.grouping.scanner import KnownTable, Numbers, Small
 from binlane.log.grouping.window import PADDING, Bytes
 from binlane.log.kernels import route_layout as lay
 from binlane.log.kernels.load import kernels
-from binlane.names import TableName
 from binlane.statements.scope.scope import Scope
 from binlane.statements.sql.logged_statements import is_about_rows_only
 
@@ -133,22 +132,9 @@ def may_stand(data: bytes, scope: Scope, format_: Format, *, is_begin: bool) -> 
     """
     try:
         statement = QueryEvent.decode(Reader(data), format_)
-        if not is_begin and not _is_inside(statement, scope):
-            return False
-        return confined(statement, scope, None) == statement
+        is_inside = is_begin or (
+            is_about_rows_only(statement.query) and is_named_inside(statement, scope)
+        )
+        return is_inside and confined(statement, scope, None) == statement
     except CodecError:
         return False  # whoever routes it alone tells where
-
-
-def _is_inside(statement: QueryEvent, scope: Scope) -> bool:
-    """True if a statement changes rows only, and all that it names is in a scope."""
-    if not is_about_rows_only(statement.query):
-        return False
-    database = statement.database.decode("utf-8", "surrogateescape")
-    names = names_in_statement(statement)
-    return (
-        names.is_known
-        and scope.touches_database(database)
-        and all(map(scope.includes, names.tables))
-        and all(scope.includes(TableName(database, one)) for one in names.unqualified)
-    )

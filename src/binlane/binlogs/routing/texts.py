@@ -107,7 +107,7 @@ def names_in(text: bytes) -> TextNames:
     return UNKNOWN_NAMES if len(text) > TEXT_MAX else names_in_shape(shape_of(text))
 
 
-def names_in_statement(statement: QueryEvent) -> TextNames:
+def _names_in_statement(statement: QueryEvent) -> TextNames:
     """Find the tables in a statement of known character set: its names must be in UTF-8."""
     text = statement.query
     if len(text) > TEXT_MAX:
@@ -116,6 +116,23 @@ def names_in_statement(statement: QueryEvent) -> TextNames:
     if not shape.isascii() and statement_charset(statement) not in AS_IT_IS:
         return UNKNOWN_NAMES
     return names_in_shape(shape)
+
+
+def is_named_inside(statement: QueryEvent, scope: Scope) -> bool:
+    """True if it is known which tables a statement names, and all of them and its database are in a scope.
+
+    Args:
+        statement: A logged statement that changes rows.
+        scope: Scope of the binlog in which it would stand.
+    """
+    database = statement.database.decode("utf-8", "surrogateescape")
+    names = _names_in_statement(statement)
+    return (
+        names.is_known
+        and scope.touches_database(database)
+        and all(map(scope.includes, names.tables))
+        and all(scope.includes(TableName(database, name)) for name in names.unqualified)
+    )
 
 
 @lru_cache(maxsize=SHAPES_MAX)

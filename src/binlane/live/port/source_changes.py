@@ -200,7 +200,7 @@ class SourceChanges:
             hearer = statement.hearer
             unheard = set(hearer.unheard) if isinstance(hearer, HearingProcess) else None
             lost = tuple(hearer.lost) if isinstance(hearer, HearingProcess) else ()
-        lost = tuple(number for number in lost if number > statement.heard)
+        lost_since = [number for number in lost if number > statement.heard]
         logged = {change.number for change in before}
         for change in before:
             if not _is_before(change.point, point):
@@ -212,7 +212,7 @@ class SourceChanges:
             if unheard is None or change.number in unheard:
                 return True
             # What a session has made has a number of its own, too, which may be the later one.
-            if any(number <= change.number or number not in logged for number in lost):
+            if any(number <= change.number or number not in logged for number in lost_since):
                 return True
         return False
 

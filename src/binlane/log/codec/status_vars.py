@@ -27,6 +27,7 @@ _DATABASES_MAX: Final = 16
 _TOO_MANY_DATABASES: Final = 254
 GTID_FLAGS: Final = 130
 _HEADS_MAX: Final = 512
+_LENGTHS_MAX: Final = 8
 _HEADS: Final[dict[int, dict[bytes, tuple[int, int]]]] = {}
 """SQL modes and collations by the bytes up to the last of them, by their number."""
 _ALTER_END: Final = GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER
@@ -136,7 +137,7 @@ def _head(data: bytes) -> tuple[int, int] | None:
     except CodecError:
         return None  # who asks for one of them may find it before the damage
     head = int(values[_SQL_MODE]), int(values[_CHARSET][0])
-    if sum(map(len, _HEADS.values())) >= _HEADS_MAX:
+    if len(_HEADS) >= _LENGTHS_MAX or sum(map(len, _HEADS.values())) >= _HEADS_MAX:
         _HEADS.clear()
     _HEADS.setdefault(reader.offset, {})[data[: reader.offset]] = head
     return head
